@@ -112,6 +112,13 @@ _LONE_COMMANDS: Final = _JUDGED_COMMANDS | _RESETTING_COMMANDS
 _PREPARED: Final = Struct("<BIHH")
 _LONG_DATA: Final = Struct("<BIH")
 _STATEMENT_ID: Final = Struct("<BI")
+# All that a login holds, or a dump; a set of GTIDs may take as much as one frame.
+_READ_MAX: Final = 1 << 18
+_COMMANDS_AT_ONCE: Final = 64
+"""Of one client, before others get on: it may send as many as it likes in one packet of the network."""
+_MALFORMED_ERRNO: Final = 1835
+# Several commands in one packet, of MariaDB 10.2 to 10.6: none of them would be looked at.
+_MULTI: Final = 0xFE
 _OPTION: Final = Struct("<BH")
 _MULTI_STATEMENTS_ON: Final = 0
 
@@ -212,6 +219,7 @@ class Relay:
         user: Account name, empty before the login.
         variables: User variables that bear on replication, by lower-case name.
         replica: What COM_REGISTER_SLAVE said.
+        has_more: Whether `read_on` has to be called, once others had their turn.
         find_judge: Called once when the client logs in: who judges its statements.
         judge: Whom that gave.
     """
@@ -238,6 +246,7 @@ class Relay:
         self.user = ""
         self.variables: dict[str, str | None] = {}
         self.replica: RegisterSlave | None = None
+        self.has_more = False
         self.find_judge: Callable[[], Judge | None] = lambda: None
         self.judge: Judge | None = None
         self._followed: FollowedReplies | None = None
@@ -300,7 +309,7 @@ class Relay:
     @property
     def is_waiting(self) -> bool:
         """Whether more of the client cannot be used now."""
-        return self.question is not None or self._has_to_wait
+        return self.question is not None or self._has_to_wait or self.has_more
 
     @property
     def waiting_bytes(self) -> int:
@@ -352,6 +361,32 @@ class Relay:
             return
         self._client_bytes += data
         self._read_commands()
+
+    def read_on(self) -> None:
+        """Go on with commands that had to wait for others' turn.
+
+        Raises:
+            CodecError: As of `from_client`.
+        """
+        if self.has_more:
+            self._read_commands()
+
+    def protest(self, error: CodecError) -> None:
+        """Tell the client what is wrong with its packets, if it listens to that now; it is over."""
+        if self._is_closed or self.question is not None or self._client_number is None:
+            return
+        refusal = StatementError(
+            f"Malformed communication packet: {error.message}", errno=_MALFORMED_ERRNO
+        )
+        self._to_client.append(frame(error_packet(refusal), self._client_number))
+        self._is_closed = True
+
+    @property
+    def _client_number(self) -> int | None:
+        """Of the packet that the client expects next; None while it reads a reply of the source."""
+        if self._login.phase is not LoginPhase.DONE:
+            return self._login.next_number
+        return 1 if self._tracker.is_idle else None
 
     def hand_on(self) -> None:
         """Let the source answer the open statement, if its judge does."""
@@ -485,18 +520,47 @@ class Relay:
         """Read the client's frames until one has to wait."""
         buffer = self._client_bytes
         read = self._read_command if self._followed is None else self._read_followed_command
-        self._has_to_wait = False
+        self._has_to_wait = self.has_more = False
+        count = 0
         while buffer and self.question is None and not self._is_closed:
             if self._passing_bytes:
                 self._pass(min(self._passing_bytes, len(buffer)))
                 continue
             if len(buffer) < FRAME_HEADER_LENGTH:
                 return
+            count += 1
+            if count > _COMMANDS_AT_ONCE:
+                self.has_more = True
+                return
             length = int.from_bytes(buffer[:3], "little")
             if self._is_passing_frame():
                 self._begin_to_pass(length)
-            elif not read(length):
+                continue
+            self._check_frame(length)
+            if not read(length):
                 return
+
+    def _check_frame(self, length: int) -> None:
+        """See that a command begins as one does.
+
+        What is read whole before anything is done with it has a length of its own; were a longer one
+        passed on unread, the source would serve a dump or change the user by itself.
+        """
+        buffer = self._client_bytes
+        if not length:
+            raise CodecError("the client sends an empty command")
+        if buffer[FRAME_HEADER_LENGTH - 1]:
+            raise CodecError(f"the client sends packet {buffer[3]} where a command begins")
+        if len(buffer) == FRAME_HEADER_LENGTH:
+            return
+        command = buffer[FRAME_HEADER_LENGTH]
+        if command == _MULTI:
+            raise CodecError("the client sends COM_MULTI, which is not offered")
+        if command in _READ_COMMANDS and command != Command.QUERY:
+            is_set = command == Command.BINLOG_DUMP_GTID
+            longest = FRAME_PAYLOAD_MAX - 1 if is_set else _READ_MAX
+            if length > longest:
+                raise CodecError(f"the client sends command {command} with {length} bytes")
 
     def _pass(self, length: int) -> None:
         data = bytes(self._client_bytes[:length])
@@ -531,12 +595,11 @@ class Relay:
     def _read_command(self, length: int) -> bool:
         """Read the command at the buffer's beginning; False if it has to wait."""
         buffer = self._client_bytes
-        if not length:
-            raise CodecError("the client sends an empty command")
         if len(buffer) <= FRAME_HEADER_LENGTH:
             return False
         command = buffer[FRAME_HEADER_LENGTH]
-        if command not in _READ_COMMANDS or length > INSPECTED_MAX:
+        is_long = command == Command.QUERY and length > INSPECTED_MAX
+        if command not in _READ_COMMANDS or is_long:
             self._tracker.expect(command)
             self._begin_to_pass(length)
             return True
@@ -546,6 +609,7 @@ class Relay:
         payload = bytes(buffer[FRAME_HEADER_LENGTH:end])
         is_question = self._is_question(command, payload)
         if is_question and not self._tracker.is_idle:
+            self._has_to_wait = True
             return False
         packet = bytes(buffer[:end])
         del buffer[:end]
@@ -597,8 +661,6 @@ class Relay:
         assert followed is not None, "there is a judge"
         assert judge is not None, "there is a judge"
         buffer = self._client_bytes
-        if not length:
-            raise CodecError("the client sends an empty command")
         if len(buffer) <= FRAME_HEADER_LENGTH:
             return False
         number = buffer[FRAME_HEADER_LENGTH]

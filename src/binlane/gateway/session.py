@@ -18,7 +18,7 @@ from binlane.codec.packets.flags import Capability
 from binlane.codec.packets.replies import ErrPacket, OkPacket
 from binlane.codec.packets.results import ResultSet
 from binlane.codec.types import Flavor
-from binlane.errors import BinlaneError, PeerError, StatementError
+from binlane.errors import BinlaneError, CodecError, PeerError, StatementError
 from binlane.gateway.answers import Answer, OkAnswer, RowsAnswer, RowsInParts
 from binlane.gateway.followed_replies import reply_of
 from binlane.gateway.handler import Handler
@@ -85,7 +85,7 @@ class Session:
         self._is_judged = False
         self._logged_in = logged_in
         self._progress = asyncio.Event()
-        self._is_draining = False
+        self._is_draining = self._reads_on = False
         self._client_has_ended = self._source_has_ended = False
         self._over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
@@ -251,6 +251,9 @@ class Session:
             self._progress.set()
         if relay.is_closed:
             self._finish()
+        if relay.has_more and not self._reads_on:
+            self._reads_on = True
+            asyncio.get_running_loop().call_soon(self._read_on)
         self._regulate()
 
     def _regulate(self) -> None:
@@ -265,7 +268,25 @@ class Session:
             self._client_has_ended = True
             self._finish()
         else:
-            self._take(self._relay.from_client, data)
+            self._take(self._read_client, data)
+
+    def _read_client(self, data: bytes) -> None:
+        """Take bytes of the client; none to go on with those that are there."""
+        relay = self._relay
+        try:
+            if data:
+                relay.from_client(data)
+            else:
+                relay.read_on()
+        except CodecError as error:
+            relay.protest(error)
+            self._client.write(relay.take_to_client())
+            raise
+
+    def _read_on(self) -> None:
+        self._reads_on = False
+        if not self._over.done():
+            self._take(self._read_client, b"")
 
     def _from_source(self, data: bytes) -> None:
         if not data:

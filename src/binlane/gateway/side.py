@@ -12,6 +12,13 @@ from typing import Final
 
 _KEPT_MAX: Final = 64 << 10
 _LINGER_S: Final = 5.0
+# The system's own take two hours and more.
+_KEEP_ALIVE: Final = tuple(
+    (getattr(socket, name), value)
+    for name, value in (("TCP_KEEPIDLE", 60), ("TCP_KEEPINTVL", 15), ("TCP_KEEPCNT", 4))
+    if hasattr(socket, name)
+)
+"""A peer that is silent for a minute is asked, and has gone a minute later."""
 
 Receiver = Callable[[bytes], None]
 """Takes bytes as they arrive, and none at the end, however that came."""
@@ -100,6 +107,10 @@ class Side(asyncio.Protocol):
         """Notice a peer that lost its power: it sends nothing more, and no end either."""
         connection: socket.socket = self._there.get_extra_info("socket")
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        if connection.family == socket.AF_UNIX:
+            return
+        for option, value in _KEEP_ALIVE:
+            connection.setsockopt(socket.IPPROTO_TCP, option, value)
 
     def has_gone(self) -> bool:
         """Whether the peer has ended or lost the connection, as far as that is known."""

@@ -157,6 +157,7 @@ class Gateway:
                     _, side = await loop.create_connection(
                         Side, settings.source_host, settings.source_port
                     )
+                side.keep_alive()
                 return side
         except (OSError, TimeoutError) as error:
             logger.warning("source %s cannot be reached: %s", _source(settings), error)

@@ -694,3 +694,13 @@ def test_own_error_among_replies_is_nothing_to_the_client() -> None:
     assert judged.answers(judged.ok(), ERR) == frame(judged.for_client(), 1)
     assert judged.judge.failures == [("DO x", 1062)]
     assert judged.relay.is_idle
+
+
+def test_a_command_with_one_reply_has_no_more_results() -> None:
+    session = Judged()
+    session.relay.from_client(frame(bytes((Command.INIT_DB,)) + b"shop", 0))
+    session.relay.from_source(frame(session.ok(ServerStatus.MORE_RESULTS), 1))
+    assert session.relay.is_idle
+    assert session.judge.databases == ["shop"]
+    session.relay.from_source(frame(session.ok(), 2))  # nobody asked
+    assert session.judge.databases == ["shop"]
