@@ -138,7 +138,9 @@ def dump_request(data: bytes) -> None:
             asked = decode(command)
         except CodecError:
             continue
-        assert "secret" not in repr(asked), "nobody logs passwords"
+        if isinstance(asked, RegisterSlave):
+            is_told = asked.password in (asked.host, asked.user) or len(asked.password) < 6
+            assert is_told or asked.password not in repr(asked), "nobody logs passwords"
         if isinstance(asked, RegisterSlave):
             continue
         assert "\0" not in asked.file

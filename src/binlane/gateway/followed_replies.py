@@ -142,6 +142,7 @@ class FollowedReplies(ReplyTracker):
                     told, self._drops = offset, drops
                 is_plain_row = self._step is Step.ROWS and length and data[start] < EOF_MARK
                 if not is_plain_row and self._roles:
+                    self._number = data[offset + 3]
                     stop = start + length
                     if self._is_read(data[start] if length else OK_MARK, length):
                         if stop > size:

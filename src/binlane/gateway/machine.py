@@ -235,6 +235,7 @@ class Relay:
         self._client_bytes = bytearray()
         self._passing_bytes = 0
         self._continues = False
+        self._next_number = 0
         self._tracker = ReplyTracker(self._login.capabilities, self._login.extended)
         self._to_client: list[bytes] = []
         self._to_source: list[bytes] = []
@@ -255,6 +256,7 @@ class Relay:
         self._is_binary = False
         self._heads: Sequence[ColumnDefinition] = ()
         self._former_user = ""
+        self._asked_users: deque[str] = deque()
         # Of a command that a judge has let run:
         self._is_running = False
         self._pending: tuple[ClientCommand, tuple[str, ...]] | None = None
@@ -304,6 +306,8 @@ class Relay:
     @property
     def is_followed(self) -> bool:
         """Whether a judge is still to be told what came of a command, or follows it."""
+        if self._tracker.wants_local_data:
+            return False  # the rest of the file will not come
         return self._is_running or isinstance(self.question, Following)
 
     @property
@@ -342,6 +346,12 @@ class Relay:
         elif not isinstance(self.question, BinlogDump | BinlogDumpGtid):
             # Behind a dump the source has only its own end to tell, in packets numbered otherwise.
             self._to_client.append(passed)
+        changes = self._tracker.user_changes
+        while changes:
+            is_let_in = changes.popleft()
+            if self._asked_users:
+                user = self._asked_users.popleft()
+                self.user = user if is_let_in else self.user
         if self._tracker.is_idle:
             self._settle()
 
@@ -387,6 +397,16 @@ class Relay:
         if self._login.phase is not LoginPhase.DONE:
             return self._login.next_number
         return 1 if self._tracker.is_idle else None
+
+    def forget(self) -> None:
+        """Let go of what both sides have sent: the session is over, whoever may still hold it."""
+        self._client_bytes.clear()
+        self._to_client, self._to_source = [], []
+        self._reply_packets = self._reply_reader = self._reply = None
+        self.question = self._pending = None
+        self._statements.prepared.clear()
+        self._watchers.clear()
+        self.find_judge = lambda: None
 
     def hand_on(self) -> None:
         """Let the source answer the open statement, if its judge does."""
@@ -534,11 +554,28 @@ class Relay:
                 return
             length = int.from_bytes(buffer[:3], "little")
             if self._is_passing_frame():
+                self._check_number()
                 self._begin_to_pass(length)
                 continue
             self._check_frame(length)
             if not read(length):
                 return
+
+    def _check_number(self) -> None:
+        """See that a frame which passes unread is numbered as the source expects it.
+
+        A server that finds another number in a file's content takes what comes next for commands.
+        """
+        tracker, number = self._tracker, self._client_bytes[FRAME_HEADER_LENGTH - 1]
+        if tracker.wants_local_data:
+            expected = tracker.local_number
+            tracker.local_number = (expected + 1) & 0xFF
+        elif self._continues:
+            expected = self._next_number
+        else:
+            return  # an answer in an authentication, which ends with the first one that is wrong
+        if number != expected:
+            raise CodecError(f"the client sends packet {number}, and {expected} is next")
 
     def _check_frame(self, length: int) -> None:
         """See that a command begins as one does.
@@ -590,6 +627,7 @@ class Relay:
             if self._is_told and self.judge is not None:
                 self.judge.local_data(b"")
         self._passing_bytes = FRAME_HEADER_LENGTH + length
+        self._next_number = (self._client_bytes[FRAME_HEADER_LENGTH - 1] + 1) & 0xFF
         self._continues = length == FRAME_PAYLOAD_MAX
 
     def _read_command(self, length: int) -> bool:
@@ -643,9 +681,13 @@ class Relay:
     def _begin_anew(self, command: int, payload: bytes) -> bool:
         """COM_CHANGE_USER and COM_RESET_CONNECTION; False where the user is refused."""
         if command == Command.CHANGE_USER:
-            self.user = text_of(nul_bytes(Reader(payload, 1)))
+            user = text_of(nul_bytes(Reader(payload, 1)))
+            if self._followed is None:
+                self._asked_users.append(user)  # until the source has let it in
+            else:
+                self.user = user
             try:
-                self._login.check_user(self.user)
+                self._login.check_user(user)
             except StatementError as error:
                 self._reply_to_client([error_packet(error)])
                 self._is_closed = True
@@ -736,6 +778,8 @@ class Relay:
             start = end + FRAME_HEADER_LENGTH
             if len(buffer) < start:
                 return None
+            if buffer[end + 3] != len(parts) & 0xFF:
+                raise CodecError(f"the client sends packet {buffer[end + 3]} inside a command")
             length = int.from_bytes(buffer[end : end + 3], "little")
             end = start + length
             parts.append((start, end))

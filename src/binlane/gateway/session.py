@@ -23,6 +23,7 @@ from binlane.gateway.answers import Answer, OkAnswer, RowsAnswer, RowsInParts
 from binlane.gateway.followed_replies import reply_of
 from binlane.gateway.handler import Handler
 from binlane.gateway.judge import Reply
+from binlane.gateway.log_texts import shown
 from binlane.gateway.machine import Following, Judging, Learning, Relay, Starting, Statement
 from binlane.gateway.privileges import Privilege, check
 from binlane.gateway.replica_statements import (
@@ -37,7 +38,7 @@ from binlane.gateway.replica_statements import (
     SetVariables,
     recognise,
 )
-from binlane.gateway.side import Side
+from binlane.gateway.side import Side, nothing
 
 _UNKNOWN_SYSTEM_VARIABLE: Final = 1193
 _WAITING_MAX: Final = 1 << 20
@@ -153,6 +154,9 @@ class Session:
             if self._is_judged and self._relay.judge is not None:
                 self._is_judged = False
                 await self._relay.judge.ended()
+            # What a failed session leaves behind may be held for long by the error that says so.
+            client.freed = source.freed = nothing
+            self._relay.forget()
 
     async def _let_settle(self, answering: asyncio.Future[None]) -> None:
         """Let the judge know what came of the last command, of a client that did not wait for it.
@@ -360,7 +364,7 @@ class Session:
         except StatementError as error:
             relay.refuse(error)
         except BinlaneError as error:
-            logger.warning("%s: %s", self.peer, error)
+            logger.warning("%s: %s", self.peer, shown(error))
             relay.refuse(StatementError(str(error), hint=error.hint))
         else:
             if answer is None:
@@ -434,10 +438,10 @@ class Session:
         try:
             await self.require(Privilege.READ)
             await self._ask(_KEEP_OPEN)
-            logger.info("%s: user %s dumps %r", self.peer, self.user, command)
+            logger.info("%s: user %s dumps %s", self.peer, shown(self.user), shown(command))
             last_packet = await self._handler.dump(self, command, self._client.send)
         except StatementError as error:
-            logger.info("%s: dump refused: %s", self.peer, error)
+            logger.info("%s: dump refused: %s", self.peer, shown(error))
             self._relay.refuse(error)
         else:
             self._relay.end_dump(last_packet)

@@ -24,7 +24,7 @@ Receiver = Callable[[bytes], None]
 """Takes bytes as they arrive, and none at the end, however that came."""
 
 
-def _nothing() -> None:
+def nothing() -> None:
     """Done where nobody waits."""
 
 
@@ -47,7 +47,7 @@ class Side(asyncio.Protocol):
         self._takes = asyncio.Event()
         self._takes.set()
         self._has_ended = self._is_lost = self._is_paused = False
-        self.freed: Callable[[], None] = _nothing
+        self.freed: Callable[[], None] = nothing
 
     # What asyncio calls ---------------------------------------------------------------------------
 
@@ -168,9 +168,13 @@ class Side(asyncio.Protocol):
 
     def close(self) -> None:
         """Close, once what was sent is on its way; a peer that takes nothing is not waited for."""
-        transport = self._there
-        transport.close()
-        asyncio.get_running_loop().call_later(_LINGER_S, transport.abort)
+        self._there.close()
+        asyncio.get_running_loop().call_later(_LINGER_S, self._abort)
+
+    def _abort(self) -> None:
+        # asyncio fails to abort what was closed while bytes waited, and has sent them since.
+        if not self._is_lost:
+            self._there.abort()
 
     @property
     def _there(self) -> asyncio.Transport:

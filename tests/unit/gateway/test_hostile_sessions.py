@@ -172,3 +172,39 @@ def test_nobody_is_told_the_password_that_a_replica_reports() -> None:
     replica = RegisterSlave(server_id=2, user="repl", password="needle")
     assert "repl" in repr(replica)
     assert "needle" not in repr(replica)
+
+
+def test_whoever_is_not_let_in_is_not_the_sessions_user() -> None:
+    relay = _relay()
+    change = frame(bytes((Command.CHANGE_USER,)) + b"admin\0\0\0", 0)
+    relay.from_client(change + change.replace(b"admin", b"other") + QUESTION)
+    assert relay.user == "app"
+    relay.from_source(frame(ErrPacket(errno=1045, message="no", sqlstate="28000").encode(), 1))
+    assert relay.user == "app"
+    assert relay.question is None
+    relay.from_source(frame(OK, 1))
+    assert relay.question is not None
+    assert relay.user == "other"
+
+
+@pytest.mark.parametrize("content", [b"x" * 100, QUESTION])
+def test_what_the_source_would_take_for_commands_does_not_pass_as_a_file(content: bytes) -> None:
+    relay = _relay()
+    relay.from_client(frame(encode_query("LOAD DATA LOCAL INFILE 'f' INTO TABLE t"), 0))
+    relay.from_source(frame(b"\xfbf", 255))
+    relay.take_to_source()
+    relay.from_client(frame(b"first", 0) + frame(b"second", 1))
+    assert relay.take_to_source() == frame(b"first", 0) + frame(b"second", 1)
+    with pytest.raises(CodecError, match="packet 0, and 2 is next"):
+        relay.from_client(frame(content, 0))
+    assert relay.take_to_source() == b""
+
+
+def test_nor_as_the_rest_of_a_command() -> None:
+    relay = _relay()
+    ping = bytes((Command.PING,))
+    relay.from_client(frame(ping + b"x" * (FRAME_PAYLOAD_MAX - 1), 0)[:-4])
+    relay.take_to_source()
+    with pytest.raises(CodecError, match="packet 0, and 1 is next"):
+        relay.from_client(QUESTION)
+    assert relay.take_to_source() == b""

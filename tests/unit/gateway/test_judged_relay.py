@@ -20,7 +20,7 @@ from binlane.codec.packets.replies import EofPacket, ErrPacket, OkPacket
 from binlane.codec.packets.results import ColumnDefinition, ResultSet, encode_result_set
 from binlane.codec.packets.session_state import SessionState
 from binlane.codec.types import ColumnType
-from binlane.errors import StatementError
+from binlane.errors import CodecError, StatementError
 from binlane.gateway.answers import OkAnswer, RowsAnswer
 from binlane.gateway.judge import (
     NOTHING_LEFT,
@@ -704,3 +704,13 @@ def test_a_command_with_one_reply_has_no_more_results() -> None:
     assert session.judge.databases == ["shop"]
     session.relay.from_source(frame(session.ok(), 2))  # nobody asked
     assert session.judge.databases == ["shop"]
+
+
+def test_a_command_of_several_frames_is_numbered_through() -> None:
+    session = Judged()
+    payload = b"\x03SELECT '" + b"x" * FRAME_PAYLOAD_MAX + b"'"
+    data = bytearray(frame(payload, 0))
+    data[FRAME_PAYLOAD_MAX + 4 + 3] = 2
+    with pytest.raises(CodecError, match="packet 2 inside a command"):
+        session.relay.from_client(bytes(data))
+    assert not session.judge.statements

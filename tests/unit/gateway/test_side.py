@@ -165,3 +165,23 @@ def test_a_peer_that_is_silent_is_asked_whether_it_is_there() -> None:
         await server.wait_closed()
 
     asyncio.run(run())
+
+
+def test_a_close_that_had_bytes_to_send_leaves_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("binlane.gateway.side._LINGER_S", 0.2)
+    failures: list[dict[str, object]] = []
+
+    async def run() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _, what: failures.append(what))
+        here, there = await _pair()
+        here.write(bytes(1 << 22))
+        assert here.is_congested
+        here.close()
+        received = Received()
+        there.receive(received.take)
+        await received.until(1 << 22)
+        await asyncio.sleep(0.4)
+        there.close()
+
+    asyncio.run(run())
+    assert not failures
