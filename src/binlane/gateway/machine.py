@@ -31,7 +31,6 @@ from binlane.codec.packets.flags import Capability, Command
 from binlane.codec.packets.framing import (
     FRAME_HEADER_LENGTH,
     FRAME_PAYLOAD_MAX,
-    PAYLOAD_MAX,
     PacketSplitter,
     frame,
     frame_count,
@@ -236,6 +235,8 @@ class Relay:
         self._passing_bytes = 0
         self._continues = False
         self._next_number = 0
+        self._passes_large = False
+        self._refusal: StatementError | None = None
         self._tracker = ReplyTracker(self._login.capabilities, self._login.extended)
         self._to_client: list[bytes] = []
         self._to_source: list[bytes] = []
@@ -354,6 +355,8 @@ class Relay:
                 self.user = user if is_let_in else self.user
         if self._tracker.is_idle:
             self._settle()
+        elif self._passes_large:
+            self._read_commands()  # what goes before a command has been answered
 
     def from_client(self, data: bytes) -> None:
         """Take bytes of the client.
@@ -572,6 +575,8 @@ class Relay:
             tracker.local_number = (expected + 1) & 0xFF
         elif self._continues:
             expected = self._next_number
+        elif self._passes_large:
+            expected = 0
         else:
             return  # an answer in an authentication, which ends with the first one that is wrong
         if number != expected:
@@ -601,9 +606,14 @@ class Relay:
 
     def _pass(self, length: int) -> None:
         data = bytes(self._client_bytes[:length])
-        self._to_source.append(data)
         del self._client_bytes[:length]
         self._passing_bytes -= length
+        if self._refusal is not None:
+            if not self._passing_bytes and not self._continues:
+                error, self._refusal = self._refusal, None
+                self._to_client.append(frame(error_packet(error), self._next_number))
+            return
+        self._to_source.append(data)
         if self._is_told and self.judge is not None:
             content = data[self._header_left :]
             self._header_left = max(self._header_left - length, 0)
@@ -612,7 +622,7 @@ class Relay:
 
     def _is_passing_frame(self) -> bool:
         tracker = self._tracker
-        if self._continues or tracker.wants_local_data:
+        if self._continues or tracker.wants_local_data or self._passes_large:
             return True
         # Of its answers the first is numbered 2; a packet numbered 0 is a command.
         return tracker.is_authenticating and bool(self._client_bytes[FRAME_HEADER_LENGTH - 1])
@@ -629,6 +639,7 @@ class Relay:
         self._passing_bytes = FRAME_HEADER_LENGTH + length
         self._next_number = (self._client_bytes[FRAME_HEADER_LENGTH - 1] + 1) & 0xFF
         self._continues = length == FRAME_PAYLOAD_MAX
+        self._passes_large = False
 
     def _read_command(self, length: int) -> bool:
         """Read the command at the buffer's beginning; False if it has to wait."""
@@ -713,6 +724,8 @@ class Relay:
             followed.expect(number)
             self._begin_to_pass(length)
             return True
+        if length == FRAME_PAYLOAD_MAX:
+            return self._read_large_command(followed, judge, number)
         found = self._find_packet(length)
         if found is None:
             return False
@@ -729,6 +742,37 @@ class Relay:
             self._open(number, payload, packet)
         else:
             self._take_command(followed, judge, ClientCommand(number, payload, packet))
+        return True
+
+    def _read_large_command(self, followed: FollowedReplies, judge: Judge, number: int) -> bool:
+        """Read a command of more than one frame, which is never held as a whole: its text is not known.
+
+        Where the judge lets it run, it passes as it comes.
+        """
+        head = bytes(
+            self._client_bytes[FRAME_HEADER_LENGTH : FRAME_HEADER_LENGTH + _LONG_DATA.size]
+        )
+        if len(head) < _LONG_DATA.size:
+            return False
+        if not followed.is_idle:
+            self._has_to_wait = True
+            return False
+        prepared = self._statements.prepared
+        if number in _JUDGED_COMMANDS:
+            self._reply_number = 1
+            statement = prepared.unread(number, head)
+            self._ask_judge(judge, (statement,), ClientCommand(number, head, b""))
+            return True
+        if number == Command.STMT_SEND_LONG_DATA:
+            prepared.lose_long_data(_LONG_DATA.unpack(head)[1])
+        elif number == Command.STMT_PREPARE:
+            prepared.add_none()
+        else:
+            raise CodecError(
+                f"the client sends command {number} with more than {FRAME_PAYLOAD_MAX} bytes"
+            )
+        followed.expect(number)
+        self._begin_to_pass(FRAME_PAYLOAD_MAX)
         return True
 
     def _take_command(
@@ -763,33 +807,13 @@ class Relay:
         """The payload of the packet at the buffer's beginning, and its end; None until it is there.
 
         Args:
-            length: Of its first frame.
+            length: Of its only frame.
         """
         buffer = self._client_bytes
         end = FRAME_HEADER_LENGTH + length
         if len(buffer) < end:
             return None
-        if length < FRAME_PAYLOAD_MAX:
-            return bytes(buffer[FRAME_HEADER_LENGTH:end]), end
-        parts = [(FRAME_HEADER_LENGTH, end)]
-        while length == FRAME_PAYLOAD_MAX:
-            if end > PAYLOAD_MAX:
-                raise CodecError(f"the client sends a command of more than {PAYLOAD_MAX} bytes")
-            start = end + FRAME_HEADER_LENGTH
-            if len(buffer) < start:
-                return None
-            if buffer[end + 3] != len(parts) & 0xFF:
-                raise CodecError(f"the client sends packet {buffer[end + 3]} inside a command")
-            length = int.from_bytes(buffer[end : end + 3], "little")
-            end = start + length
-            parts.append((start, end))
-        if len(buffer) < end:
-            return None
-        view = memoryview(buffer)
-        try:
-            return b"".join(view[start:stop] for start, stop in parts), end
-        finally:
-            view.release()
+        return bytes(buffer[FRAME_HEADER_LENGTH:end]), end
 
     def _judge(self, judge: Judge, command: ClientCommand) -> None:
         self._reply_number = frame_count(len(command.payload)) & 0xFF
@@ -812,13 +836,19 @@ class Relay:
         self, verdict: Verdict, statements: Sequence[ClientStatement], command: ClientCommand
     ) -> None:
         """Do what was said; a question is open behind it only if rows are to be sent in parts."""
+        is_large = not command.packet
         if isinstance(verdict, Pass):
             self._forward(command.number, command.packet)
+            self._passes_large = is_large
         elif isinstance(verdict, Run):
             self._run(verdict, command)
             return  # its number is used if `before` fails
         elif isinstance(verdict, Refuse):
-            self._reply_to_client([error_packet(verdict.error)])
+            if is_large:
+                # The client has it once it has sent the rest, which goes nowhere.
+                self._refusal, self._passes_large = verdict.error, True
+            else:
+                self._reply_to_client([error_packet(verdict.error)])
         else:
             self._is_binary = command.number != Command.QUERY
             if isinstance(verdict.answer, RowsInParts):
@@ -844,6 +874,9 @@ class Relay:
         assert self._followed is not None, "there is a judge"
         self._followed.expect(command.number, Role.JUDGED)
         self._to_source.append(command.packet)
+        if not command.packet:
+            self._passes_large = True
+            assert not after, "it would come before the command"
         self._send_own(after)
 
     def _send_own(self, statements: Iterable[str]) -> None:
