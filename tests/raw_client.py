@@ -123,6 +123,17 @@ class RawClient:
         """Send any bytes."""
         self._socket.sendall(data)
 
+    def receive(self) -> bytes:
+        """Some bytes, at least one.
+
+        Raises:
+            ConnectionError: If none will come.
+        """
+        data = self._socket.recv(_CHUNK)
+        if not data:
+            raise ConnectionError("the connection is gone")
+        return data
+
     def ends(self) -> bytes:
         """Send no more; what comes until the other side has closed, which it has to in time."""
         found = b""

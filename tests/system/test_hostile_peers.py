@@ -286,3 +286,24 @@ def test_a_session_beside_all_this_goes_on(serve: ServeProcess) -> None:
         thread.join()
     assert not failed
     assert max(slowest) < 5
+
+
+def test_replicas_that_read_nothing_hold_up_nobody(serve: ServeProcess) -> None:
+    stuck = [dumping(serve) for _ in range(20)]
+    memory = memory_mb(serve)
+    # Not through the port: binlogs of statements get rows too.
+    execute(serve.source, *["INSERT INTO d.big (v) VALUES (REPEAT('y', 4000000))"] * 5)
+    serve.wait_until_complete("b")
+    with registered(serve) as replica:
+        dump = BinlogDump(position=4, flags=DumpFlag.NON_BLOCK, server_id=8, file="b.000001")
+        replica.send(frame(dump.encode(), 0))
+        received, tail = 0, b""
+        while not tail.endswith(b"\xfe\0\0\2\0"):
+            data = replica.receive()
+            received, tail = received + len(data), (tail + data)[-5:]
+    assert received > 20_000_000
+    serve.execute_as_root("FLUSH BINARY LOGS 'b'")
+    assert memory_mb(serve) < memory + GROWTH_MB
+    for each in stuck:
+        each.reset()
+    is_unharmed(serve)
