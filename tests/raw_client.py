@@ -157,6 +157,37 @@ class RawClient:
         """Run a prepared statement; errors as of `ok`."""
         return self.ok(execution.encode())
 
+    def send(self, data: bytes) -> None:
+        """Send any bytes."""
+        self._socket.sendall(data)
+
+    def receive(self) -> bytes:
+        """Some bytes, at least one.
+
+        Raises:
+            ConnectionError: If none will come.
+        """
+        data = self._socket.recv(_CHUNK)
+        if not data:
+            raise ConnectionError("the connection is gone")
+        return data
+
+    def ends(self) -> bytes:
+        """Send no more; what comes until the other side has closed, which it has to in time."""
+        found = b""
+        try:
+            self._socket.shutdown(socket.SHUT_WR)
+            while data := self._socket.recv(_CHUNK):
+                found += data
+        except ConnectionError:
+            pass
+        return found
+
+    def reset(self) -> None:
+        """Go with a TCP reset."""
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, bytes((1, *bytes(7))))
+        self._socket.close()
+
     def close(self) -> None:
         """Go without a word."""
         self._socket.close()

@@ -13,7 +13,7 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -131,11 +131,10 @@ class Matrix:
         self.kills = 0
         for name, lists in BINLOGS.items():
             user = f"to_{name}"
-            self.serve.execute_as_root(f"CREATE BINLOG '{name}' {lists}".strip())
-            execute(
-                self.source,
-                f"CREATE USER {user}@'%' IDENTIFIED BY '{PASSWORD}'",
-                f"GRANT REPLICATION SLAVE ON *.* TO {user}@'%'",
+            execute(self.source, f"CREATE USER {user}@'%' IDENTIFIED BY '{PASSWORD}'")
+            self.serve.execute_as_root(
+                f"CREATE BINLOG '{name}' {lists}".strip(),
+                f"GRANT READ ON BINLOG '{name}' TO '{user}'@'%'",
             )
         self.replicas: list[Replica] = []
         for number, one in enumerate(replicas, start=30):
@@ -193,11 +192,12 @@ class Matrix:
         ]
 
     def _start(self, name: str, options: Sequence[str], program: str) -> PrivateServer:
-        found: ServerProgram | None = {
+        programs: Mapping[str, Callable[[], ServerProgram | None]] = {
             "mariadb": lambda: MARIADB,
             "11.8": mariadb118_program,
             "mysql": mysql_program,
-        }[program]()
+        }
+        found = programs[program]()
         assert found is not None, f"there is no {program} here"
         server = PrivateServer.start(
             self._directory, name=name, options=(*QUICK, *options), program=found

@@ -13,8 +13,9 @@ from binlane.gateway.judge import Judge, Reply
 from binlane.gateway.privileges import Privilege
 from binlane.positions import FilePosition, Position
 
-Send = Callable[[bytes], Awaitable[None]]
-"""Sends bytes of whole packets to the client; returns when it takes more."""
+Send = Callable[[bytes | memoryview], Awaitable[None]]
+"""Sends bytes to the client, which may be overwritten once it has run up to where it waits; returns
+when the client takes more."""
 
 
 class SessionAge(NamedTuple):

@@ -18,11 +18,12 @@ from binlane.codec.packets.flags import Capability
 from binlane.codec.packets.replies import ErrPacket, OkPacket
 from binlane.codec.packets.results import Cell, ResultSet
 from binlane.codec.types import Flavor
-from binlane.errors import BinlaneError, PeerError, StatementError
+from binlane.errors import BinlaneError, CodecError, PeerError, StatementError
 from binlane.gateway.answers import Answer, HandOn, OkAnswer, RowsAnswer, RowsInParts
 from binlane.gateway.followed_replies import reply_of
 from binlane.gateway.handler import Handler, SessionAge
 from binlane.gateway.judge import Reply
+from binlane.gateway.log_texts import shown
 from binlane.gateway.machine import Following, Judging, Learning, Relay, Starting, Statement
 from binlane.gateway.privileges import Privilege, check
 from binlane.gateway.replica_statements import (
@@ -42,7 +43,7 @@ from binlane.gateway.replica_statements import (
     fact_named,
     recognise,
 )
-from binlane.gateway.side import Side
+from binlane.gateway.side import Side, nothing
 from binlane.positions import FilePosition
 
 _UNKNOWN_SYSTEM_VARIABLE: Final = 1193
@@ -93,7 +94,7 @@ class Session:
         self._is_judged = False
         self._logged_in = logged_in
         self._progress = asyncio.Event()
-        self._is_draining = False
+        self._is_draining = self._reads_on = False
         self._client_has_ended = self._source_has_ended = False
         self._over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
@@ -166,6 +167,9 @@ class Session:
             if self._is_judged and self._relay.judge is not None:
                 self._is_judged = False
                 await self._relay.judge.ended()
+            # What a failed session leaves behind may be held for long by the error that says so.
+            client.freed = source.freed = nothing
+            self._relay.forget()
 
     async def _let_settle(self, answering: asyncio.Future[None]) -> None:
         """Let the judge know what came of the last command, of a client that did not wait for it.
@@ -264,6 +268,9 @@ class Session:
             self._progress.set()
         if relay.is_closed:
             self._finish()
+        if relay.has_more and not self._reads_on:
+            self._reads_on = True
+            asyncio.get_running_loop().call_soon(self._read_on)
         self._regulate()
 
     def _regulate(self) -> None:
@@ -278,7 +285,25 @@ class Session:
             self._client_has_ended = True
             self._finish()
         else:
-            self._take(self._relay.from_client, data)
+            self._take(self._read_client, data)
+
+    def _read_client(self, data: bytes) -> None:
+        """Take bytes of the client; none to go on with those that are there."""
+        relay = self._relay
+        try:
+            if data:
+                relay.from_client(data)
+            else:
+                relay.read_on()
+        except CodecError as error:
+            relay.protest(error)
+            self._client.write(relay.take_to_client())
+            raise
+
+    def _read_on(self) -> None:
+        self._reads_on = False
+        if not self._over.done():
+            self._take(self._read_client, b"")
 
     def _from_source(self, data: bytes) -> None:
         if not data:
@@ -352,7 +377,7 @@ class Session:
         except StatementError as error:
             relay.refuse(error)
         except BinlaneError as error:
-            logger.warning("%s: %s", self.peer, error)
+            logger.warning("%s: %s", self.peer, shown(error))
             relay.refuse(StatementError(str(error), hint=error.hint))
         else:
             if answer is None:
@@ -513,10 +538,10 @@ class Session:
         try:
             await self._ask(_KEEP_OPEN)
             await self._learn_variables()
-            logger.info("%s: user %s dumps %r", self.peer, self.user, command)
+            logger.info("%s: user %s dumps %s", self.peer, shown(self.user), shown(command))
             last_packet = await self._handler.dump(self, command, self._client.send)
         except StatementError as error:
-            logger.info("%s: dump refused: %s", self.peer, error)
+            logger.info("%s: dump refused: %s", self.peer, shown(error))
             self._relay.refuse(error)
         else:
             self._relay.end_dump(last_packet)

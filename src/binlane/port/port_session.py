@@ -598,6 +598,13 @@ class PortSession:
                 return Refuse(_NO_BULK)
             if statement.is_prepared and not statement.is_complete:
                 return Refuse(_NO_VALUES)
+            if not statement.text:
+                return Refuse(
+                    UnsafeStatementError(
+                        "it is longer than 16 MiB and is not read",
+                        hint="SET SESSION binlog_format = 'ROW'",
+                    )
+                )
             return Refuse(
                 UnsafeStatementError(
                     "its text cannot be read in the session's character set",

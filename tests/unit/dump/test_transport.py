@@ -75,8 +75,8 @@ class Replica:
         self.types: list[int] = []
         self.bytes_received = 0
 
-    async def send(self, data: bytes) -> None:
-        for packet in self._splitter.feed(data):
+    async def send(self, data: bytes | memoryview) -> None:
+        for packet in self._splitter.feed(bytes(data)):
             self.types.append(packet.payload[5])
             self.bytes_received += len(packet.payload) - 1
         self._came.set()

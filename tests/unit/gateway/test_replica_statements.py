@@ -253,7 +253,7 @@ def test_rows_of_names_and_values(statement: str, names: set[str], *, is_exact: 
     for variant in _variants(statement):
         found = recognise(variant)
         assert isinstance(found, Shows)
-        assert (found.text, found.names, found.is_exact) == (variant, names, is_exact)
+        assert found == Shows(variant, frozenset(names), is_exact)
         assert may_concern_binlogs(variant.encode())
 
 

@@ -47,7 +47,7 @@ def dumped(store: Store, state: str) -> str:
     return ErrPacket.decode(packet.payload).message if packet.payload[0] == 0xFF else ""
 
 
-async def _drop(packets: bytes) -> None:
+async def _drop(packets: bytes | memoryview) -> None:
     del packets
 
 
