@@ -50,6 +50,7 @@ class ReplicaLoad:
         seed: int,
         length: int | None = None,
         pause_s: float = 0.0,
+        has_ddl: bool = True,
     ) -> None:
         """Prepare.
 
@@ -59,12 +60,14 @@ class ReplicaLoad:
             seed: Of what the sessions do.
             length: Statements of each; None until the block ends.
             pause_s: Longest wait of a session between two of its works.
+            has_ddl: Tables come, go and change.
         """
         self.counts: Counter[str] = Counter()
         self.errors: Counter[int] = Counter()
         self._source = source
         self._length = length
         self._pause_s = pause_s
+        self._has_ddl = has_ddl
         self._has_ended = threading.Event()
         self._failures: list[BaseException] = []
         self._threads = [
@@ -113,7 +116,7 @@ class ReplicaLoad:
     def _work(
         self, number: int, connect: Callable[[], Connection[Cursor]], chance: random.Random
     ) -> None:
-        works = _Works(number, chance)
+        works = _Works(number, chance, has_ddl=self._has_ddl)
         session: Connection[Cursor] | None = None
         done = 0
         while not self._has_ended.is_set() and (self._length is None or done < self._length):
@@ -157,21 +160,23 @@ class ReplicaLoad:
 class _Works:
     """What one session does, a few statements at a time."""
 
-    def __init__(self, number: int, chance: random.Random) -> None:
+    def __init__(self, number: int, chance: random.Random, *, has_ddl: bool) -> None:
         self._number = number
         self._chance = chance
         self._made = 0
-        self._kinds: Sequence[tuple[int, Callable[[], Iterator[str]]]] = (
-            (20, self._row),
-            (12, self._transaction),
-            (6, self._xa),
+        rows = [(20, self._row), (12, self._transaction), (6, self._xa)]
+        ddl = [
             (4, self._ddl),
             (3, self._leave),
             (3, self._come),
             (2, self._swap),
             (1, self._database),
             (1, self._temporary),
-        )
+        ]
+        self._kinds: Sequence[tuple[int, Callable[[], Iterator[str]]]] = [
+            *rows,
+            *(ddl if has_ddl else ()),
+        ]
 
     def next(self) -> Iterator[str]:
         """The next few statements."""

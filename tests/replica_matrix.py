@@ -144,12 +144,9 @@ class Matrix:
             self.replicas.append(Replica(name, server, one.way, one.binlog))
 
     def follow(self) -> None:
-        """Let all replicas begin at the binlogs' beginnings, with empty databases."""
+        """Let all replicas begin at the binlogs' beginnings, from which on they have everything."""
         begins = {row[0]: row[3] for row in self.serve.execute_as_root("SHOW BINLOGS")}
         for replica in self.replicas:
-            if replica.binlog != "all":
-                # Its tables come by the binlog.
-                execute(replica.server, "SET sql_log_bin = 0", "CREATE DATABASE IF NOT EXISTS shop")
             follow(replica, self.serve.port, begins[replica.binlog])
 
     @contextmanager

@@ -88,6 +88,8 @@ _READ_COMMANDS: Final = frozenset(
         Command.BINLOG_DUMP_GTID,
     }
 )
+# Those of them that may be of any length.
+_TEXT_COMMANDS: Final = frozenset({Command.QUERY, Command.STMT_PREPARE})
 # Commands that a judge is asked of.
 _JUDGED_COMMANDS: Final = frozenset(
     {Command.QUERY, Command.STMT_EXECUTE, Command.STMT_BULK_EXECUTE}
@@ -614,7 +616,7 @@ class Relay:
         command = buffer[FRAME_HEADER_LENGTH]
         if command == _MULTI:
             raise CodecError("the client sends COM_MULTI, which is not offered")
-        if command in _READ_COMMANDS and command != Command.QUERY:
+        if command in _READ_COMMANDS and command not in _TEXT_COMMANDS:
             is_set = command == Command.BINLOG_DUMP_GTID
             longest = FRAME_PAYLOAD_MAX - 1 if is_set else _READ_MAX
             if length > longest:
@@ -663,8 +665,7 @@ class Relay:
         if len(buffer) <= FRAME_HEADER_LENGTH:
             return False
         command = buffer[FRAME_HEADER_LENGTH]
-        # However many GTIDs a replica has: a dump is never the source's to serve.
-        is_long = length > INSPECTED_MAX and command in (Command.QUERY, Command.STMT_PREPARE)
+        is_long = length > INSPECTED_MAX and command in _TEXT_COMMANDS
         if command not in _READ_COMMANDS or is_long:
             self.age = self.age.behind_command()
             self._tracker.expect(command)

@@ -16,6 +16,7 @@ from binlane.codec.types import EventType
 from binlane.dump.request import DumpRequest
 from binlane.dump.start import FileHead
 from binlane.dump.transport import serve_dump
+from binlane.errors import StatementError
 from binlane.positions import FilePosition, GtidPosition
 from binlane.store.binlog import Published
 from binlane.store.files import BinlogFile
@@ -249,3 +250,32 @@ def test_damaged_file_ends_the_dump_with_its_place(
 
     _run(test())
     assert "dump of binlog" in caplog.text
+
+
+def test_a_dump_that_is_ended_by_others(tmp_path: Path) -> None:
+    """Whether it waits for more, or for a replica that takes nothing."""
+
+    async def test() -> None:
+        binlog, replica = Binlog(tmp_path), Replica()
+        binlog.write(0, GROUP_END)
+        live = LiveBinlog(binlog)
+        for result in (None, StatementError("another one has come", errno=4052)):
+            ended: asyncio.Future[StatementError | None] = asyncio.Future()
+            dump = asyncio.create_task(serve_dump(DumpRequest(), live, replica.send, ended=ended))
+            await replica.until(lambda: len(replica.types) >= 5)
+            ended.set_result(result)
+            last = await dump
+            assert (last[4] == 0xFE) if result is None else (_error(last).errno == 4052)
+            assert not live.files_read
+            replica.types.clear()
+
+        async def stuck(data: bytes | memoryview) -> None:
+            await asyncio.Event().wait()
+
+        ended = asyncio.Future()
+        dump = asyncio.create_task(serve_dump(DumpRequest(), live, stuck, ended=ended))
+        await asyncio.sleep(0.01)
+        ended.set_result(None)
+        assert (await dump)[4] == 0xFE
+
+    _run(test())
