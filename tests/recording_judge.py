@@ -167,6 +167,11 @@ class JudgingHandler:
         del session
         return None
 
+    async def binlog_format(self, session: SessionContext) -> str | None:
+        """As of `Handler`."""
+        del session
+        return None
+
     async def gtid_purged(self, session: SessionContext) -> Position | None:
         """As of `Handler`."""
         del session

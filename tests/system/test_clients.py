@@ -61,6 +61,17 @@ def test_what_is_the_same_for_every_binlog(served: Served) -> None:
         _check(served, f"SHOW VARIABLES LIKE '{name}'", [(name.lower(), value)])
 
 
+def test_the_format_is_the_binlogs(served: Served) -> None:
+    """A client that needs rows is told before it reads statements."""
+    served.port.execute("ALTER BINLOG 'orders' FORMAT='MIXED'")
+    try:
+        _check(served, "SHOW GLOBAL VARIABLES LIKE 'binlog_format'", [("binlog_format", "MIXED")])
+        _check(served, "SHOW VARIABLES LIKE 'binlog_format'", [("binlog_format", "ROW")])
+    finally:
+        served.port.execute("ALTER BINLOG 'orders' FORMAT='ROW'")
+    _check(served, "SHOW GLOBAL VARIABLES LIKE 'binlog_format';", [("binlog_format", "ROW")])
+
+
 def test_what_the_source_answers(served: Served) -> None:
     _check(served, "SHOW VARIABLES LIKE 'SERVER_ID'", [("server_id", "1")])
     _check(served, "SELECT @@GLOBAL.SERVER_ID", [("1",)])
@@ -178,7 +189,7 @@ def test_prepared_statements_are_refused_plainly(served: Served, statement: str)
         with pytest.raises(StatementError) as caught:
             client.prepare(statement)
         assert caught.value.errno == 1295
-        assert client.prepare("SHOW GLOBAL VARIABLES LIKE 'binlog_format'")
+        assert client.prepare("SHOW VARIABLES LIKE 'binlog_format'")
         assert client.prepare("SELECT ? FROM crm.person WHERE 'binlog' = 'master'")
         assert client.rows("SELECT 1")[1:] == [("1",)]
     assert served.port.execute("SHOW BINLOGS")

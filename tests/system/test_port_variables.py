@@ -265,7 +265,7 @@ def test_variables_of_the_binlog_stand_beside_those_of_the_session(serve: ServeP
     """What describes the binlog and what a session has set are told in one answer."""
     with serve.connect("root", "") as session, session.cursor() as cursor:
         cursor.execute("SET SESSION binlog_format = 'MIXED'")
-        cursor.execute("SELECT @@binlog_format, @@GLOBAL.binlog_checksum, @@server_id")
+        cursor.execute("SELECT @@binlog_format, @@GLOBAL.binlog_checksum, @@GLOBAL.server_id")
         assert cursor.fetchall() == (("MIXED", "CRC32", 1),)
         cursor.execute("SHOW VARIABLES LIKE 'binlog_%'")
         told = dict(cursor.fetchall())

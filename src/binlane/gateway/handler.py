@@ -143,6 +143,14 @@ class Handler(Protocol):
         """
         ...
 
+    async def binlog_format(self, session: SessionContext) -> str | None:
+        """The FORMAT of the binlog that the session reads; None as above, or where SET GLOBAL said.
+
+        Raises:
+            StatementError: To be told to the client.
+        """
+        ...
+
     async def gtid_purged(self, session: SessionContext) -> Position | None:
         """What was done before the first file of the binlog that the session reads; None as above.
 

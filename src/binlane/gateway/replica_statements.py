@@ -83,10 +83,14 @@ class Fact(Enum):
     GTID_PURGED = "gtid_purged"
     SEMI_SYNC = "rpl_semi_sync_master_enabled"
     SEMI_SYNC_SOURCE = "rpl_semi_sync_source_enabled"
+    FORMAT = "binlog_format"
 
 
 CONSTANTS: Final = {Fact.CHECKSUM: "CRC32", Fact.SEMI_SYNC: "OFF"}
 """Facts that are the same for every binlog."""
+
+_SHOWN_GLOBALLY: Final = frozenset({Fact.FORMAT})
+"""Facts of the binlog in SHOW GLOBAL VARIABLES alone: elsewhere they are the session's."""
 
 SNAPSHOT: Final = ("binlog_snapshot_file", "binlog_snapshot_position")
 """What SHOW STATUS of a MariaDB tells of a consistent snapshot."""
@@ -273,7 +277,7 @@ def recognise(statement: str, flavor: Flavor = Flavor.MARIADB) -> ReplicaStateme
 def fact_named(name: str, flavor: Flavor) -> Fact | None:
     """What a system variable of a source tells of the binlog; None if it is the source's own."""
     fact = _FACTS.get(name.lower())
-    if fact is None or fact in CONSTANTS or fact in UNKNOWN_TO_MYSQL:
+    if fact is None or fact in CONSTANTS or fact in UNKNOWN_TO_MYSQL or fact in _SHOWN_GLOBALLY:
         return fact
     return fact if (fact in MYSQL_FACTS) == (flavor is Flavor.MYSQL) else None
 
@@ -332,7 +336,12 @@ def _set_variables(
 def _shows_variables(
     statement: str, tokens: Sequence[Token], flavor: Flavor
 ) -> ReplicaStatement | None:
-    names = [name for name in _FACTS if fact_named(name, flavor)]
+    is_global = any(token.word == "GLOBAL" for token in tokens[:2])
+    names = [
+        name
+        for name in _FACTS
+        if (fact := fact_named(name, flavor)) and (is_global or fact not in _SHOWN_GLOBALLY)
+    ]
     return _shows(statement, tokens, "VARIABLES", names)
 
 
@@ -406,6 +415,7 @@ def _reads(facts: StatementFacts, flavor: Flavor) -> Reads | None:
         for use in facts.system_variables
         if use.scope is not VariableScope.PERSIST
         and (fact := fact_named(use.name, flavor)) is not None
+        and fact not in _SHOWN_GLOBALLY
     ]
     found += [
         Place(use.offset, use.offset + use.length, UserVariable(use.name))

@@ -515,6 +515,8 @@ class Session:
         """What is asked; None where the source is to answer."""
         if fact in CONSTANTS:
             return CONSTANTS[fact]
+        if fact is Fact.FORMAT:
+            return await self._handler.binlog_format(self)
         if fact is Fact.GTID_PURGED:
             position = await self._handler.gtid_purged(self)
         else:

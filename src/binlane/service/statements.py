@@ -203,6 +203,13 @@ class Statements:
         await self._wait_until_complete(session, names[0])
         return self._binlogs.get(names[0]).position
 
+    async def binlog_format(self, session: SessionContext) -> str | None:
+        """The FORMAT of the only binlog there is; None as above, or where SET GLOBAL said."""
+        names = await self._readable(session)
+        if len(names) != 1 or "binlog_format" in self._binlogs.variables:
+            return None
+        return self._binlogs.get(names[0]).definition.logging_mode.value
+
     async def gtid_purged(self, session: SessionContext) -> Position | None:
         """What was done before the first file of the only binlog there is."""
         names = await self._readable(session)

@@ -80,7 +80,8 @@ def test_recognised(statement: str, expected: ReplicaStatement) -> None:
     [
         "SELECT UNIX_TIMESTAMP()",
         "SHOW VARIABLES LIKE 'SERVER_ID'",
-        "SHOW GLOBAL VARIABLES LIKE 'binlog_format'",
+        "SHOW VARIABLES LIKE 'binlog_format'",
+        "SELECT @@GLOBAL.binlog_format",
         "SHOW VARIABLES LIKE 'BINLOG_ROW_METADATA';",
         "SHOW STATUS LIKE 'Threads%'",
         "SHOW TABLE STATUS",
@@ -237,6 +238,7 @@ SEMI_SYNC = ("rpl_semi_sync_master_enabled", "rpl_semi_sync_source_enabled")
     "statement, names, is_exact",
     [
         ("SHOW GLOBAL VARIABLES LIKE 'BINLOG_CHECKSUM'", {"binlog_checksum"}, True),
+        ("SHOW GLOBAL VARIABLES LIKE 'binlog_format';", {"binlog_format"}, True),
         ("SHOW VARIABLES LIKE 'gtid\\_binlog\\_pos'", {"gtid_binlog_pos"}, True),
         ("SHOW SESSION VARIABLES LIKE 'binlog%'", {"binlog_checksum"}, False),
         ("SHOW VARIABLES", {"binlog_checksum", "gtid_binlog_pos", *SEMI_SYNC}, False),
