@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -96,9 +97,13 @@ def registered(serve: ServeProcess) -> RawClient:
     return client
 
 
+_IDS = count(100)
+
+
 def dumping(serve: ServeProcess) -> RawClient:
     client = registered(serve)
-    dump = BinlogDump(position=4, flags=DumpFlag(0), server_id=7, file="b.000001")
+    # A replica that comes again would end its older dump.
+    dump = BinlogDump(position=4, flags=DumpFlag(0), server_id=next(_IDS), file="b.000001")
     client.send(frame(dump.encode(), 0))
     return client
 

@@ -114,9 +114,9 @@ async def _until(
     try:
         await asyncio.wait((task, ended), return_when=asyncio.FIRST_COMPLETED)
     finally:
-        if not task.done():
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
+        task.cancel()
+        # Also of one that has ended by itself meanwhile, whose error nobody else would take.
+        await asyncio.gather(task, return_exceptions=True)
     if not task.cancelled():
         task.result()
     elif (error := ended.result()) is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from pathlib import Path
@@ -279,3 +280,31 @@ def test_a_dump_that_is_ended_by_others(tmp_path: Path) -> None:
         assert (await dump)[4] == 0xFE
 
     _run(test())
+
+
+def test_a_replica_that_goes_leaves_no_error_behind(tmp_path: Path) -> None:
+    """Its connection is lost, and the session ends the dump, at once."""
+    told: list[dict[str, Any]] = []
+
+    async def test() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: told.append(context))
+        binlog = Binlog(tmp_path)
+        binlog.write(0, GROUP_END)
+        is_lost = asyncio.Event()
+
+        async def lost(data: bytes | memoryview) -> None:
+            await is_lost.wait()
+            raise ConnectionResetError
+
+        ended: asyncio.Future[StatementError | None] = asyncio.Future()
+        live = LiveBinlog(binlog)
+        dump = asyncio.create_task(serve_dump(DumpRequest(), live, lost, ended=ended))
+        await asyncio.sleep(0.01)
+        is_lost.set()
+        await asyncio.sleep(0)
+        dump.cancel()
+        await asyncio.gather(dump, return_exceptions=True)
+
+    _run(test())
+    gc.collect()
+    assert told == []
