@@ -17,6 +17,7 @@ from binlane.capture.settings import SourceSettings
 from binlane.client.settings import ServerUrl
 from binlane.gateway.settings import GatewaySettings
 from binlane.gateway.transport import Gateway
+from binlane.service.access import Access, BinlogAccess
 from binlane.service.binlogs import Binlogs
 from binlane.service.private_server import PrivateServer
 from binlane.service.statements import Statements
@@ -45,10 +46,12 @@ class ListeningPort:
         max_binlog_size_bytes: int = 1 << 30,
         is_by_socket: bool = False,
         disk: Disk | None = None,
+        rule: BinlogAccess = BinlogAccess.PRIVILEGES,
     ) -> None:
         self._source = source
         self._source_socket = str(source.socket_path) if is_by_socket else None
         self._data_dir = data_dir
+        self._rule = rule
         self._disk = disk or LocalDisk()
         self._settings = StoreSettings(max_binlog_size_bytes=max_binlog_size_bytes)
         self._loop = asyncio.new_event_loop()
@@ -116,7 +119,7 @@ class ListeningPort:
             source_port=self._source.port,
             source_socket=self._source_socket,
         )
-        self.statements = Statements(self.binlogs)
+        self.statements = Statements(self.binlogs, access=Access(self.binlogs, self._rule))
         self._gateway = Gateway(settings, self.statements)
         await self._gateway.start()
         self.port = self._gateway.port

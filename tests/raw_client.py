@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Iterator
 from types import TracebackType
 from typing import Final, Self
 
@@ -17,6 +18,7 @@ from binlane.codec.packets.flags import (
 from binlane.codec.packets.framing import Packet, PacketSplitter, frame
 from binlane.codec.packets.handshake import Greeting, HandshakeResponse, SslRequest
 from binlane.codec.packets.replies import ErrPacket, OkPacket, is_error, is_ok
+from binlane.codec.packets.results import ReplyReader, ResultSet
 from binlane.errors import StatementError
 from binlane.gateway.reply_tracker import ReplyTracker
 
@@ -36,6 +38,7 @@ class RawClient:
     """A session of root, who has no password.
 
     Attributes:
+        thread_id: Its number at the source, as the greeting has it.
         capabilities: What both sides have agreed on.
         numbers: Sequence numbers of the packets of the last reply.
     """
@@ -52,6 +55,7 @@ class RawClient:
         self._splitter = PacketSplitter()
         greeting = Greeting.decode(self._packets()[0].payload)
         self._plugin = greeting.plugin or ""
+        self.thread_id = greeting.thread_id
         self.capabilities = capabilities & greeting.capabilities
         if database:
             self.capabilities |= Capability.CONNECT_WITH_DB
@@ -72,6 +76,7 @@ class RawClient:
         self._socket.sendall(frame(response.encode(), 1))
         reply = self._packets()[0].payload
         assert is_ok(reply), reply
+        self._extended = extended
         self._tracker = ReplyTracker(self.capabilities, extended)
         self.numbers: list[int] = []
 
@@ -108,16 +113,80 @@ class RawClient:
         """Run a statement that gives no rows; errors as of `ok`."""
         return self.ok(encode_query(text, self.capabilities))
 
+    def rows(self, text: str) -> list[tuple[str | None, ...]]:
+        """Run a statement; heads and rows of its result, nothing for one that has none.
+
+        Raises:
+            StatementError: If it is refused.
+        """
+        reader = ReplyReader(self.capabilities, self._extended)
+        reply: OkPacket | ErrPacket | ResultSet | None = None
+        for payload in self.say(encode_query(text, self.capabilities)):
+            reply = reader.feed(payload)
+        if isinstance(reply, ErrPacket):
+            raise StatementError(reply.message, errno=reply.errno, sqlstate=reply.sqlstate or "")
+        if not isinstance(reply, ResultSet):
+            return []
+        return [tuple(head.name for head in reply.heads), *reply.texts()]
+
+    def dump(self, command: bytes, stray: bytes = b"") -> Iterator[bytes]:
+        """Ask for a dump; the payloads of its packets, up to EOF, ERR or the connection's end.
+
+        Args:
+            command: Payload of COM_BINLOG_DUMP or COM_BINLOG_DUMP_GTID.
+            stray: What is sent behind it.
+        """
+        self._socket.sendall(frame(command, 0) + stray)
+        while data := self._socket.recv(_CHUNK):
+            for packet in self._splitter.feed(data):
+                yield packet.payload
+                if packet.payload[0]:
+                    return
+
     def prepare(self, text: str | bytes) -> int:
-        """Prepare a statement; its id."""
+        """Prepare a statement; its id. Errors as of `ok`."""
         data = text if isinstance(text, bytes) else text.encode()
         head = self.say(bytes((Command.STMT_PREPARE,)) + data)[0]
+        if is_error(head):
+            error = ErrPacket.decode(head)
+            raise StatementError(error.message, errno=error.errno, sqlstate=error.sqlstate or "")
         assert is_ok(head), head
         return int.from_bytes(head[1:5], "little")
 
     def execute(self, execution: Execution) -> OkPacket:
         """Run a prepared statement; errors as of `ok`."""
         return self.ok(execution.encode())
+
+    def send(self, data: bytes) -> None:
+        """Send any bytes."""
+        self._socket.sendall(data)
+
+    def receive(self) -> bytes:
+        """Some bytes, at least one.
+
+        Raises:
+            ConnectionError: If none will come.
+        """
+        data = self._socket.recv(_CHUNK)
+        if not data:
+            raise ConnectionError("the connection is gone")
+        return data
+
+    def ends(self) -> bytes:
+        """Send no more; what comes until the other side has closed, which it has to in time."""
+        found = b""
+        try:
+            self._socket.shutdown(socket.SHUT_WR)
+            while data := self._socket.recv(_CHUNK):
+                found += data
+        except ConnectionError:
+            pass
+        return found
+
+    def reset(self) -> None:
+        """Go with a TCP reset."""
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, bytes((1, *bytes(7))))
+        self._socket.close()
 
     def close(self) -> None:
         """Go without a word."""

@@ -14,8 +14,9 @@ from pymysql.connections import Connection
 from pymysql.cursors import Cursor
 
 from binlane.codec.packets.commands import BinlogDump, BinlogDumpGtid
+from binlane.codec.packets.results import ResultSet
 from binlane.errors import StatementError
-from binlane.gateway.answers import Answer
+from binlane.gateway.answers import Answer, RowsAnswer
 from binlane.gateway.handler import Send, SessionContext
 from binlane.gateway.judge import (
     NOTHING_LEFT,
@@ -29,7 +30,7 @@ from binlane.gateway.judge import (
 )
 from binlane.gateway.settings import GatewaySettings
 from binlane.gateway.transport import Gateway
-from binlane.positions import Position
+from binlane.positions import FilePosition, Position
 from binlane.service.private_server import PrivateServer
 from binlane.sql.servers import Dialect
 
@@ -110,6 +111,11 @@ class RecordingJudge:
         assert self.later is not None, "the test has not said so"
         return await self.later(statements)
 
+    async def shown(self, statement: str, result: ResultSet) -> RowsAnswer:
+        """As of `Judge`."""
+        del statement
+        return RowsAnswer(result.heads, result.rows)
+
     def done(self, replies: Sequence[Reply]) -> Done:
         """As of `Judge`."""
         self.calls.append("done")
@@ -153,7 +159,15 @@ class JudgingHandler:
         del session, statement
         return None
 
+    async def register(self, session: SessionContext) -> None:
+        """All may."""
+
     async def gtid_position(self, session: SessionContext) -> Position | None:
+        """As of `Handler`."""
+        del session
+        return None
+
+    async def binlog_format(self, session: SessionContext) -> str | None:
         """As of `Handler`."""
         del session
         return None
@@ -164,11 +178,24 @@ class JudgingHandler:
         return None
 
     async def gtid_position_at(
-        self, session: SessionContext, file: str, position: int
+        self, session: SessionContext, place: FilePosition
     ) -> Position | None:
         """As of `Handler`."""
-        del session, file, position
+        del session, place
         return None
+
+    async def snapshot(self, session: SessionContext, place: FilePosition) -> FilePosition | None:
+        """As of `Handler`."""
+        del session, place
+        return None
+
+    async def answers(self, session: SessionContext, statement: str) -> bool:
+        """As of `Handler`."""
+        del session, statement
+        return False
+
+    def killed(self, thread_id: int) -> None:
+        """As of `Handler`."""
 
     async def dump(
         self, session: SessionContext, command: BinlogDump | BinlogDumpGtid, send: Send

@@ -2,15 +2,18 @@
 
 MariaDB is this machine's. MySQL is of the folder that `BINLANE_MYSQL` names, as `tools/unpack-mysql`
 makes it, else of `.run/mysql`, which `./run test` fills where it can, else the machine's own; where
-there is none, tests that ask for one are skipped.
+there is none, tests that ask for one are skipped. A second MariaDB, of series 11.8, is of the folder
+that `BINLANE_MARIADB118` names; it holds `exec`, which runs a program of the folder, as MySQL's does.
 """
 
 from __future__ import annotations
 
 import os
+import subprocess
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -90,6 +93,54 @@ def mysql_program() -> MysqlProgram:
         if folder
         else "there is no MySQL here: tools/unpack-mysql .run/mysql gets one"
     )
+
+
+@dataclass(frozen=True, slots=True)
+class UnpackedMariadb:
+    """`mariadbd` of a folder, into which packages were unpacked.
+
+    Attributes:
+        folder: Holds `exec`, which runs a program of the folder.
+    """
+
+    folder: Path
+    scheme = "mariadb"
+
+    def command(self, *, data: Path) -> list[str]:
+        """As `ServerProgram`."""
+        share = self._share
+        return [
+            *(str(self.folder / "exec"), "/usr/sbin/mariadbd", "--no-defaults"),
+            *(("--user=root",) if os.geteuid() == 0 else ()),
+            *(f"--datadir={data}", f"--tmpdir={data.parent}", f"--lc-messages-dir={share}"),
+            *(f"--character-sets-dir={share}/charsets", "--innodb-log-file-size=16M"),
+            *(f"--plugin-dir={self.folder}/usr/lib/mysql/plugin", "--innodb-buffer-pool-size=64M"),
+        ]
+
+    def install(self, data: Path) -> None:
+        """As `ServerProgram`."""
+        parts = ("system_tables", "performance_tables", "system_tables_data")
+        texts = [(self._share / f"mariadb_{part}.sql").read_text("utf-8") for part in parts]
+        texts.insert(0, "CREATE DATABASE mysql;\nUSE mysql;\nSET @auth_root_socket = NULL;\n")
+        subprocess.run(
+            [*self.command(data=data), "--bootstrap"],
+            input="\n".join(texts),
+            text=True,
+            capture_output=True,
+            check=True,
+        )
+
+    @property
+    def _share(self) -> Path:
+        return self.folder / "usr/share/mariadb"
+
+
+@cache
+def mariadb118_program() -> UnpackedMariadb | None:
+    """A MariaDB 11.8 to test with; None where there is none."""
+    folder = os.environ.get("BINLANE_MARIADB118", "")
+    program = UnpackedMariadb(Path(folder)) if folder else None
+    return program if program and (program.folder / "exec").exists() else None
 
 
 def connect(server: PrivateServer, **options: Any) -> Connection[Cursor]:

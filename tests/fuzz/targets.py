@@ -37,6 +37,7 @@ from binlane.policy.server import Server
 from binlane.sql.catalog import SchemaCatalog
 from tests.build import FORMAT, PLAIN_FORMAT, event, rows, table_map
 from tests.fixture_sets import fixture_names, fixture_set
+from tests.fuzz import conversations
 from tests.kernel_reading import rows_of
 from tests.reading import analyse
 
@@ -245,5 +246,9 @@ TARGETS: Final[Mapping[str, Target]] = MappingProxyType(
         "parts": Target(_small_parts, _none),
         "sql": Target(_sql, _statements),
         "check": Target(_check, _scripts),
+        "login": Target(conversations.login, conversations.logins),
+        "relayed": Target(conversations.relayed, conversations.sessions),
+        "judged": Target(conversations.judged, conversations.sessions),
+        "dump_request": Target(conversations.dump_request, conversations.requests),
     }
 )

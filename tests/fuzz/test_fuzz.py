@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import random
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests.fuzz.conversations import mutations
 from tests.fuzz.targets import TARGETS
 
 ROOT = Path(__file__).parents[2]
@@ -28,6 +30,13 @@ def fuzz(name: str, *options: str) -> None:
 def test_no_seed_breaks_a_target(name: str) -> None:
     for seed in TARGETS[name].seeds():
         TARGETS[name].run(seed)
+
+
+@pytest.mark.parametrize("name", ["login", "relayed", "judged", "dump_request"])
+def test_what_is_like_a_session_breaks_no_target(name: str) -> None:
+    seeds = list(TARGETS[name].seeds())
+    for script in mutations(seeds, 3000, random.Random(name)):
+        TARGETS[name].run(script)
 
 
 @pytest.mark.slow

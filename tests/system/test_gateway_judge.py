@@ -476,19 +476,22 @@ def test_local_file(port: JudgingPort, tmp_path: Path) -> None:
         cursor.execute("DELETE FROM t")
 
 
-def test_large_statement_is_judged(port: JudgingPort) -> None:
+def test_large_statement_is_judged_unread(port: JudgingPort) -> None:
     length = 17 << 20
     with port.connect(database="judged", max_allowed_packet=64 << 20) as connection:
         cursor = connection.cursor()
         cursor.execute("INSERT INTO t (v) VALUES (%s)", ("x" * length,))
         assert _reply(port).affected_rows == 1
-        assert len(port.judges[-1].texts[-1]) > length
+        unread = ClientStatement("", is_complete=False)
+        assert port.judges[-1].statements[-1] == (unread,)
         error = StatementError("unsafe", errno=11314)
         port.judges[-1].verdict = lambda statements: (
-            Refuse(error) if len(statements[0].text) > length else Run()
+            Refuse(error) if statements == (unread,) else Run()
         )
         with pytest.raises(pymysql.err.OperationalError, match="unsafe"):
             cursor.execute("INSERT INTO t (v) VALUES (%s)", ("x" * length,))
+        cursor.execute("SELECT COUNT(*) FROM t")
+        assert cursor.fetchone() == (1,)
         cursor.execute("DELETE FROM t")
 
 

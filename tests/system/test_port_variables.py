@@ -259,3 +259,14 @@ def test_global_values_outlive_a_restart(serve: ServeProcess) -> None:
     serve.execute_as_root("SET GLOBAL binlog_format = DEFAULT")
     assert serve.execute_as_root(statement) == (("MIXED", "MIXED"),)
     assert execute(serve.source, "SELECT @@global.binlog_format") == (("ROW",),)
+
+
+def test_variables_of_the_binlog_stand_beside_those_of_the_session(serve: ServeProcess) -> None:
+    """What describes the binlog and what a session has set are told in one answer."""
+    with serve.connect("root", "") as session, session.cursor() as cursor:
+        cursor.execute("SET SESSION binlog_format = 'MIXED'")
+        cursor.execute("SELECT @@binlog_format, @@GLOBAL.binlog_checksum, @@GLOBAL.server_id")
+        assert cursor.fetchall() == (("MIXED", "CRC32", 1),)
+        cursor.execute("SHOW VARIABLES LIKE 'binlog_%'")
+        told = dict(cursor.fetchall())
+        assert (told["binlog_format"], told["binlog_checksum"]) == ("MIXED", "CRC32")

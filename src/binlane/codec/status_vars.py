@@ -20,6 +20,7 @@ from binlane.errors import CodecError
 
 _SQL_MODE: Final = 1
 _CHARSET: Final = 4
+_INVOKER: Final = 11
 _DATABASES_MAX: Final = 16
 _TOO_MANY_DATABASES: Final = 254
 _ALTER_END: Final = GtidExtraFlag.COMMIT_ALTER | GtidExtraFlag.ROLLBACK_ALTER
@@ -89,6 +90,12 @@ def sql_mode(event: QueryEvent) -> int | None:
     """The SQL mode's bits, whose meaning differs between flavors from bit 32; None if not written."""
     mode = _value(event, _SQL_MODE)
     return mode if isinstance(mode, int) else None
+
+
+def invoker(event: QueryEvent) -> tuple[str, str] | None:
+    """User and host of the account that ran the statement; None where that is not written."""
+    value: Any = _value(event, _INVOKER)
+    return value if isinstance(value, tuple) else None
 
 
 def _value(event: QueryEvent, code: int) -> object:

@@ -1,17 +1,21 @@
-"""Which GTID position a byte position stands for: the servers' BINLOG_GTID_POS()."""
+"""Which GTID position a byte position stands for, as the servers' BINLOG_GTID_POS(), and back."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from binlane.codec.control import FormatDescriptionEvent
-from binlane.codec.event import Event
+from binlane.codec.event import Event, decode_event
 from binlane.codec.transaction import GtidEvent, GtidListEvent
+from binlane.codec.types import EventType
+from binlane.dump.start import file_for
+from binlane.grouping.event_group import gtid_of
 from binlane.grouping.walk import Walker, walk
-from binlane.positions import GtidPosition, mariadb_position
+from binlane.positions import FilePosition, GtidPosition, mariadb_position
 from binlane.store.chunks import open_chunks
-from binlane.store.group_points import group_index
+from binlane.store.files import BinlogFile
+from binlane.store.group_points import group_index, headers
 from binlane.store.heads import read_head
 
 
@@ -55,6 +59,42 @@ def gtid_position_in(path: Path, position: int) -> GtidPosition | None:
     events = Walker(chunks, file=path.name, position=start, format_=format_).events()
     done = mariadb_position(index.position_of(point))
     return done if position == start else _position_at(events, position, done)
+
+
+def place_behind(
+    files: Sequence[BinlogFile], end: FilePosition, done: GtidPosition
+) -> FilePosition:
+    """Where a binlog of a MariaDB goes on behind what is done.
+
+    Args:
+        files: Its files, oldest first.
+        end: Where it ends.
+        done: A place of the source's log: the groups before it, which the binlog is complete up to.
+
+    Returns:
+        Before the first group that is not done, or the end.
+
+    Raises:
+        StatementError: If the first file begins behind it.
+        CodecError: If a file is damaged.
+        StoreError: If it cannot be read.
+        OSError: If it is gone.
+    """
+    file = file_for(done, files)
+    size_bytes = end.position if end.file == file.name else file.size_bytes
+    index = group_index(file.path, size_bytes=size_bytes)
+    point = index.behind(done) if index else None
+    head = read_head(file.path)
+    end_of_done = head.size_bytes if point is None else point.position
+    with file.path.open("rb") as stream:
+        for place, _, type_code, length in headers(stream, end_of_done, size_bytes):
+            if type_code == EventType.GTID:
+                stream.seek(place)
+                gtid = gtid_of(decode_event(stream.read(length), head.format_description.format))
+                if gtid is not None and not done.covers(gtid):
+                    break
+            end_of_done = place + length
+    return FilePosition(file.name, end_of_done)
 
 
 def _position_at(events: Iterable[Event], position: int, done: GtidPosition) -> GtidPosition | None:

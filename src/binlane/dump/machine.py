@@ -1,6 +1,8 @@
 """What a dump sends, packet by packet: bytes of files in, packets out.
 
-Events of a file are forwarded as they are, only their headers are looked at. Made for the dump are
+Events of a file are forwarded as they are, only their headers are looked at; those that are larger
+than what is read at once pass in parts. Where nothing is left out that hangs on GTIDs a kernel makes
+the packets (`packing`), from the same bytes the same. Made for the dump are
 the artificial ROTATE before each file, the FORMAT_DESCRIPTION of the first file (so that a replica
 that reconnects keeps its temporary tables), heartbeats, and what tells a replica where it stands
 behind groups that it has already: an artificial GTID_LIST for a MariaDB, a heartbeat for a MySQL.
@@ -24,6 +26,7 @@ from binlane.codec.packets.framing import FRAME_PAYLOAD_MAX, frame, frame_count
 from binlane.codec.packets.replies import EofPacket, error_packet
 from binlane.codec.transaction import GtidListEvent
 from binlane.codec.types import EventType, HeaderFlag
+from binlane.dump.packing import SLICE_BYTES, Packer
 from binlane.dump.request import DumpRequest
 from binlane.dump.skipping import skipper_for
 from binlane.dump.start import FileHead
@@ -60,7 +63,6 @@ class Dump:
     Attributes:
         file: Base name of the file that it stands in.
         position: Where the next event begins, in bytes.
-        wanted: Bytes from `position` on that the next `feed` needs at least.
         has_ended: Whether `feed` came to where it was to end.
     """
 
@@ -74,8 +76,10 @@ class Dump:
         self._is_first_file = True
         self.file = ""
         self.position = BEGINNING
-        self.wanted = HEADER_LENGTH
         self.has_ended = False
+        # Of an event that passes in parts:
+        self._passing_bytes = self._frame_bytes = 0
+        self._is_last_frame = True
 
     def open_file(self, head: FileHead, *, position: int = BEGINNING) -> bytes:
         """Begin a file: an artificial ROTATE and its FORMAT_DESCRIPTION.
@@ -90,7 +94,6 @@ class Dump:
         first = head.format_description
         self.file, self._server_id = head.file, first.header.server_id
         self.position = first.next_position if position == BEGINNING else position
-        self.wanted = HEADER_LENGTH
         if self._skipper is not None:
             self._skipper.enter(head.done, head.format)
         if self._is_first_file:
@@ -111,14 +114,41 @@ class Dump:
         """
         assert self._skipper is not None, "the replica asked by GTID"
         self._skipper.skip_to(done)
-        self.position, self.wanted = position, HEADER_LENGTH
+        self.position = position
 
-    def feed(self, data: bytes, *, ends: bool = False) -> bytes:
-        """Forward the whole events that bytes of the file hold.
+    @property
+    def is_inside_event(self) -> bool:
+        """Whether a part of an event was sent: nothing else may stand before the rest of it."""
+        return bool(self._passing_bytes)
+
+    @property
+    def can_be_packed(self) -> bool:
+        """Whether what comes next may be packed: nothing is left out but what has its own type."""
+        return not self._passing_bytes and (self._skipper is None or self._skipper.is_done)
+
+    def pack(self, packer: Packer, size: int) -> memoryview:
+        """Forward whole events of the file, as `feed` does, from a packer's room; no large ones.
+
+        Args:
+            packer: Has bytes of the file from `position` on.
+            size: How many. Where nothing moves on, `feed` says why.
+
+        Returns:
+            Packets, valid until the packer is used again.
+        """
+        left_out = None if self._request.wants_annotate else EventType.ANNOTATE_ROWS
+        packed = packer.pack(size, self._sequence, left_out=left_out)
+        self.position += packed.size
+        self._sequence = packed.number
+        return packed.packets
+
+    def feed(self, data: bytes, *, size_bytes: int | None = None, ends: bool = False) -> bytes:
+        """Forward the whole events that bytes of the file hold, and parts of a large one.
 
         Args:
             data: Bytes of the file from `position` on. What is left behind the last whole event is
-                not kept: the next call begins with it, and has `wanted` bytes at least.
+                not kept: the next call begins with it, and has at least a slice, or all there is.
+            size_bytes: How many there are in all from `position` on, where that is known.
             ends: Forward what is left of the event group at hand, and no other: a replica that
                 is cut off inside of one may not be able to go on there.
 
@@ -126,32 +156,79 @@ class Dump:
             Packets; empty if nothing is to be sent.
 
         Raises:
-            CodecError: If an event says that it is shorter than its own header.
+            CodecError: If an event is shorter than its own header, or ends behind the last byte.
         """
+        if self._passing_bytes:
+            return self._pass(data)
         start, offset, size = self.position, 0, len(data)
         parts: list[bytes | memoryview] = []
         view = memoryview(data)
         is_done = self._skipper is None or self._skipper.is_done
         sends_all = is_done and self._request.wants_annotate
-        self.wanted = HEADER_LENGTH
         while size - offset >= HEADER_LENGTH:
             (length,) = _LENGTH.unpack_from(data, offset + _LENGTH_OFFSET)
             self.position = start + offset
-            if length < HEADER_LENGTH:
-                raise CodecError(f"an event says it is {length} bytes long").at(
-                    self.file, self.position
-                )
+            self._check_length(length, None if size_bytes is None else size_bytes - offset)
             if ends and data[offset + _TYPE_OFFSET] in _BOUNDARIES:
                 self.has_ended = True
                 break
-            if length > size - offset:
-                self.wanted = length
+            is_whole = length <= size - offset
+            if not is_whole and length <= SLICE_BYTES:
                 break
-            if sends_all or self._is_sent(data, offset, parts):
+            is_sent = sends_all or self._is_sent(data, offset, parts)
+            if is_sent and not is_whole:
+                parts.append(self._begin_to_pass(length, data[offset:]))
+                offset = size
+                break
+            if is_sent:
                 self._append(parts, view[offset : offset + length])
             offset += length
         self.position = start + offset
         return b"".join(parts)
+
+    def _check_length(self, length: int, left: int | None) -> None:
+        if length < HEADER_LENGTH:
+            text = f"an event says it is {length} bytes long"
+        elif left is not None and length > left:
+            text = "the log ends inside an event"
+        else:
+            return
+        raise CodecError(text).at(self.file, self.position)
+
+    def _begin_to_pass(self, length: int, data: bytes) -> bytes:
+        """The beginning of an event's packet."""
+        self._passing_bytes = length
+        head = self._next_frame(length + 1)
+        self._frame_bytes -= 1  # the status byte
+        return head + b"\0" + self._passed(data)
+
+    def _next_frame(self, size: int) -> bytes:
+        """The head of a frame, of a packet of which `size` bytes are left."""
+        self._frame_bytes = min(size, FRAME_PAYLOAD_MAX)
+        # One of the greatest size has another one behind it, if only an empty one.
+        self._is_last_frame = size < FRAME_PAYLOAD_MAX
+        head = _LENGTH.pack(self._frame_bytes | self._sequence << _SEQUENCE_SHIFT)
+        self._sequence = (self._sequence + 1) & 0xFF
+        return head
+
+    def _pass(self, data: bytes) -> bytes:
+        """Forward a part of an event; nothing behind it."""
+        data = data[: self._passing_bytes]
+        self.position += len(data)
+        return self._passed(data)
+
+    def _passed(self, data: bytes) -> bytes:
+        """Some bytes of an event in as many frames as they need."""
+        parts, offset = [], 0
+        while True:
+            step = min(self._frame_bytes, len(data) - offset)
+            parts.append(data[offset : offset + step])
+            offset += step
+            self._passing_bytes -= step
+            self._frame_bytes -= step
+            if self._frame_bytes or self._is_last_frame:
+                return b"".join(parts)
+            parts.append(self._next_frame(self._passing_bytes))
 
     def position_after_skipped(self) -> bytes:
         """Say where the replica stands, once after groups that were left out.

@@ -19,6 +19,8 @@ FATAL_ERRNO: Final = 1236
 """ER_MASTER_FATAL_ERROR_READING_BINLOG: replicas stop at it and show its text."""
 
 _CAPABILITY_GTID: Final = 4
+# As much as a server says in an error.
+_TOLD_MAX: Final = 500
 _NANOSECONDS: Final = 1_000_000_000
 # A set is written alike in all of them.
 _ANY_FORMAT: Final = Format(
@@ -149,7 +151,8 @@ def _connect_state(
     try:
         return GtidPosition.parse(text)
     except ValueError as error:
-        raise refusal(f"Could not parse GTID list: {error}") from None
+        told = f"Could not parse GTID list: {error}"
+        raise refusal(told[:_TOLD_MAX]) from None
 
 
 def _gtid_set(command: BinlogDump | BinlogDumpGtid) -> GtidSet | None:

@@ -1,19 +1,24 @@
 """Runs dumps: reads files, waits for more, sends packets.
 
 A dump reads up to what the store has published and no further, so it never sees half of an event
-group, nor one that a crash could take back.
+group, nor one that a crash could take back. Dumps that have much to send take turns, a slice each,
+and hold no more than that: how many there are, and how large an event is, costs no memory.
 """
 
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
 import os
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from functools import cache
 from typing import BinaryIO, Final
+from weakref import WeakKeyDictionary
 
 from binlane.codec.format import HEADER_LENGTH
 from binlane.dump.machine import BEGINNING, Dump
+from binlane.dump.packing import SLICE_BYTES, Packer, can_pack
 from binlane.dump.request import DumpRequest, refusal
 from binlane.dump.start import (
     HEAD_LENGTH_MAX,
@@ -23,6 +28,7 @@ from binlane.dump.start import (
     file_for,
     gtids_ahead,
 )
+from binlane.dump.turns import Turns
 from binlane.errors import CodecError, StatementError
 from binlane.positions import FilePosition, GtidSet, Position
 from binlane.store.files import BinlogFile
@@ -30,20 +36,34 @@ from binlane.store.group_points import group_index
 from binlane.store.held_gtids import first_lacking
 from binlane.store.live import LiveBinlog
 
-_CHUNK: Final = 512 << 10
-# What was just written is in the page cache: a thread would cost more than the read.
-_SMALL_READ: Final = 64 << 10
+# What was just written is in the page cache, and is sent at once: of less nobody has to take turns.
+_SMALL_READ: Final = 16 << 10
 WATERMARK_TIMEOUT_S: Final = 10.0
 """How long a replica that is ahead of us, having followed the source itself, is waited for."""
 
+_TURNS: Final[WeakKeyDictionary[asyncio.AbstractEventLoop, Turns]] = WeakKeyDictionary()
+_NO_WAIT: Final = os.RWF_NOWAIT if hasattr(os, "RWF_NOWAIT") else 0
+
 logger = logging.getLogger(__name__)
 
-Send = Callable[[bytes], Awaitable[None]]
-"""Sends bytes of whole packets; returns when the client takes more."""
+Send = Callable[[bytes | memoryview], Awaitable[None]]
+"""Sends bytes, which may be overwritten once it has run up to where it waits; returns when the client
+takes more."""
+
+
+def _may_go_on() -> StatementError | None:
+    """Of a dump that nobody ends."""
+    return None
 
 
 async def serve_dump(
-    request: DumpRequest, live: LiveBinlog, send: Send, *, source_id: str = ""
+    request: DumpRequest,
+    live: LiveBinlog,
+    send: Send,
+    *,
+    source_id: str = "",
+    ended: asyncio.Future[StatementError | None] | None = None,
+    refusal_of: Callable[[], StatementError | None] = _may_go_on,
 ) -> bytes:
     """Send a binlog to a replica until one of them ends; cancel it when the replica has gone.
 
@@ -52,6 +72,9 @@ async def serve_dump(
         live: The binlog.
         send: Takes packets numbered from 1, as the reply to COM_BINLOG_DUMP.
         source_id: A MySQL source's UUID.
+        ended: Ends the dump once it has a result: an error, or None as KILL QUERY does.
+        refusal_of: Gives the error with which the dump is to end behind the event group that it is
+            at, once there is one; the binlog's readers are woken then.
 
     Returns:
         The last packet, EOF or ERR. The caller sends it, having dropped what the replica sent in
@@ -59,18 +82,45 @@ async def serve_dump(
     """
     dump = Dump(request)
     try:
-        await _Stream(request, live, dump, send, source_id).run()
+        stream = _Stream(request, live, dump, send, source_id, refusal_of)
+        await _until(ended, stream.run())
+        if dump.is_inside_event:
+            raise ConnectionAbortedError("the dump was ended inside of an event")
     except _EndingError:
         logger.info("dump of %s to replica %d ends", live.name, request.server_id)
     except StatementError as error:
         logger.info("dump of %s to replica %d: %s", live.name, request.server_id, error)
+        if dump.is_inside_event:
+            raise ConnectionAbortedError("the rest of an event is not sent") from None
         return dump.error(error)
     except ConnectionError:
         raise  # the replica has gone: nobody is left to be told
     except (CodecError, OSError) as error:
         logger.exception("dump of %s to replica %d", live.name, request.server_id)
+        if dump.is_inside_event:
+            raise ConnectionAbortedError("the rest of an event cannot be sent") from None
         return dump.error(refusal(f"error reading log entry: {error}", hint="run binlane verify"))
     return dump.end()
+
+
+async def _until(
+    ended: asyncio.Future[StatementError | None] | None, work: Coroutine[None, None, None]
+) -> None:
+    """Run a dump until it is over or is to end; packets are sent whole or not at all."""
+    if ended is None:
+        await work
+        return
+    task = asyncio.ensure_future(work)
+    try:
+        await asyncio.wait((task, ended), return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        task.cancel()
+        # Also of one that has ended by itself meanwhile, whose error nobody else would take.
+        await asyncio.gather(task, return_exceptions=True)
+    if not task.cancelled():
+        task.result()
+    elif (error := ended.result()) is not None:
+        raise error
 
 
 class _EndingError(Exception):
@@ -80,14 +130,21 @@ class _EndingError(Exception):
 class _Stream:
     """One dump at work."""
 
-    def __init__(
-        self, request: DumpRequest, live: LiveBinlog, dump: Dump, send: Send, source_id: str
+    def __init__(  # as of serve_dump
+        self,
+        request: DumpRequest,
+        live: LiveBinlog,
+        dump: Dump,
+        send: Send,
+        source_id: str,
+        refusal_of: Callable[[], StatementError | None],
     ) -> None:
         self._request = request
         self._source_id = source_id
         self._live = live
         self._dump = dump
         self._send = send
+        self._refusal_of = refusal_of
         self._silent_since_s = _now_s()
 
     async def run(self) -> None:
@@ -173,14 +230,17 @@ class _Stream:
         dump, live = self._dump, self._live
         while True:
             version = live.version
-            if live.is_dropped:
+            if live.is_dropped and not dump.is_inside_event:
                 raise refusal(f"binlog '{live.name}' was dropped")
             end = live.published.end
             is_last = end.file == dump.file
             # A file that is not the last is whole, and stays open here even if it is purged.
             limit = end.position if is_last else os.fstat(stream.fileno()).st_size
-            if live.is_ending and (dump.has_ended or dump.position >= limit):
-                raise _EndingError
+            if dump.has_ended or dump.position >= limit:
+                if live.is_ending:
+                    raise _EndingError
+                if (refused := self._refusal_of()) is not None:
+                    raise refused
             if dump.position < limit:
                 await self._forward(stream, limit)
             elif not is_last:
@@ -192,17 +252,36 @@ class _Stream:
                 await self._wait(version)
 
     async def _forward(self, stream: BinaryIO, limit: int) -> None:
-        dump = self._dump
-        size, before = min(limit - dump.position, max(_CHUNK, dump.wanted)), dump.position
-        if size < dump.wanted:
-            raise CodecError("the log ends inside an event").at(dump.file, dump.position)
+        dump, position = self._dump, self._dump.position
+        # All who come by here read up to the same places, and an event that has no more bytes than
+        # lie between two of them is whole at the next reading.
+        end = min((position // SLICE_BYTES + 2) * SLICE_BYTES, limit)
+        size, left = end - position, limit - position
         if size <= _SMALL_READ:
-            data = _read(stream, before, size)
+            data = _read(stream, position, size)
+            self._check_read(len(data), size, position)
         else:
-            data = await asyncio.to_thread(_read, stream, before, size)
-        if len(data) < size:
-            raise CodecError("the file is shorter than what was published").at(dump.file, before)
-        await self._deliver(dump.feed(data, ends=self._live.is_ending))
+            await _turns().take()
+            read = await _read_slice(stream, position, size)
+            self._check_read(read, size, position)
+            if can_pack() and dump.can_be_packed and not self._is_ending:
+                await self._deliver(dump.pack(_packer(), size))
+                if dump.position > position:
+                    return
+            data = bytes(_packer().room[:size])
+        await self._deliver(dump.feed(data, size_bytes=left, ends=self._is_ending))
+        if dump.position == position and size == left:
+            raise CodecError("the log ends inside an event").at(dump.file, position)
+
+    @property
+    def _is_ending(self) -> bool:
+        """Whether the dump ends behind the event group that it is at."""
+        return self._live.is_ending or self._refusal_of() is not None
+
+    def _check_read(self, read: int, size: int, position: int) -> None:
+        if read < size:
+            error = CodecError("the file is shorter than what was published")
+            raise error.at(self._dump.file, position)
 
     async def _wait(self, version: int) -> None:
         """Wait for more, and send a heartbeat when it is time."""
@@ -216,7 +295,7 @@ class _Stream:
         else:
             await self._deliver(self._dump.heartbeat())
 
-    async def _deliver(self, packets: bytes) -> None:
+    async def _deliver(self, packets: bytes | memoryview) -> None:
         if packets:
             await self._send(packets)
             self._silent_since_s = _now_s()
@@ -224,6 +303,35 @@ class _Stream:
 
 def _now_s() -> float:
     return asyncio.get_running_loop().time()
+
+
+@cache
+def _packer() -> Packer:
+    return Packer()
+
+
+def _turns() -> Turns:
+    loop = asyncio.get_running_loop()
+    turns = _TURNS.get(loop)
+    if turns is None:
+        turns = _TURNS[loop] = Turns()
+    return turns
+
+
+async def _read_slice(stream: BinaryIO, position: int, size: int) -> int:
+    """Read into the packer's room, in a thread where that has to wait for the disk; how much came."""
+    number, room = stream.fileno(), _packer().room[:size]
+    try:
+        read = os.preadv(number, [room], position, _NO_WAIT)
+    except OSError as error:
+        if error.errno not in (errno.EAGAIN, errno.EOPNOTSUPP):
+            raise
+        read = 0
+    if read == size:
+        return read
+    data = await asyncio.to_thread(_read, stream, position, size)
+    room[: len(data)] = data
+    return len(data)
 
 
 def _read(stream: BinaryIO, position: int, size: int) -> bytes:

@@ -8,6 +8,7 @@
 - `followed_replies`: what the source answers to a session that is judged (pure).
 - `replica_statements`: what replicas and binlog tools ask about the log (pure).
 - `privileges`: what SHOW GRANTS says (pure).
+- `log_texts`: what peers say, as it is logged.
 - `handler`: what the gateway asks of whoever knows the binlogs.
 - `side`: one of a session's two connections; `session`: one at work; `transport`: the port.
 

@@ -65,4 +65,15 @@ def _heads(columns: Sequence[ColumnDefinition | str]) -> list[ColumnDefinition]:
     ]
 
 
+@dataclass(frozen=True, slots=True)
+class HandOn:
+    """Another statement is to be run in the place of the client's.
+
+    Attributes:
+        text: It.
+    """
+
+    text: str
+
+
 Answer = OkAnswer | RowsAnswer | RowsInParts

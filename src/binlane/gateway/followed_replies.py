@@ -40,6 +40,7 @@ _WARNINGS_MAX: Final = 0xFFFF
 _COUNT_OF_WARNINGS: Final = b"  Warnings: "
 _STATUS: Final = Struct("<HH")
 _STATE_CHANGED: Final = int(ServerStatus.SESSION_STATE_CHANGED)
+_MORE_RESULTS: Final = int(ServerStatus.MORE_RESULTS)
 _ONE_BYTE: Final = 0xFB
 """Length-encoded integers below are one byte; this one stands for NULL."""
 _WIDTHS: Final = MappingProxyType({0xFC: 2, 0xFD: 3, 0xFE: 8})
@@ -141,6 +142,7 @@ class FollowedReplies(ReplyTracker):
                     told, self._drops = offset, drops
                 is_plain_row = self._step is Step.ROWS and length and data[start] < EOF_MARK
                 if not is_plain_row and self._roles:
+                    self._number = data[offset + 3]
                     stop = start + length
                     if self._is_read(data[start] if length else OK_MARK, length):
                         if stop > size:
@@ -176,6 +178,8 @@ class FollowedReplies(ReplyTracker):
 
     def _end_or_more(self, status: int) -> None:
         self._result_ended = True
+        if self._roles[0] is Role.WATCHED:
+            status &= ~_MORE_RESULTS  # such a command has one reply, whatever the source says
         super()._end_or_more(status)
 
     def _read(self, payload: bytes) -> bytes | None:

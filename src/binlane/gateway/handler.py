@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from binlane.codec.packets.commands import BinlogDump, BinlogDumpGtid, RegisterSlave
 from binlane.codec.packets.flags import Capability
@@ -11,10 +11,31 @@ from binlane.codec.packets.results import ResultSet
 from binlane.gateway.answers import Answer
 from binlane.gateway.judge import Judge, Reply
 from binlane.gateway.privileges import Privilege
-from binlane.positions import Position
+from binlane.positions import FilePosition, Position
 
-Send = Callable[[bytes], Awaitable[None]]
-"""Sends bytes of whole packets to the client; returns when it takes more."""
+Send = Callable[[bytes | memoryview], Awaitable[None]]
+"""Sends bytes to the client, which may be overwritten once it has run up to where it waits; returns
+when the client takes more."""
+
+
+class SessionAge(NamedTuple):
+    """How far a session is: what was asked of the source holds as long as this is the same.
+
+    Attributes:
+        logins: COM_CHANGE_USER.
+        commands: Sent on to the source.
+    """
+
+    logins: int = 0
+    commands: int = 0
+
+    def behind_command(self) -> SessionAge:
+        """After another command."""
+        return SessionAge(self.logins, self.commands + 1)
+
+    def behind_login(self) -> SessionAge:
+        """After another login."""
+        return SessionAge(self.logins + 1, self.commands)
 
 
 class SessionContext(Protocol):
@@ -33,6 +54,11 @@ class SessionContext(Protocol):
     @property
     def thread_id(self) -> int:
         """Its connection id on the source, as KILL takes it."""
+        ...
+
+    @property
+    def age(self) -> SessionAge:
+        """How far it is: grows with what the client has the source do."""
         ...
 
     @property
@@ -101,8 +127,24 @@ class Handler(Protocol):
         """
         ...
 
+    async def register(self, session: SessionContext) -> None:
+        """Let a session introduce itself as a replica.
+
+        Raises:
+            StatementError: If its account may read no binlog.
+        """
+        ...
+
     async def gtid_position(self, session: SessionContext) -> Position | None:
         """The watermark of the binlog that the session reads; None where it reads none.
+
+        Raises:
+            StatementError: To be told to the client.
+        """
+        ...
+
+    async def binlog_format(self, session: SessionContext) -> str | None:
+        """The FORMAT of the binlog that the session reads; None as above, or where SET GLOBAL said.
 
         Raises:
             StatementError: To be told to the client.
@@ -118,19 +160,47 @@ class Handler(Protocol):
         ...
 
     async def gtid_position_at(
-        self, session: SessionContext, file: str, position: int
+        self, session: SessionContext, place: FilePosition
     ) -> Position | None:
-        """What is done before a position in a binlog file; None if that is no such position.
+        """What is done before a position in a binlog file; None where the source is to answer.
 
         Raises:
             StatementError: To be told to the client.
         """
         ...
 
+    async def snapshot(self, session: SessionContext, place: FilePosition) -> FilePosition | None:
+        """Where the binlog that the session reads stands for a place in the source's log.
+
+        Args:
+            session: Asks.
+            place: In a file of the source, between two groups.
+
+        Returns:
+            All of the binlog before it came before `place`, and nothing behind it; None where the
+            session reads none or several.
+
+        Raises:
+            StatementError: To be told to the client.
+        """
+        ...
+
+    async def answers(self, session: SessionContext, statement: str) -> bool:
+        """Whether `answer` would answer a statement; nothing of it is executed.
+
+        Raises:
+            StatementError: To be told to the client.
+        """
+        ...
+
+    def killed(self, thread_id: int) -> None:
+        """Be told that the source has killed a session, or the statement of one."""
+        ...
+
     async def dump(
         self, session: SessionContext, command: BinlogDump | BinlogDumpGtid, send: Send
     ) -> bytes:
-        """Serve a dump to a session that may read; cancelled when the client has gone.
+        """Serve a dump, if the account may read the binlog; cancelled when the client has gone.
 
         Args:
             session: Its `variables` say how the replica wants it.

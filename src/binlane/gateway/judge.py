@@ -13,8 +13,9 @@ from types import MappingProxyType
 from typing import Final, NamedTuple, Protocol
 
 from binlane.codec.packets.flags import ServerStatus
+from binlane.codec.packets.results import ResultSet
 from binlane.errors import StatementError
-from binlane.gateway.answers import Answer
+from binlane.gateway.answers import Answer, RowsAnswer
 from binlane.sql.servers import Dialect
 
 
@@ -192,6 +193,19 @@ class Judge(Protocol):
 
     async def judge_later(self, statements: Sequence[ClientStatement]) -> Verdict:
         """Say what becomes of a command; the source may be asked meanwhile.
+
+        Raises:
+            StatementError: To be told to the client.
+            PeerError: If the source goes away.
+        """
+        ...
+
+    async def shown(self, statement: str, result: ResultSet) -> RowsAnswer:
+        """The rows of SHOW VARIABLES or SHOW STATUS with what the judge knows otherwise.
+
+        Args:
+            statement: It.
+            result: What the source says.
 
         Raises:
             StatementError: To be told to the client.

@@ -29,6 +29,8 @@ _NOT_OFFERED: Final = _REFUSED | Capability.OPTIONAL_RESULTSET_METADATA
 _FAREWELL: Final = Capability.PROTOCOL_41 | Capability.SECURE_CONNECTION | Capability.LONG_PASSWORD
 _UTF8: Final = 33
 _CAPABILITIES_LENGTH: Final = 4
+# Of what follows the greeting and the client's answer to it.
+_REPLY_NUMBER: Final = 2
 # Nobody's account, and what the source's log shows of it. Short enough for MySQL.
 _LEFT: Final = "client-left-before-login"
 # A login with the longest connection attributes that servers take.
@@ -168,6 +170,11 @@ class Login:
         )
         return frame(HandshakeResponse(head=head, user=_LEFT, auth_response=b"").encode(), 1)
 
+    @property
+    def next_number(self) -> int | None:
+        """Of the packet that the client waits for, once it was greeted; None where others decide."""
+        return _REPLY_NUMBER if self.phase is LoginPhase.LOGIN else None
+
     def check_user(self, user: str) -> None:
         """See that an account may log in here.
 
@@ -187,7 +194,11 @@ class Login:
             self.phase = LoginPhase.REFUSED
             return frame(payload, 0)
         greeting = Greeting.decode(payload)
-        greeting = replace(greeting, capabilities=greeting.capabilities & ~_NOT_OFFERED)
+        greeting = replace(
+            greeting,
+            capabilities=greeting.capabilities & ~_NOT_OFFERED,
+            extended_capabilities=greeting.extended_capabilities & ~ExtendedCapability.COM_MULTI,
+        )
         self._offered = greeting.capabilities
         self._offered_extended = greeting.extended_capabilities
         self.thread_id, self.server_version = greeting.thread_id, greeting.server_version

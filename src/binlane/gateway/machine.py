@@ -31,7 +31,6 @@ from binlane.codec.packets.flags import Capability, Command
 from binlane.codec.packets.framing import (
     FRAME_HEADER_LENGTH,
     FRAME_PAYLOAD_MAX,
-    PAYLOAD_MAX,
     PacketSplitter,
     frame,
     frame_count,
@@ -61,6 +60,7 @@ from binlane.errors import CodecError, StatementError
 from binlane.gateway.answers import OkAnswer, RowsAnswer, RowsInParts
 from binlane.gateway.client_statements import ClientStatements, bare
 from binlane.gateway.followed_replies import FollowedReplies, Role
+from binlane.gateway.handler import SessionAge
 from binlane.gateway.judge import (
     ClientStatement,
     Done,
@@ -80,6 +80,7 @@ from binlane.sql.servers import Dialect
 _READ_COMMANDS: Final = frozenset(
     {
         Command.QUERY,
+        Command.STMT_PREPARE,
         Command.CHANGE_USER,
         Command.RESET_CONNECTION,
         Command.REGISTER_SLAVE,
@@ -87,6 +88,8 @@ _READ_COMMANDS: Final = frozenset(
         Command.BINLOG_DUMP_GTID,
     }
 )
+# Those of them that may be of any length.
+_TEXT_COMMANDS: Final = frozenset({Command.QUERY, Command.STMT_PREPARE})
 # Commands that a judge is asked of.
 _JUDGED_COMMANDS: Final = frozenset(
     {Command.QUERY, Command.STMT_EXECUTE, Command.STMT_BULK_EXECUTE}
@@ -112,6 +115,13 @@ _LONE_COMMANDS: Final = _JUDGED_COMMANDS | _RESETTING_COMMANDS
 _PREPARED: Final = Struct("<BIHH")
 _LONG_DATA: Final = Struct("<BIH")
 _STATEMENT_ID: Final = Struct("<BI")
+# All that a login holds, or a dump; a set of GTIDs may take as much as one frame.
+_READ_MAX: Final = 1 << 18
+_COMMANDS_AT_ONCE: Final = 64
+"""Of one client, before others get on: it may send as many as it likes in one packet of the network."""
+_MALFORMED_ERRNO: Final = 1835
+# Several commands in one packet, of MariaDB 10.2 to 10.6: none of them would be looked at.
+_MULTI: Final = 0xFE
 _OPTION: Final = Struct("<BH")
 _MULTI_STATEMENTS_ON: Final = 0
 
@@ -185,10 +195,12 @@ class Statement:
     Attributes:
         text: SQL as the client sent it.
         packet: Its frame, for the source.
+        is_prepared: It is to be prepared, and executed later.
     """
 
     text: str
     packet: bytes
+    is_prepared: bool = False
 
 
 Question = (
@@ -212,6 +224,8 @@ class Relay:
         user: Account name, empty before the login.
         variables: User variables that bear on replication, by lower-case name.
         replica: What COM_REGISTER_SLAVE said.
+        age: Grows with what the client has the source do.
+        has_more: Whether `read_on` has to be called, once others had their turn.
         find_judge: Called once when the client logs in: who judges its statements.
         judge: Whom that gave.
     """
@@ -227,6 +241,9 @@ class Relay:
         self._client_bytes = bytearray()
         self._passing_bytes = 0
         self._continues = False
+        self._next_number = 0
+        self._passes_large = False
+        self._refusal: StatementError | None = None
         self._tracker = ReplyTracker(self._login.capabilities, self._login.extended)
         self._to_client: list[bytes] = []
         self._to_source: list[bytes] = []
@@ -238,6 +255,8 @@ class Relay:
         self.user = ""
         self.variables: dict[str, str | None] = {}
         self.replica: RegisterSlave | None = None
+        self.age = SessionAge()
+        self.has_more = False
         self.find_judge: Callable[[], Judge | None] = lambda: None
         self.judge: Judge | None = None
         self._followed: FollowedReplies | None = None
@@ -246,6 +265,7 @@ class Relay:
         self._is_binary = False
         self._heads: Sequence[ColumnDefinition] = ()
         self._former_user = ""
+        self._asked_users: deque[str] = deque()
         # Of a command that a judge has let run:
         self._is_running = False
         self._pending: tuple[ClientCommand, tuple[str, ...]] | None = None
@@ -295,12 +315,14 @@ class Relay:
     @property
     def is_followed(self) -> bool:
         """Whether a judge is still to be told what came of a command, or follows it."""
+        if self._tracker.wants_local_data:
+            return False  # the rest of the file will not come
         return self._is_running or isinstance(self.question, Following)
 
     @property
     def is_waiting(self) -> bool:
         """Whether more of the client cannot be used now."""
-        return self.question is not None or self._has_to_wait
+        return self.question is not None or self._has_to_wait or self.has_more
 
     @property
     def waiting_bytes(self) -> int:
@@ -333,8 +355,16 @@ class Relay:
         elif not isinstance(self.question, BinlogDump | BinlogDumpGtid):
             # Behind a dump the source has only its own end to tell, in packets numbered otherwise.
             self._to_client.append(passed)
+        changes = self._tracker.user_changes
+        while changes:
+            is_let_in = changes.popleft()
+            if self._asked_users:
+                user = self._asked_users.popleft()
+                self.user = user if is_let_in else self.user
         if self._tracker.is_idle:
             self._settle()
+        elif self._passes_large:
+            self._read_commands()  # what goes before a command has been answered
 
     def from_client(self, data: bytes) -> None:
         """Take bytes of the client.
@@ -353,15 +383,61 @@ class Relay:
         self._client_bytes += data
         self._read_commands()
 
-    def hand_on(self) -> None:
-        """Let the source answer the open statement, if its judge does."""
-        assert isinstance(self.question, Statement), "a dump is not handed on"
-        packet, self.question = self.question.packet, None
-        if self.judge is None:
-            self._forward(Command.QUERY, packet)
+    def read_on(self) -> None:
+        """Go on with commands that had to wait for others' turn.
+
+        Raises:
+            CodecError: As of `from_client`.
+        """
+        if self.has_more:
+            self._read_commands()
+
+    def protest(self, error: CodecError) -> None:
+        """Tell the client what is wrong with its packets, if it listens to that now; it is over."""
+        if self._is_closed or self.question is not None or self._client_number is None:
+            return
+        refusal = StatementError(
+            f"Malformed communication packet: {error.message}", errno=_MALFORMED_ERRNO
+        )
+        self._to_client.append(frame(error_packet(refusal), self._client_number))
+        self._is_closed = True
+
+    @property
+    def _client_number(self) -> int | None:
+        """Of the packet that the client expects next; None while it reads a reply of the source."""
+        if self._login.phase is not LoginPhase.DONE:
+            return self._login.next_number
+        return 1 if self._tracker.is_idle else None
+
+    def forget(self) -> None:
+        """Let go of what both sides have sent: the session is over, whoever may still hold it."""
+        self._client_bytes.clear()
+        self._to_client, self._to_source = [], []
+        self._reply_packets = self._reply_reader = self._reply = None
+        self.question = self._pending = None
+        self._statements.prepared.clear()
+        self._watchers.clear()
+        self.find_judge = lambda: None
+
+    def hand_on(self, text: str | None = None) -> None:
+        """Let the source answer the open statement, if its judge does.
+
+        Args:
+            text: What is to be run in its place; None for itself.
+        """
+        question = self.question
+        assert isinstance(question, Statement), "a dump is not handed on"
+        packet, self.question = question.packet, None
+        self.age = self.age.behind_command()
+        number = Command.STMT_PREPARE if question.is_prepared else Command.QUERY
+        if text is not None:
+            assert not question.is_prepared, "what is prepared is run later"
+            packet = frame(encode_query(text, self.capabilities), 0)
+        if self._followed is None or self.judge is None:
+            self._forward(number, packet)
         else:
-            payload = packet[FRAME_HEADER_LENGTH:]
-            self._judge(self.judge, ClientCommand(Command.QUERY, payload, packet))
+            command = ClientCommand(number, packet[FRAME_HEADER_LENGTH:], packet)
+            self._take_command(self._followed, self.judge, command)
         if self._get_question() is None:
             self._close_question()
 
@@ -485,24 +561,77 @@ class Relay:
         """Read the client's frames until one has to wait."""
         buffer = self._client_bytes
         read = self._read_command if self._followed is None else self._read_followed_command
-        self._has_to_wait = False
+        self._has_to_wait = self.has_more = False
+        count = 0
         while buffer and self.question is None and not self._is_closed:
             if self._passing_bytes:
                 self._pass(min(self._passing_bytes, len(buffer)))
                 continue
             if len(buffer) < FRAME_HEADER_LENGTH:
                 return
+            count += 1
+            if count > _COMMANDS_AT_ONCE:
+                self.has_more = True
+                return
             length = int.from_bytes(buffer[:3], "little")
             if self._is_passing_frame():
+                self._check_number()
                 self._begin_to_pass(length)
-            elif not read(length):
+                continue
+            self._check_frame(length)
+            if not read(length):
                 return
+
+    def _check_number(self) -> None:
+        """See that a frame which passes unread is numbered as the source expects it.
+
+        A server that finds another number in a file's content takes what comes next for commands.
+        """
+        tracker, number = self._tracker, self._client_bytes[FRAME_HEADER_LENGTH - 1]
+        if tracker.wants_local_data:
+            expected = tracker.local_number
+            tracker.local_number = (expected + 1) & 0xFF
+        elif self._continues:
+            expected = self._next_number
+        elif self._passes_large:
+            expected = 0
+        else:
+            return  # an answer in an authentication, which ends with the first one that is wrong
+        if number != expected:
+            raise CodecError(f"the client sends packet {number}, and {expected} is next")
+
+    def _check_frame(self, length: int) -> None:
+        """See that a command begins as one does.
+
+        What is read whole before anything is done with it has a length of its own; were a longer one
+        passed on unread, the source would serve a dump or change the user by itself.
+        """
+        buffer = self._client_bytes
+        if not length:
+            raise CodecError("the client sends an empty command")
+        if buffer[FRAME_HEADER_LENGTH - 1]:
+            raise CodecError(f"the client sends packet {buffer[3]} where a command begins")
+        if len(buffer) == FRAME_HEADER_LENGTH:
+            return
+        command = buffer[FRAME_HEADER_LENGTH]
+        if command == _MULTI:
+            raise CodecError("the client sends COM_MULTI, which is not offered")
+        if command in _READ_COMMANDS and command not in _TEXT_COMMANDS:
+            is_set = command == Command.BINLOG_DUMP_GTID
+            longest = FRAME_PAYLOAD_MAX - 1 if is_set else _READ_MAX
+            if length > longest:
+                raise CodecError(f"the client sends command {command} with {length} bytes")
 
     def _pass(self, length: int) -> None:
         data = bytes(self._client_bytes[:length])
-        self._to_source.append(data)
         del self._client_bytes[:length]
         self._passing_bytes -= length
+        if self._refusal is not None:
+            if not self._passing_bytes and not self._continues:
+                error, self._refusal = self._refusal, None
+                self._to_client.append(frame(error_packet(error), self._next_number))
+            return
+        self._to_source.append(data)
         if self._is_told and self.judge is not None:
             content = data[self._header_left :]
             self._header_left = max(self._header_left - length, 0)
@@ -511,7 +640,7 @@ class Relay:
 
     def _is_passing_frame(self) -> bool:
         tracker = self._tracker
-        if self._continues or tracker.wants_local_data:
+        if self._continues or tracker.wants_local_data or self._passes_large:
             return True
         # Of its answers the first is numbered 2; a packet numbered 0 is a command.
         return tracker.is_authenticating and bool(self._client_bytes[FRAME_HEADER_LENGTH - 1])
@@ -526,38 +655,44 @@ class Relay:
             if self._is_told and self.judge is not None:
                 self.judge.local_data(b"")
         self._passing_bytes = FRAME_HEADER_LENGTH + length
+        self._next_number = (self._client_bytes[FRAME_HEADER_LENGTH - 1] + 1) & 0xFF
         self._continues = length == FRAME_PAYLOAD_MAX
+        self._passes_large = False
 
     def _read_command(self, length: int) -> bool:
         """Read the command at the buffer's beginning; False if it has to wait."""
         buffer = self._client_bytes
-        if not length:
-            raise CodecError("the client sends an empty command")
         if len(buffer) <= FRAME_HEADER_LENGTH:
             return False
         command = buffer[FRAME_HEADER_LENGTH]
-        if command not in _READ_COMMANDS or length > INSPECTED_MAX:
+        is_long = length > INSPECTED_MAX and command in _TEXT_COMMANDS
+        if command not in _READ_COMMANDS or is_long:
+            self.age = self.age.behind_command()
             self._tracker.expect(command)
             self._begin_to_pass(length)
             return True
-        end = FRAME_HEADER_LENGTH + length
-        if len(buffer) < end:
+        found = self._find_packet(length)
+        if found is None:
             return False
-        payload = bytes(buffer[FRAME_HEADER_LENGTH:end])
+        payload, end = found
         is_question = self._is_question(command, payload)
         if is_question and not self._tracker.is_idle:
+            self._has_to_wait = True
             return False
         packet = bytes(buffer[:end])
         del buffer[:end]
         if is_question:
             self._open(command, payload, packet)
         else:
+            self.age = self.age.behind_command()
             self._forward_session_command(command, payload, packet)
         return True
 
     def _is_question(self, command: int, payload: bytes) -> bool:
         if command == Command.QUERY:
             return may_concern_binlogs(decode_query(payload, self.capabilities))
+        if command == Command.STMT_PREPARE:
+            return may_concern_binlogs(payload[1:])
         return command not in (Command.CHANGE_USER, Command.RESET_CONNECTION)
 
     def _open(self, command: int, payload: bytes, packet: bytes) -> None:
@@ -568,20 +703,27 @@ class Relay:
             self.question = self.replica = RegisterSlave.decode(payload)
         elif command == Command.BINLOG_DUMP_GTID:
             self.question = BinlogDumpGtid.decode(payload)
+        elif command == Command.STMT_PREPARE:
+            self.question = Statement(text_of(payload[1:]), packet, is_prepared=True)
         else:
             self.question = Statement(text_of(decode_query(payload, self.capabilities)), packet)
 
     def _forward_session_command(self, command: int, payload: bytes, packet: bytes) -> None:
-        if command != Command.QUERY and not self._begin_anew(command, payload):
+        if command in _RESETTING_COMMANDS and not self._begin_anew(command, payload):
             return
         self._forward(command, packet)
 
     def _begin_anew(self, command: int, payload: bytes) -> bool:
         """COM_CHANGE_USER and COM_RESET_CONNECTION; False where the user is refused."""
         if command == Command.CHANGE_USER:
-            self.user = text_of(nul_bytes(Reader(payload, 1)))
+            self.age = self.age.behind_login()
+            user = text_of(nul_bytes(Reader(payload, 1)))
+            if self._followed is None:
+                self._asked_users.append(user)  # until the source has let it in
+            else:
+                self.user = user
             try:
-                self._login.check_user(self.user)
+                self._login.check_user(user)
             except StatementError as error:
                 self._reply_to_client([error_packet(error)])
                 self._is_closed = True
@@ -597,8 +739,6 @@ class Relay:
         assert followed is not None, "there is a judge"
         assert judge is not None, "there is a judge"
         buffer = self._client_bytes
-        if not length:
-            raise CodecError("the client sends an empty command")
         if len(buffer) <= FRAME_HEADER_LENGTH:
             return False
         number = buffer[FRAME_HEADER_LENGTH]
@@ -606,9 +746,12 @@ class Relay:
             self._has_to_wait = True
             return False
         if number not in _FOLLOWED_COMMANDS:
+            self.age = self.age.behind_command()
             followed.expect(number)
             self._begin_to_pass(length)
             return True
+        if length == FRAME_PAYLOAD_MAX:
+            return self._read_large_command(followed, judge, number)
         found = self._find_packet(length)
         if found is None:
             return False
@@ -624,7 +767,39 @@ class Relay:
         if asks:
             self._open(number, payload, packet)
         else:
+            self.age = self.age.behind_command()
             self._take_command(followed, judge, ClientCommand(number, payload, packet))
+        return True
+
+    def _read_large_command(self, followed: FollowedReplies, judge: Judge, number: int) -> bool:
+        """Read a command of more than one frame, which is never held as a whole: its text is not known.
+
+        Where the judge lets it run, it passes as it comes.
+        """
+        head = bytes(
+            self._client_bytes[FRAME_HEADER_LENGTH : FRAME_HEADER_LENGTH + _LONG_DATA.size]
+        )
+        if len(head) < _LONG_DATA.size:
+            return False
+        if not followed.is_idle:
+            self._has_to_wait = True
+            return False
+        prepared = self._statements.prepared
+        if number in _JUDGED_COMMANDS:
+            self._reply_number = 1
+            statement = prepared.unread(number, head)
+            self._ask_judge(judge, (statement,), ClientCommand(number, head, b""))
+            return True
+        if number == Command.STMT_SEND_LONG_DATA:
+            prepared.lose_long_data(_LONG_DATA.unpack(head)[1])
+        elif number == Command.STMT_PREPARE:
+            prepared.add_none()
+        else:
+            raise CodecError(
+                f"the client sends command {number} with more than {FRAME_PAYLOAD_MAX} bytes"
+            )
+        followed.expect(number)
+        self._begin_to_pass(FRAME_PAYLOAD_MAX)
         return True
 
     def _take_command(
@@ -653,37 +828,21 @@ class Relay:
             return len(payload) <= INSPECTED_MAX and may_concern_binlogs(
                 self._statements.query(payload)
             )
+        if number == Command.STMT_PREPARE:
+            return len(payload) <= INSPECTED_MAX and may_concern_binlogs(payload[1:])
         return number in _READ_COMMANDS and number not in _RESETTING_COMMANDS
 
     def _find_packet(self, length: int) -> tuple[bytes, int] | None:
         """The payload of the packet at the buffer's beginning, and its end; None until it is there.
 
         Args:
-            length: Of its first frame.
+            length: Of its only frame.
         """
         buffer = self._client_bytes
         end = FRAME_HEADER_LENGTH + length
         if len(buffer) < end:
             return None
-        if length < FRAME_PAYLOAD_MAX:
-            return bytes(buffer[FRAME_HEADER_LENGTH:end]), end
-        parts = [(FRAME_HEADER_LENGTH, end)]
-        while length == FRAME_PAYLOAD_MAX:
-            if end > PAYLOAD_MAX:
-                raise CodecError(f"the client sends a command of more than {PAYLOAD_MAX} bytes")
-            start = end + FRAME_HEADER_LENGTH
-            if len(buffer) < start:
-                return None
-            length = int.from_bytes(buffer[end : end + 3], "little")
-            end = start + length
-            parts.append((start, end))
-        if len(buffer) < end:
-            return None
-        view = memoryview(buffer)
-        try:
-            return b"".join(view[start:stop] for start, stop in parts), end
-        finally:
-            view.release()
+        return bytes(buffer[FRAME_HEADER_LENGTH:end]), end
 
     def _judge(self, judge: Judge, command: ClientCommand) -> None:
         self._reply_number = frame_count(len(command.payload)) & 0xFF
@@ -706,13 +865,19 @@ class Relay:
         self, verdict: Verdict, statements: Sequence[ClientStatement], command: ClientCommand
     ) -> None:
         """Do what was said; a question is open behind it only if rows are to be sent in parts."""
+        is_large = not command.packet
         if isinstance(verdict, Pass):
             self._forward(command.number, command.packet)
+            self._passes_large = is_large
         elif isinstance(verdict, Run):
             self._run(verdict, command)
             return  # its number is used if `before` fails
         elif isinstance(verdict, Refuse):
-            self._reply_to_client([error_packet(verdict.error)])
+            if is_large:
+                # The client has it once it has sent the rest, which goes nowhere.
+                self._refusal, self._passes_large = verdict.error, True
+            else:
+                self._reply_to_client([error_packet(verdict.error)])
         else:
             self._is_binary = command.number != Command.QUERY
             if isinstance(verdict.answer, RowsInParts):
@@ -738,6 +903,9 @@ class Relay:
         assert self._followed is not None, "there is a judge"
         self._followed.expect(command.number, Role.JUDGED)
         self._to_source.append(command.packet)
+        if not command.packet:
+            self._passes_large = True
+            assert not after, "it would come before the command"
         self._send_own(after)
 
     def _send_own(self, statements: Iterable[str]) -> None:

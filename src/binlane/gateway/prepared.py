@@ -17,6 +17,8 @@ from binlane.sql.tokens import SqlSyntaxError, TokenKind, read_tokens
 
 LAST: Final = 0xFFFFFFFF
 """The id by which MariaDB's clients mean the statement that was prepared last."""
+LONG_DATA_MAX: Final = 16 << 20
+"""Bytes of values that are sent before a statement is run; of more nobody keeps any."""
 _ROW_COUNTS: Final = frozenset(("LIMIT", "OFFSET", "FIRST", "NEXT"))
 _UNKNOWN: Final = ClientStatement("", is_prepared=True, is_complete=False)
 
@@ -33,6 +35,7 @@ class Prepared:
             numbers of them.
         types: Of its values, as the client told them last; None before.
         long_data: Values that were sent before, by number.
+        has_lost_data: There were more of them than are kept.
     """
 
     text: str
@@ -41,6 +44,7 @@ class Prepared:
     row_counts: frozenset[int] = frozenset()
     types: Sequence[int] | None = None
     long_data: dict[int, bytearray] = field(default_factory=dict)
+    has_lost_data: bool = False
 
 
 class PreparedStatements:
@@ -80,13 +84,42 @@ class PreparedStatements:
 
     def add_long_data(self, statement_id: int, parameter: int, data: bytes) -> None:
         """Be told of a part of a value."""
+        prepared = self._find(statement_id)
+        if prepared is None or prepared.has_lost_data:
+            return
+        prepared.long_data.setdefault(parameter, bytearray()).extend(data)
+        if sum(map(len, prepared.long_data.values())) > LONG_DATA_MAX:
+            self.lose_long_data(statement_id)
+
+    def lose_long_data(self, statement_id: int) -> None:
+        """Be told that a value of the next execution is too large to be kept."""
         if (prepared := self._find(statement_id)) is not None:
-            prepared.long_data.setdefault(parameter, bytearray()).extend(data)
+            prepared.long_data.clear()
+            prepared.has_lost_data = True
+
+    def unread(self, command: int, payload: bytes) -> ClientStatement:
+        """What a command runs that is too large to be read.
+
+        Args:
+            command: COM_QUERY, COM_STMT_EXECUTE or COM_STMT_BULK_EXECUTE.
+            payload: Its beginning.
+        """
+        if command == Command.QUERY:
+            return ClientStatement("", is_complete=False)
+        prepared = self._find(_statement_id(payload))
+        if prepared is None:
+            return _UNKNOWN
+        # Types that come with it hold for later ones, and are not known.
+        prepared.types = None
+        prepared.long_data.clear()
+        is_bulk = command == Command.STMT_BULK_EXECUTE
+        return ClientStatement(prepared.text, is_prepared=True, is_complete=False, is_bulk=is_bulk)
 
     def reset(self, statement_id: int) -> None:
         """Forget the values that were sent before."""
         if (prepared := self._find(statement_id)) is not None:
             prepared.long_data.clear()
+            prepared.has_lost_data = False
 
     def close(self, statement_id: int) -> None:
         """Forget one."""
@@ -121,6 +154,9 @@ class PreparedStatements:
     def _text(self, prepared: Prepared, payload: bytes, style: LogStyle | None) -> str | None:
         """A statement with its values; None where that cannot be told."""
         long_data, prepared.long_data = prepared.long_data, {}
+        if prepared.has_lost_data:
+            prepared.has_lost_data, prepared.types = False, None
+            return None
         try:
             execution = Execution.decode(
                 payload,

@@ -8,6 +8,7 @@ list of global privileges has, and is denied.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
 from enum import Enum
 from typing import Final
 
@@ -85,12 +86,25 @@ def check(privilege: Privilege, grants: Iterable[str]) -> None:
     Raises:
         StatementError: With the text of the servers, if it is not.
     """
-    held = global_privileges(grants)
-    if _ALL in held or held & set(privilege.value):
-        return
-    raise StatementError(
-        f"Access denied; you need (at least one of) the {', '.join(privilege.value)} privilege(s) "
-        "for this operation",
+    if not is_held(privilege, global_privileges(grants)):
+        raise denied(privilege)
+
+
+def is_held(privilege: Privilege, held: AbstractSet[str]) -> bool:
+    """Whether what an account has on `*.*` is enough."""
+    return _ALL in held or not held.isdisjoint(privilege.value)
+
+
+def denied(privilege: Privilege, *, beside: str = "") -> StatementError:
+    """The servers' error of a missing privilege.
+
+    Args:
+        privilege: Which.
+        beside: What else would do, in words.
+    """
+    return StatementError(
+        f"Access denied; you need {beside}(at least one of) the {', '.join(privilege.value)} "
+        "privilege(s) for this operation",
         errno=ACCESS_DENIED_ERRNO,
         sqlstate="42000",
     )

@@ -1,22 +1,32 @@
-"""What replicas and binlog tools ask about the log before a dump.
+"""What replicas and binlog tools ask about the log before a dump, and between two dumps.
 
-A statement is told by its shape: its words in capitals, with `'` for a string, `0` for a number, `@`
-for a user variable and `@@` for a system variable. Letters' case, spaces, comments, a trailing `;`
-and `SET STATEMENT … FOR` do not matter. What is no such statement is answered elsewhere or by the
+Three kinds: variables that a replica sets to say how it wants its dump (`SetVariables`), which stay
+here; statements in whose text something about the binlog is read (`Reads`): what it is takes its
+place in the text, which the source then runs; and SHOW VARIABLES and SHOW STATUS (`Shows`), in whose
+rows it takes the place of the source's. Letters' case, spaces, comments, a trailing `;` and
+`SET STATEMENT … FOR` do not matter. What is no such statement is answered elsewhere or by the
 source: also UNIX_TIMESTAMP(), server_id and gtid_domain_id, which are the source's own.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import cache
 from itertools import islice
 from typing import Final
 
+from binlane.codec.types import Flavor
 from binlane.errors import StatementError
+from binlane.names import quote
+from binlane.positions import FilePosition
+from binlane.sql.facts import FunctionUse, StatementFacts, StatementKind, VariableScope
+from binlane.sql.reading import read
+from binlane.sql.servers import Dialect
 from binlane.sql.tokens import Token, TokenKind, tokenise
+from binlane.sql.tree.expressions import SelectItem, walk
 
 INSPECTED_MAX: Final = 1 << 18
 """Bytes of the longest statement that is looked at; longer ones go to the source."""
@@ -26,16 +36,17 @@ _TOKENS_MAX: Final = 1024
 
 _WORDS: Final = (b"binlog", b"binary", b"master", b"source", b"slave", b"replica", b"gtid")
 _SYSTEM: Final = re.compile(rb"\bsystem\b")
+_SHOWN: Final = re.compile(rb"\b(?:variables|status)\b")
+_KILL: Final = re.compile(rb"\bfor\s+kill\b")
 _LEAD: Final = re.compile(
     rb"""(?six)
     (?> \s | /\*M?!\d* | /\*.*?\*/ | --[\x00-\x20][^\n]*\n | \#[^\n]*\n | \( )*+
     (?: SELECT|SHOW|SET|CREATE|ALTER|DROP|FLUSH|PURGE|EXPLAIN|DESCRIBE|DESC|GRANT|REVOKE|WITH
-      | TABLE|START|STOP )\b
+      | TABLE|START|STOP|DO | (?P<kill>KILL) )\b
     """
 )
 
-# User variables by which replicas say how they want their dump.
-_VARIABLES: Final = frozenset(
+VARIABLES: Final = frozenset(
     {
         "master_heartbeat_period",
         "source_heartbeat_period",
@@ -50,8 +61,17 @@ _VARIABLES: Final = frozenset(
         "replica_uuid",
     }
 )
+"""User variables by which replicas say how they want their dump."""
 _CHECKSUM_VARIABLE: Final = "binlog_checksum"
 _VALUE_SHAPES: Final = "(?:0|'|@@|NULL)"
+_GTID_POSITION: Final = "binlog_gtid_pos"
+_READING: Final = frozenset(
+    (StatementKind.SELECT, StatementKind.SET, StatementKind.DO, StatementKind.CALL)
+)
+"""Statements in whose text values take the places of what is asked: no definitions."""
+_ALIAS_MAX: Final = 255
+_PLAIN: Final = re.compile(r"[ -&(-\[\]-~]*+")
+"""What stands in a literal as it is, in every sql_mode."""
 
 
 class Fact(Enum):
@@ -63,10 +83,17 @@ class Fact(Enum):
     GTID_PURGED = "gtid_purged"
     SEMI_SYNC = "rpl_semi_sync_master_enabled"
     SEMI_SYNC_SOURCE = "rpl_semi_sync_source_enabled"
+    FORMAT = "binlog_format"
 
 
 CONSTANTS: Final = {Fact.CHECKSUM: "CRC32", Fact.SEMI_SYNC: "OFF"}
 """Facts that are the same for every binlog."""
+
+_SHOWN_GLOBALLY: Final = frozenset({Fact.FORMAT})
+"""Facts of the binlog in SHOW GLOBAL VARIABLES alone: elsewhere they are the session's."""
+
+SNAPSHOT: Final = ("binlog_snapshot_file", "binlog_snapshot_position")
+"""What SHOW STATUS of a MariaDB tells of a consistent snapshot."""
 
 MYSQL_FACTS: Final = frozenset({Fact.GTID_EXECUTED, Fact.GTID_PURGED})
 """Facts of which only a MySQL source's sessions can ask; the source answers them to others."""
@@ -90,47 +117,114 @@ class SetVariables:
 
 
 @dataclass(frozen=True, slots=True)
-class GetVariable:
-    """SELECT of a user variable that a replica has set.
+class GtidPositionAt:
+    """BINLOG_GTID_POS(file, position).
 
     Attributes:
-        column: Head of the result.
-        name: Lower-case name.
+        place: The two arguments.
     """
 
-    column: str
+    place: FilePosition
+
+
+@dataclass(frozen=True, slots=True)
+class UserVariable:
+    """One of `VARIABLES`.
+
+    Attributes:
+        name: In lower case, without `@`.
+    """
+
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class GetFact:
-    """A question about the binlog.
-
-    Attributes:
-        columns: Heads of the result; the fact stands in the last one.
-        fact: What is asked.
-    """
-
-    columns: tuple[str, ...]
-    fact: Fact
+Asked = Fact | GtidPositionAt | UserVariable
 
 
 @dataclass(frozen=True, slots=True)
-class GetGtidPosition:
-    """SELECT BINLOG_GTID_POS(file, position).
+class Place:
+    """Where a statement reads something about the binlog.
 
     Attributes:
-        column: Head of the result.
-        file: Base name of a binlog file.
-        position: In bytes.
+        start: Where it begins in the text, in characters.
+        end: Where it ends.
+        what: It.
     """
 
-    column: str
-    file: str
-    position: int
+    start: int
+    end: int
+    what: Asked
 
 
-ReplicaStatement = SetVariables | GetVariable | GetFact | GetGtidPosition
+@dataclass(frozen=True, slots=True)
+class Reads:
+    """A statement that reads something about the binlog.
+
+    Attributes:
+        text: The statement.
+        places: Where, in order.
+        columns: Beginnings and ends of those columns of results that have no name but their text.
+    """
+
+    text: str
+    places: tuple[Place, ...]
+    columns: tuple[tuple[int, int], ...] = ()
+
+    def with_values(self, values: Mapping[Asked, str | None]) -> str | None:
+        """The text with values in the places; None if none of them has any.
+
+        Args:
+            values: Of what is asked; None is NULL. What is not there stays in the text.
+        """
+        edits = [
+            (place.start, place.end, _literal(place.what, values[place.what]))
+            for place in self.places
+            if place.what in values
+        ]
+        if not edits:
+            return None
+        for start, end in self.columns:
+            if any(start <= at < end for at, _, _ in edits) and end - start <= _ALIAS_MAX:
+                edits.append((end, end, f" AS {quote(self.text[start:end])}"))
+        parts: list[str] = []
+        done = 0
+        for start, end, text in sorted(edits):
+            parts += (self.text[done:start], text)
+            done = end
+        return "".join((*parts, self.text[done:]))
+
+
+@dataclass(frozen=True, slots=True)
+class Shows:
+    """SHOW VARIABLES or SHOW STATUS whose rows may tell something about the binlog.
+
+    Attributes:
+        text: The statement.
+        names: Which rows may, in lower case.
+        is_exact: Whether nothing else is asked for.
+    """
+
+    text: str
+    names: frozenset[str]
+    is_exact: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Kill:
+    """KILL of a session by its number.
+
+    Attributes:
+        text: The statement.
+        thread_id: The number.
+        is_query: The session lives on.
+    """
+
+    text: str
+    thread_id: int
+    is_query: bool
+
+
+ReplicaStatement = SetVariables | Reads | Shows | Kill
 
 
 def may_concern_binlogs(statement: bytes) -> bool:
@@ -139,17 +233,29 @@ def may_concern_binlogs(statement: bytes) -> bool:
     Args:
         statement: At most `INSPECTED_MAX` bytes.
     """
-    if _LEAD.match(statement) is None:
+    lead = _LEAD.match(statement)
+    if lead is None:
         return False
+    if lead["kill"]:
+        return True
     lowered = statement.lower()
     for word in _WORDS:  # many times as fast as a pattern
         if word in lowered:
             return True
-    return b"system" in lowered and _SYSTEM.search(lowered) is not None
+    if b"system" in lowered and _SYSTEM.search(lowered) is not None:
+        return True
+    if b"show" in lowered and _SHOWN.search(lowered) is not None:
+        return True
+    return b"kill" in lowered and _KILL.search(lowered) is not None
 
 
-def recognise(statement: str) -> ReplicaStatement | None:
-    """Read a statement; None if it is none of these."""
+def recognise(statement: str, flavor: Flavor = Flavor.MARIADB) -> ReplicaStatement | None:
+    """Read a statement; None if it is none of these.
+
+    Args:
+        statement: SQL of a client.
+        flavor: The source's.
+    """
     try:
         tokens = list(islice(tokenise(statement), _TOKENS_MAX + 1))
     except StatementError:
@@ -160,8 +266,31 @@ def recognise(statement: str) -> ReplicaStatement | None:
     shape = " ".join(map(_shape, tokens))
     for pattern, build in _PATTERNS:
         if pattern.fullmatch(shape):
-            return build(statement, tokens)
+            found = build(statement, tokens, flavor)
+            if found is not None:
+                return found
+    if any(map(_is_readable, tokens)):
+        return _reads(read(statement, database="", dialect=_dialect(flavor)), flavor)
     return None
+
+
+def fact_named(name: str, flavor: Flavor) -> Fact | None:
+    """What a system variable of a source tells of the binlog; None if it is the source's own."""
+    fact = _FACTS.get(name.lower())
+    if fact is None or fact in CONSTANTS or fact in UNKNOWN_TO_MYSQL or fact in _SHOWN_GLOBALLY:
+        return fact
+    return fact if (fact in MYSQL_FACTS) == (flavor is Flavor.MYSQL) else None
+
+
+def _is_readable(token: Token) -> bool:
+    return token.kind in (TokenKind.SYSTEM_VARIABLE, TokenKind.USER_VARIABLE) or (
+        token.text.lower() == _GTID_POSITION
+    )
+
+
+@cache
+def _dialect(flavor: Flavor) -> Dialect:
+    return Dialect(flavor=flavor.value)
 
 
 def _bare(tokens: list[Token]) -> list[Token]:
@@ -186,16 +315,16 @@ def _shape(token: Token) -> str:
     return _SHAPES.get(token.kind) or token.word or token.text
 
 
-def _set_variables(statement: str, tokens: Sequence[Token]) -> ReplicaStatement | None:
-    del statement
+def _set_variables(
+    statement: str, tokens: Sequence[Token], flavor: Flavor
+) -> ReplicaStatement | None:
+    del statement, flavor
     values: dict[str, str | None] = {}
     is_all = True
     for variable, value in zip(tokens[1::4], tokens[3::4], strict=True):
         name = _user_variable(variable)
         is_checksum = value.kind is TokenKind.SYSTEM_VARIABLE
-        if name not in _VARIABLES or (
-            is_checksum and _system_variable(value) != _CHECKSUM_VARIABLE
-        ):
+        if name not in VARIABLES or (is_checksum and _system_variable(value) != _CHECKSUM_VARIABLE):
             is_all = False
         elif is_checksum:
             values[name] = CONSTANTS[Fact.CHECKSUM]
@@ -204,41 +333,134 @@ def _set_variables(statement: str, tokens: Sequence[Token]) -> ReplicaStatement 
     return SetVariables(values, is_all) if values else None
 
 
-def _get_variable(statement: str, tokens: Sequence[Token]) -> ReplicaStatement | None:
-    name = _user_variable(tokens[1])
-    return GetVariable(_text(statement, tokens[1:]), name) if name in _VARIABLES else None
+def _shows_variables(
+    statement: str, tokens: Sequence[Token], flavor: Flavor
+) -> ReplicaStatement | None:
+    is_global = any(token.word == "GLOBAL" for token in tokens[:2])
+    names = [
+        name
+        for name in _FACTS
+        if (fact := fact_named(name, flavor)) and (is_global or fact not in _SHOWN_GLOBALLY)
+    ]
+    return _shows(statement, tokens, "VARIABLES", names)
 
 
-def _get_fact(statement: str, tokens: Sequence[Token]) -> ReplicaStatement | None:
-    fact = _fact(_system_variable(tokens[1]))
-    return GetFact((_text(statement, tokens[1:]),), fact) if fact else None
+def _shows_status(
+    statement: str, tokens: Sequence[Token], flavor: Flavor
+) -> ReplicaStatement | None:
+    return None if flavor is Flavor.MYSQL else _shows(statement, tokens, "STATUS", SNAPSHOT)
 
 
-def _show_variables(statement: str, tokens: Sequence[Token]) -> ReplicaStatement | None:
-    del statement
-    fact = _fact(tokens[-1].value.lower())
-    return GetFact(("Variable_name", "Value"), fact) if fact else None
+def _shows(
+    statement: str, tokens: Sequence[Token], word: str, names: Sequence[str]
+) -> ReplicaStatement | None:
+    behind = next(i for i, token in enumerate(tokens) if token.word == word) + 1
+    asked = frozenset(names)
+    is_exact = False
+    if behind < len(tokens) and tokens[behind].word == "LIKE":
+        pattern = tokens[behind + 1].value
+        asked = frozenset(name for name in names if is_like(name, pattern))
+        is_exact = "%" not in pattern
+    return Shows(statement, asked, is_exact) if asked else None
 
 
-def _gtid_position(statement: str, tokens: Sequence[Token]) -> ReplicaStatement | None:
-    file, position = tokens[3].value, tokens[5].value
-    if not (position.isascii() and position.isdigit()):
+def is_like(name: str, pattern: str) -> bool:
+    """Whether a name in lower case is LIKE a pattern, letters' case aside."""
+    parts = re.split(r"(\\.|[%_])", pattern.lower(), flags=re.DOTALL)
+    wild = {"%": ".*", "_": "."}
+    regex = "".join(wild.get(part) or re.escape(part.removeprefix("\\")) for part in parts)
+    return re.fullmatch(regex, name, re.DOTALL) is not None
+
+
+def _kill(statement: str, tokens: Sequence[Token], flavor: Flavor) -> ReplicaStatement | None:
+    del flavor
+    number = tokens[-1].text
+    if not (number.isascii() and number.isdigit()):
         return None
-    return GetGtidPosition(_text(statement, tokens[1:]), file, int(position))
+    words = {token.word for token in tokens}
+    return None if "ID" in words else Kill(statement, int(number), is_query="QUERY" in words)
 
 
 _PATTERNS: Final[
-    Sequence[tuple[re.Pattern[str], Callable[[str, Sequence[Token]], ReplicaStatement | None]]]
+    Sequence[
+        tuple[re.Pattern[str], Callable[[str, Sequence[Token], Flavor], ReplicaStatement | None]]
+    ]
 ] = (
     (
         re.compile(rf"SET @ :?= {_VALUE_SHAPES}(?: , @ :?= {_VALUE_SHAPES})*"),
         _set_variables,
     ),
-    (re.compile("SELECT @"), _get_variable),
-    (re.compile("SELECT @@"), _get_fact),
-    (re.compile("SHOW (?:(?:GLOBAL|SESSION|LOCAL) )?VARIABLES LIKE '"), _show_variables),
-    (re.compile(r"SELECT BINLOG_GTID_POS \( ' , [0'] \)"), _gtid_position),
+    (
+        re.compile("SHOW (?:(?:GLOBAL|SESSION|LOCAL) )?VARIABLES(?: LIKE '| WHERE .*)?"),
+        _shows_variables,
+    ),
+    (
+        re.compile("SHOW (?:(?:GLOBAL|SESSION|LOCAL) )?STATUS(?: LIKE '| WHERE .*)?"),
+        _shows_status,
+    ),
+    (re.compile("KILL (?:(?:HARD|SOFT) )?(?:(?:CONNECTION|QUERY) (?:ID )?)?0"), _kill),
 )
+_FACTS: Final = {fact.value: fact for fact in Fact}
+
+
+# What a text reads --------------------------------------------------------------------------------
+
+
+def _reads(facts: StatementFacts, flavor: Flavor) -> Reads | None:
+    effects = facts.effects
+    if effects.stopped_at or facts.error is not None or effects.kind not in _READING:
+        return None
+    found = [
+        Place(use.offset, use.offset + use.length, fact)
+        for use in facts.system_variables
+        if use.scope is not VariableScope.PERSIST
+        and (fact := fact_named(use.name, flavor)) is not None
+        and fact not in _SHOWN_GLOBALLY
+    ]
+    found += [
+        Place(use.offset, use.offset + use.length, UserVariable(use.name))
+        for use in facts.user_variables
+        if use.name in VARIABLES and not use.is_assigned
+    ]
+    if flavor is Flavor.MARIADB:
+        for call in facts.functions:
+            asked = _gtid_position(facts.text, call)
+            if asked is not None:
+                found.append(Place(call.offset, call.offset + call.length, asked))
+    if not found:
+        return None
+    columns = tuple(
+        (facts.place(node.at), facts.place(node.end))
+        for node in walk(facts.tree)
+        if isinstance(node, SelectItem) and node.alias is None
+    )
+    return Reads(facts.text, tuple(sorted(found, key=lambda place: place.start)), columns)
+
+
+_CALL: Final = re.compile(r"BINLOG_GTID_POS \( ' , [0'] \)")
+
+
+def _gtid_position(text: str, call: FunctionUse) -> GtidPositionAt | None:
+    """What a call asks for; None where that is no file and no position, which the source answers."""
+    if call.is_quoted or call.database or call.name.lower() != _GTID_POSITION:
+        return None
+    tokens = list(tokenise(text[call.offset : call.offset + call.length]))[:-1]
+    if not _CALL.fullmatch(" ".join(map(_shape, tokens))):
+        return None
+    file, position = tokens[2].value, tokens[4].value
+    if not (position.isascii() and position.isdigit()):
+        return None
+    return GtidPositionAt(FilePosition(file, int(position)))
+
+
+def _literal(what: Asked, value: str | None) -> str:
+    if value is None:
+        return "NULL"
+    if what in (Fact.SEMI_SYNC, Fact.SEMI_SYNC_SOURCE):
+        return str(int(value == "ON"))
+    if _PLAIN.fullmatch(value):
+        return f"'{value}'"
+    return f"_utf8mb4 0x{value.encode('utf-8', 'surrogateescape').hex()}"
 
 
 def _user_variable(token: Token) -> str:
@@ -247,12 +469,3 @@ def _user_variable(token: Token) -> str:
 
 def _system_variable(token: Token) -> str:
     return token.text[2:].rpartition(".")[2].strip("`").lower()
-
-
-def _fact(name: str) -> Fact | None:
-    return next((fact for fact in Fact if fact.value == name), None)
-
-
-def _text(statement: str, tokens: Sequence[Token]) -> str:
-    """The statement's own text from the first to the last of some tokens."""
-    return statement[tokens[0].offset : tokens[-1].end]

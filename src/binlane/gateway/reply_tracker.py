@@ -57,6 +57,9 @@ class ReplyTracker:
 
     Attributes:
         wants_local_data: Whether the client's next packets are a file's content.
+        local_number: Of the next of those, 0 to 255.
+        user_changes: Of each COM_CHANGE_USER that was answered whether it succeeded, in order; for
+            others to take out.
     """
 
     def __init__(self, capabilities: Capability, extended: ExtendedCapability) -> None:
@@ -71,6 +74,9 @@ class ReplyTracker:
         self._continues = False
         self._status = int(ServerStatus.AUTOCOMMIT)
         self.wants_local_data = False
+        self.local_number = 0
+        self._number = 0
+        self.user_changes: deque[bool] = deque()
 
     @property
     def status(self) -> ServerStatus:
@@ -124,6 +130,7 @@ class ReplyTracker:
                 break
             is_plain_row = self._step is Step.ROWS and length and data[start] < EOF_MARK
             if not self._continues and not is_plain_row and self._commands:
+                self._number = data[offset + 3]
                 self._packet(length, data[start:end])
             self._continues = length == FRAME_PAYLOAD_MAX
             offset, self._bytes_left = start, length
@@ -150,6 +157,8 @@ class ReplyTracker:
 
     def _packet(self, length: int, head: bytes) -> None:
         mark = head[0] if head else OK_MARK
+        if self._commands[0] == Command.CHANGE_USER and mark in (OK_MARK, ERR_MARK):
+            self.user_changes.append(mark == OK_MARK)
         if mark == ERR_MARK:
             if not (self._reports_progress and head.startswith(_PROGRESS)):
                 self._end()
@@ -189,6 +198,7 @@ class ReplyTracker:
             self._end_or_more(_status_of_eof(head))
         elif mark == LOCAL_INFILE_MARK:
             self.wants_local_data = True
+            self.local_number = (self._number + 1) & 0xFF
         else:
             self._columns(head)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing
 from typing import Final
 
@@ -16,30 +16,39 @@ from binlane.codec.format import flavor_of
 from binlane.codec.packets.commands import BinlogDump, BinlogDumpGtid, RegisterSlave
 from binlane.codec.packets.flags import Capability
 from binlane.codec.packets.replies import ErrPacket, OkPacket
-from binlane.codec.packets.results import ResultSet
+from binlane.codec.packets.results import Cell, ResultSet
 from binlane.codec.types import Flavor
-from binlane.errors import BinlaneError, PeerError, StatementError
-from binlane.gateway.answers import Answer, OkAnswer, RowsAnswer, RowsInParts
+from binlane.errors import BinlaneError, CodecError, PeerError, StatementError
+from binlane.gateway.answers import Answer, HandOn, OkAnswer, RowsAnswer, RowsInParts
 from binlane.gateway.followed_replies import reply_of
-from binlane.gateway.handler import Handler
+from binlane.gateway.handler import Handler, SessionAge
 from binlane.gateway.judge import Reply
+from binlane.gateway.log_texts import shown
 from binlane.gateway.machine import Following, Judging, Learning, Relay, Starting, Statement
 from binlane.gateway.privileges import Privilege, check
 from binlane.gateway.replica_statements import (
     CONSTANTS,
-    MYSQL_FACTS,
+    SNAPSHOT,
     UNKNOWN_TO_MYSQL,
+    VARIABLES,
+    Asked,
     Fact,
-    GetFact,
-    GetGtidPosition,
-    GetVariable,
+    GtidPositionAt,
+    Kill,
+    Reads,
     ReplicaStatement,
     SetVariables,
+    Shows,
+    UserVariable,
+    fact_named,
     recognise,
 )
-from binlane.gateway.side import Side
+from binlane.gateway.side import Side, nothing
+from binlane.positions import FilePosition
 
 _UNKNOWN_SYSTEM_VARIABLE: Final = 1193
+_NOT_PREPARED: Final = 1295
+_HIDDEN_IN_MYSQL: Final = frozenset(fact.value for fact in UNKNOWN_TO_MYSQL)
 _WAITING_MAX: Final = 1 << 20
 # How long the source may take for a statement whose client has gone, and a judge to follow it.
 _SETTLE_S: Final = 2.0
@@ -85,7 +94,7 @@ class Session:
         self._is_judged = False
         self._logged_in = logged_in
         self._progress = asyncio.Event()
-        self._is_draining = False
+        self._is_draining = self._reads_on = False
         self._client_has_ended = self._source_has_ended = False
         self._over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
@@ -98,6 +107,11 @@ class Session:
     def thread_id(self) -> int:
         """Its connection id on the source."""
         return self._relay.thread_id
+
+    @property
+    def age(self) -> SessionAge:
+        """How far it is: grows with what the client has the source do."""
+        return self._relay.age
 
     @property
     def server_version(self) -> str:
@@ -153,6 +167,9 @@ class Session:
             if self._is_judged and self._relay.judge is not None:
                 self._is_judged = False
                 await self._relay.judge.ended()
+            # What a failed session leaves behind may be held for long by the error that says so.
+            client.freed = source.freed = nothing
+            self._relay.forget()
 
     async def _let_settle(self, answering: asyncio.Future[None]) -> None:
         """Let the judge know what came of the last command, of a client that did not wait for it.
@@ -251,6 +268,9 @@ class Session:
             self._progress.set()
         if relay.is_closed:
             self._finish()
+        if relay.has_more and not self._reads_on:
+            self._reads_on = True
+            asyncio.get_running_loop().call_soon(self._read_on)
         self._regulate()
 
     def _regulate(self) -> None:
@@ -265,7 +285,25 @@ class Session:
             self._client_has_ended = True
             self._finish()
         else:
-            self._take(self._relay.from_client, data)
+            self._take(self._read_client, data)
+
+    def _read_client(self, data: bytes) -> None:
+        """Take bytes of the client; none to go on with those that are there."""
+        relay = self._relay
+        try:
+            if data:
+                relay.from_client(data)
+            else:
+                relay.read_on()
+        except CodecError as error:
+            relay.protest(error)
+            self._client.write(relay.take_to_client())
+            raise
+
+    def _read_on(self) -> None:
+        self._reads_on = False
+        if not self._over.done():
+            self._take(self._read_client, b"")
 
     def _from_source(self, data: bytes) -> None:
         if not data:
@@ -339,11 +377,13 @@ class Session:
         except StatementError as error:
             relay.refuse(error)
         except BinlaneError as error:
-            logger.warning("%s: %s", self.peer, error)
+            logger.warning("%s: %s", self.peer, shown(error))
             relay.refuse(StatementError(str(error), hint=error.hint))
         else:
             if answer is None:
                 relay.hand_on()
+            elif isinstance(answer, HandOn):
+                relay.hand_on(answer.text)
             else:
                 relay.answer(answer)
 
@@ -370,63 +410,145 @@ class Session:
                 await self._flush()
         self._relay.end_rows()
 
-    async def _answer_to(self, question: Statement | RegisterSlave) -> Answer | None:
+    async def _answer_to(self, question: Statement | RegisterSlave) -> Answer | HandOn | None:
         if isinstance(question, RegisterSlave):
-            await self.require(Privilege.READ)
+            await self._handler.register(self)
             return OkAnswer()
-        statement = recognise(question.text)
+        statement = recognise(question.text, self._flavor)
+        if question.is_prepared:
+            await self._check_prepared(question.text, statement)
+            return None
         if statement is not None:
             return await self._answer_replica(statement)
         return await self._handler.answer(self, question.text)
 
-    async def _answer_replica(self, statement: ReplicaStatement) -> Answer | None:
+    async def _check_prepared(self, text: str, statement: ReplicaStatement | None) -> None:
+        """See that the source is to answer what is prepared; clients then send the rest as text.
+
+        Raises:
+            StatementError: Error 1295 where it is not.
+        """
+        if isinstance(statement, Reads):
+            is_ours = any(not isinstance(place.what, UserVariable) for place in statement.places)
+        elif isinstance(statement, Shows):
+            is_ours = statement.is_exact
+        elif statement is None:
+            is_ours = await self._handler.answers(self, text)
+        else:
+            is_ours = False
+        if is_ours:
+            raise StatementError(
+                "This command is not supported in the prepared statement protocol yet",
+                errno=_NOT_PREPARED,
+                sqlstate="HY000",
+                hint="send it as text: binlane answers it",
+            )
+
+    async def _answer_replica(self, statement: ReplicaStatement) -> Answer | HandOn | None:
         if isinstance(statement, SetVariables):
             self.variables.update(statement.values)
             return OkAnswer() if statement.is_all else None
-        if isinstance(statement, GetVariable):
-            return RowsAnswer([statement.column], [[self.variables.get(statement.name)]])
-        if isinstance(statement, GetGtidPosition):
-            done = await self._handler.gtid_position_at(self, statement.file, statement.position)
-            return RowsAnswer([statement.column], [[None if done is None else str(done)]])
-        is_mysql = flavor_of(self.server_version) is Flavor.MYSQL
-        if is_mysql and statement.fact in UNKNOWN_TO_MYSQL:
-            return _no_variable(statement)
-        value = await self._fact(statement.fact, is_mysql=is_mysql)
-        if value is None:
-            return None
-        cells = [statement.fact.value, value][-len(statement.columns) :]
-        return RowsAnswer(statement.columns, [cells])
+        if isinstance(statement, Kill):
+            await self.run_at_source(statement.text)
+            self._handler.killed(statement.thread_id)
+            return OkAnswer()
+        if isinstance(statement, Shows):
+            return await self._show(statement)
+        values: dict[Asked, str | None] = {}
+        for what in dict.fromkeys(place.what for place in statement.places):
+            values |= await self._value(what)
+        text = statement.with_values(values)
+        return None if text is None else HandOn(text)
 
-    async def _fact(self, fact: Fact, *, is_mysql: bool) -> str | None:
+    async def _value(self, what: Asked) -> dict[Asked, str | None]:
+        """What is asked, with its value; nothing where the source is to answer."""
+        if isinstance(what, UserVariable):
+            has_value = what.name in self.variables
+            return {what: self.variables[what.name]} if has_value else {}
+        if isinstance(what, GtidPositionAt):
+            done = await self._handler.gtid_position_at(self, what.place)
+            return {} if done is None else {what: str(done)}
+        if self._flavor is Flavor.MYSQL and what in UNKNOWN_TO_MYSQL:
+            raise StatementError(
+                f"Unknown system variable '{what.value}'",
+                errno=_UNKNOWN_SYSTEM_VARIABLE,
+                sqlstate="HY000",
+            )
+        value = await self._fact(what)
+        return {} if value is None else {what: value}
+
+    async def _show(self, statement: Shows) -> Answer:
+        """The rows of SHOW VARIABLES or SHOW STATUS as the source and the judge have them."""
+        result = await self.query_source(statement.text)
+        rows: Sequence[Sequence[Cell]] = result.rows
+        if self._relay.judge is not None:
+            rows = (await self._relay.judge.shown(statement.text, result)).rows
+        told: dict[str, str] = {}
+        for name in statement.names.intersection(_text(row[0]).lower() for row in rows):
+            fact = fact_named(name, self._flavor)
+            value = None if fact is None else await self._fact(fact)
+            if value is not None:
+                told[name] = value
+        if statement.names.issuperset(SNAPSHOT):
+            told |= await self._snapshot({_text(row[0]).lower(): _text(row[-1]) for row in rows})
+        shown: list[Sequence[Cell]] = []
+        for row in rows:
+            name = _text(row[0]).lower()
+            is_hidden = self._flavor is Flavor.MYSQL and name in _HIDDEN_IN_MYSQL
+            if not is_hidden:
+                shown.append((*row[:-1], told[name].encode()) if name in told else row)
+        return RowsAnswer(result.heads, shown)
+
+    async def _snapshot(self, status: Mapping[str, str]) -> dict[str, str]:
+        """What the source's status tells of a consistent snapshot, as of the binlog."""
+        file, position = (status.get(name, "") for name in SNAPSHOT)
+        if not (file and position.isdigit()):
+            return {}
+        place = await self._handler.snapshot(self, FilePosition(file, int(position)))
+        return (
+            {}
+            if place is None
+            else dict(zip(SNAPSHOT, (place.file, str(place.position)), strict=True))
+        )
+
+    async def _fact(self, fact: Fact) -> str | None:
         """What is asked; None where the source is to answer."""
         if fact in CONSTANTS:
             return CONSTANTS[fact]
-        if (fact in MYSQL_FACTS) != is_mysql:
-            return None
+        if fact is Fact.FORMAT:
+            return await self._handler.binlog_format(self)
         if fact is Fact.GTID_PURGED:
             position = await self._handler.gtid_purged(self)
         else:
             position = await self._handler.gtid_position(self)
         return None if position is None else str(position)
 
+    @property
+    def _flavor(self) -> Flavor:
+        return flavor_of(self.server_version)
+
+    async def _learn_variables(self) -> None:
+        """Ask for those of a replica's variables that it has set in a way that was not understood."""
+        names = sorted(VARIABLES - self.variables.keys())
+        if not names:
+            return
+        found = await self.query_source("SELECT " + ", ".join(f"@{name}" for name in names))
+        told = zip(names, found.texts()[0], strict=True)
+        self.variables.update({name: value for name, value in told if value is not None})
+
     async def _dump(self, command: BinlogDump | BinlogDumpGtid) -> None:
         try:
-            await self.require(Privilege.READ)
             await self._ask(_KEEP_OPEN)
-            logger.info("%s: user %s dumps %r", self.peer, self.user, command)
+            await self._learn_variables()
+            logger.info("%s: user %s dumps %s", self.peer, shown(self.user), shown(command))
             last_packet = await self._handler.dump(self, command, self._client.send)
         except StatementError as error:
-            logger.info("%s: dump refused: %s", self.peer, error)
+            logger.info("%s: dump refused: %s", self.peer, shown(error))
             self._relay.refuse(error)
         else:
             self._relay.end_dump(last_packet)
 
 
-def _no_variable(statement: GetFact) -> Answer:
-    if len(statement.columns) > 1:
-        return RowsAnswer(statement.columns, [])
-    raise StatementError(
-        f"Unknown system variable '{statement.fact.value}'",
-        errno=_UNKNOWN_SYSTEM_VARIABLE,
-        sqlstate="HY000",
-    )
+def _text(cell: Cell) -> str:
+    """A cell of a name or a number as text."""
+    return cell.decode("utf-8", "replace") if isinstance(cell, bytes) else str(cell or "")

@@ -12,12 +12,19 @@ from typing import Final
 
 _KEPT_MAX: Final = 64 << 10
 _LINGER_S: Final = 5.0
+# The system's own take two hours and more.
+_KEEP_ALIVE: Final = tuple(
+    (getattr(socket, name), value)
+    for name, value in (("TCP_KEEPIDLE", 60), ("TCP_KEEPINTVL", 15), ("TCP_KEEPCNT", 4))
+    if hasattr(socket, name)
+)
+"""A peer that is silent for a minute is asked, and has gone a minute later."""
 
 Receiver = Callable[[bytes], None]
 """Takes bytes as they arrive, and none at the end, however that came."""
 
 
-def _nothing() -> None:
+def nothing() -> None:
     """Done where nobody waits."""
 
 
@@ -40,7 +47,7 @@ class Side(asyncio.Protocol):
         self._takes = asyncio.Event()
         self._takes.set()
         self._has_ended = self._is_lost = self._is_paused = False
-        self.freed: Callable[[], None] = _nothing
+        self.freed: Callable[[], None] = nothing
 
     # What asyncio calls ---------------------------------------------------------------------------
 
@@ -100,6 +107,10 @@ class Side(asyncio.Protocol):
         """Notice a peer that lost its power: it sends nothing more, and no end either."""
         connection: socket.socket = self._there.get_extra_info("socket")
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        if connection.family == socket.AF_UNIX:
+            return
+        for option, value in _KEEP_ALIVE:
+            connection.setsockopt(socket.IPPROTO_TCP, option, value)
 
     def has_gone(self) -> bool:
         """Whether the peer has ended or lost the connection, as far as that is known."""
@@ -133,12 +144,12 @@ class Side(asyncio.Protocol):
             await self._arrived.wait()
         return self._take()
 
-    def write(self, data: bytes) -> None:
-        """Send bytes, however many wait to be sent."""
+    def write(self, data: bytes | memoryview) -> None:
+        """Send bytes, however many wait to be sent; those are copied."""
         if data and not self._is_lost:
             self._there.write(data)
 
-    async def send(self, data: bytes) -> None:
+    async def send(self, data: bytes | memoryview) -> None:
         """Send bytes, and wait while the peer takes none.
 
         Raises:
@@ -157,9 +168,13 @@ class Side(asyncio.Protocol):
 
     def close(self) -> None:
         """Close, once what was sent is on its way; a peer that takes nothing is not waited for."""
-        transport = self._there
-        transport.close()
-        asyncio.get_running_loop().call_later(_LINGER_S, transport.abort)
+        self._there.close()
+        asyncio.get_running_loop().call_later(_LINGER_S, self._abort)
+
+    def _abort(self) -> None:
+        # asyncio fails to abort what was closed while bytes waited, and has sent them since.
+        if not self._is_lost:
+            self._there.abort()
 
     @property
     def _there(self) -> asyncio.Transport:

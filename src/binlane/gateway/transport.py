@@ -14,6 +14,7 @@ from binlane.codec.packets.replies import ErrPacket
 from binlane.errors import BinlaneError, ConfigError
 from binlane.gateway.handler import Handler
 from binlane.gateway.lobby import Guest, Lobby
+from binlane.gateway.log_texts import shown
 from binlane.gateway.machine import Relay
 from binlane.gateway.session import Session
 from binlane.gateway.settings import GatewaySettings
@@ -121,6 +122,7 @@ class Gateway:
             async with asyncio.timeout(seconds) as deadline:
                 await self._let_in(client, Guest(host, deadline, client.has_gone), peer)
         except OSError as error:  # TimeoutError is one
+            error.with_traceback(None)
             if deadline is None or not deadline.expired():
                 logger.info("%s: connection lost: %s", peer, error)
             elif not client.has_gone():
@@ -157,6 +159,7 @@ class Gateway:
                     _, side = await loop.create_connection(
                         Side, settings.source_host, settings.source_port
                     )
+                side.keep_alive()
                 return side
         except (OSError, TimeoutError) as error:
             logger.warning("source %s cannot be reached: %s", _source(settings), error)
@@ -180,7 +183,9 @@ class Gateway:
             await session.run()
         except BinlaneError as error:
             warn = logger.warning if relay.is_logged_in else self._told.warn
-            warn("%s: session of user %r ends: %s", peer, session.user, error)
+            warn("%s: session of user %s ends: %s", peer, shown(repr(session.user)), shown(error))
+            # Else it would hold the session, and the session it, until somebody looks for such.
+            error.with_traceback(None)
         finally:
             if relay.is_logged_in:
                 lobby.end_session()

@@ -1,4 +1,4 @@
-"""Where things stand in the state of `unpack`, and what it returns."""
+"""Where things stand in the states of `unpack` and `pack`, and what they return."""
 
 from __future__ import annotations
 
@@ -36,3 +36,18 @@ FRAME_MAX: Final = 0xFFFFFF
 PACKET_HEAD: Final = 24
 """Frame, mark and event header: what is looked at before an event is taken."""
 EVENT_MAX: Final = (1 << 30) + (1 << 20)
+
+# What `pack` returns: there are no more whole events; there is no room for the next packet; the
+# event at FILE_AT does not fit into one frame, or is shorter than its own header.
+PACK_MORE: Final = 0
+PACK_FULL: Final = 1
+PACK_OTHER: Final = 2
+
+# Its state.
+FILE_AT: Final = 0
+"""Where the next event stands in the file's bytes."""
+PACKETS_END: Final = 1
+"""Bytes of packets that were made."""
+PACKET_NUMBER: Final = 2
+"""Number of the next frame, 0 to 255."""
+PACK_STATE_SIZE: Final = 3

@@ -1,4 +1,4 @@
-"""Packets of a dump → the bytes of the source's file, as far as they hold plain events.
+"""Packets of a dump ⇄ the bytes of a file, as far as they hold plain events.
 
 A packet is one or more frames: a length of 3 bytes, a number, and in the first one a zero byte
 before the event. Frames are taken as they come, however they are cut up by the network.
@@ -15,12 +15,18 @@ from binlane.kernels.memory import Bytes, copy_bytes, load_u16, load_u24, load_u
 from binlane.kernels.packet_layout import (
     EVENT_LEFT,
     EVENT_MAX,
+    FILE_AT,
     FRAME_HEAD,
     FRAME_LEFT,
     FRAME_MAX,
     IS_CONTINUED,
+    PACK_FULL,
+    PACK_MORE,
+    PACK_OTHER,
     PACKET_AT,
     PACKET_HEAD,
+    PACKET_NUMBER,
+    PACKETS_END,
     SEQUENCE,
     UNPACK_DAMAGED,
     UNPACK_FULL,
@@ -106,4 +112,48 @@ def unpack(came: Bytes, end: int, state: Numbers, window: Bytes, room: int) -> i
         state[SEQUENCE] = (state[SEQUENCE] + 1) & 0xFF
 
 
-EXPORTS: Final = ((unpack, "int64(uint8[::1], int64, int64[::1], uint8[::1], int64)"),)
+def pack(file: Bytes, end: int, left_out: int, state: Numbers, packets: Bytes, room: int) -> int:
+    """Make a packet of each whole event.
+
+    Args:
+        file: Bytes of a file; an event begins at `state[FILE_AT]`.
+        end: Bytes in it.
+        left_out: Type of events that get no packet; -1 for none.
+        state: What lives between two calls.
+        packets: Gets the packets, from `state[PACKETS_END]` on.
+        room: How many bytes may stand in it.
+
+    Returns:
+        One of the codes of `packet_layout`.
+    """
+    at, to, number = state[FILE_AT], state[PACKETS_END], state[PACKET_NUMBER]
+    code = PACK_MORE
+    while at + _HEADER_LENGTH <= end:
+        length = load_u32(file, at + 9)
+        if length < _HEADER_LENGTH or length + 1 >= FRAME_MAX:
+            code = PACK_OTHER
+            break
+        if at + length > end:
+            break
+        if int(file[at + 4]) != left_out:
+            if to + _HEADER + length > room:
+                code = PACK_FULL
+                break
+            payload = length + 1  # the mark
+            packets[to] = payload & 0xFF
+            packets[to + 1] = (payload >> 8) & 0xFF
+            packets[to + 2] = payload >> 16
+            packets[to + 3] = number
+            packets[to + _MARK] = 0
+            copy_bytes(packets, to + _HEADER, file, at, length)
+            to += _HEADER + length
+            number = (number + 1) & 0xFF
+        at += length
+    state[FILE_AT], state[PACKETS_END], state[PACKET_NUMBER] = at, to, number
+    return code
+
+
+EXPORTS: Final = (
+    (unpack, "int64(uint8[::1], int64, int64[::1], uint8[::1], int64)"),
+    (pack, "int64(uint8[::1], int64, int64, int64[::1], uint8[::1], int64)"),
+)

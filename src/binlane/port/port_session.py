@@ -14,7 +14,7 @@ import asyncio
 import logging
 import re
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from itertools import pairwise
 from typing import Final
@@ -23,6 +23,7 @@ from binlane.check.hints import HINTS
 from binlane.client.source_objects import Source
 from binlane.codec.format import flavor_of
 from binlane.codec.packets.flags import ServerStatus
+from binlane.codec.packets.results import ResultSet
 from binlane.codec.types import Flavor
 from binlane.errors import StatementError, StoreError, UnsafeStatementError
 from binlane.gateway.answers import OkAnswer, RowsAnswer
@@ -62,6 +63,7 @@ from binlane.port.lanes import Lane, LanePool
 from binlane.port.live_catalog import LiveCatalog
 from binlane.port.marks import Marker
 from binlane.port.statement_context import StatementContext
+from binlane.port.told_refusals import as_told
 from binlane.port.warnings import Warnings
 from binlane.positions import parse_position
 from binlane.programs.runner import is_program
@@ -138,6 +140,14 @@ def is_own(refusal: Refusal) -> bool:
     return refusal.symbol in _OWN_SYMBOLS or refusal.symbol.startswith(_OWN)
 
 
+Seen = Callable[[SessionContext], Awaitable[Collection[str] | None]]
+"""Gives the names of the binlogs that a session's account may see; None for all."""
+
+
+async def _all_seen(_session: SessionContext) -> None:
+    """Where nobody says anything else."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PortParts:
     """What all sessions of the port share.
@@ -149,6 +159,7 @@ class PortParts:
         marker: Makes groups for what the source logs nothing of.
         lanes: None where the source was not prepared for them: then all groups go as rows.
         global_values: Gives the values that `SET GLOBAL` gave to the binlogs' variables.
+        seen: Gives the binlogs that a session's account may see; None for all.
         uses: What statements use of their context.
         set_global_values: Keeps such values, None for those that are taken back; blocks.
     """
@@ -159,6 +170,7 @@ class PortParts:
     marker: Marker
     lanes: LanePool | None = None
     global_values: Callable[[], Mapping[str, str]] = dict
+    seen: Seen = _all_seen
     uses: KnownUses = field(default_factory=KnownUses)
     set_global_values: Callable[[Mapping[str, str | None]], None] = lambda _: None
 
@@ -586,6 +598,13 @@ class PortSession:
                 return Refuse(_NO_BULK)
             if statement.is_prepared and not statement.is_complete:
                 return Refuse(_NO_VALUES)
+            if not statement.text:
+                return Refuse(
+                    UnsafeStatementError(
+                        "it is longer than 16 MiB and is not read",
+                        hint="SET SESSION binlog_format = 'ROW'",
+                    )
+                )
             return Refuse(
                 UnsafeStatementError(
                     "its text cannot be read in the session's character set",
@@ -627,7 +646,7 @@ class PortSession:
         """Run a SET that holds for later sessions; they have it once the client is answered."""
         assert self._shared is not None, "the model goes along with the source"
         facts = await self._known(model, told.model)
-        refusal = self._refusal(model, told.model, model.preview(told.model).result)
+        refusal = await self._refusal(model, told.model, model.preview(told.model).result)
         if refusal is not None:
             return Refuse(refusal)
         reply = await self._client.run_at_source(told.source)
@@ -658,6 +677,15 @@ class PortSession:
             return shown(facts, await ask(facts.text), known_of(model.session))
         return None
 
+    async def shown(self, statement: str, result: ResultSet) -> RowsAnswer:
+        """The rows of a statement that shows variables, as the binlogs have them."""
+        model = None if self._is_relayed else self._model or await self._begin()
+        if model is not None:
+            facts = await self._known(model, statement)
+            if shows(facts):
+                return shown(facts, result, known_of(model.session))
+        return RowsAnswer(result.heads, result.rows)
+
     async def _rewrite(self, model: PlannedSession, facts: StatementFacts) -> Rewritten:
         """What the source runs of a statement on the binlogs' variables, and what the model."""
         session = model.session
@@ -677,7 +705,7 @@ class PortSession:
         expected = model.preview(text)
         while await self._read_missed():
             expected = model.preview(text)
-        refusal = self._refusal(model, text, expected.result)
+        refusal = await self._refusal(model, text, expected.result)
         if refusal is not None:
             return Refuse(refusal)
         needs = self._needs(model, reader, facts, expected)
@@ -699,7 +727,7 @@ class PortSession:
                     sources[-1] = told.source
                     facts = await self._known(model, told.model, is_in_packet=True)
                 expected = model.execute(facts.text)
-                refusal = self._refusal(model, facts.text, expected.result)
+                refusal = await self._refusal(model, facts.text, expected.result)
                 if refusal is not None:
                     return Refuse(refusal)
                 # What is asked of the source now is not what it will be when the statement's turn
@@ -778,7 +806,7 @@ class PortSession:
             catalog.fit(self._catalog)
         return bool(missed)
 
-    def _refusal(
+    async def _refusal(
         self, model: PlannedSession, text: str, result: StatementResult
     ) -> StatementError | None:
         """Why a statement must not run; None if it may, or the source will say it."""
@@ -794,9 +822,18 @@ class PortSession:
         error = result.error
         if error is None or not is_own(error):
             return None
+        error = as_told(error, await self._seen())
         whys = [why.hint for why in error.why] or [HINTS.get(error.symbol, "")]
         self._warnings.refuse(error, dict.fromkeys(filter(None, whys)))
         return StatementError(error.message, errno=error.errno, sqlstate=error.sqlstate)
+
+    async def _seen(self) -> Collection[str] | None:
+        """The binlogs that the client may see; None for all."""
+        assert self._shared is not None, "the model goes along with the source"
+        try:
+            return await self._shared.seen(self._client)
+        except StatementError:
+            return ()  # what cannot be found out is not told
 
     def _needs(
         self,

@@ -19,19 +19,24 @@ from binlane.scope.statements import (
     CreateBinlog,
     DropBinlog,
     FlushBinaryLogs,
+    GrantRead,
     PurgeBinaryLogs,
+    RevokeRead,
     ShowBinaryLogs,
     ShowBinlogEvents,
     ShowBinlogs,
     ShowBinlogStatus,
+    ShowReadGrants,
     ShowReplicas,
     StartBinlog,
     StopBinlog,
 )
 from binlane.sql.parser import Stopped, cursor_over
+from binlane.sql.parser.accounts import read_account
 from binlane.sql.parser.cursor import Cursor
 from binlane.sql.servers import Dialect, LoggingMode
 from binlane.sql.tokens import SqlSyntaxError, TokenKind
+from binlane.sql.tree.definitions import Account
 
 CREATE_GRAMMAR: Final = (
     "CREATE BINLOG [IF NOT EXISTS] 'name' [LOG(list) | LOG ALL] [, IGNORE(list) | IGNORE ALL] "
@@ -43,8 +48,12 @@ ALTER_GRAMMAR: Final = (
     "IGNORE(list), IGNORE ALL, ADD LOG(list), ADD IGNORE(list), DROP LOG(list), "
     "DROP IGNORE(list) or FORMAT='…'"
 )
+REVOKE_GRAMMAR: Final = "REVOKE [IF EXISTS] READ ON BINLOG 'name' [, …] FROM account [, …]"
 FIRST_WORDS: Final = frozenset(
-    ("CREATE", "ALTER", "DROP", "START", "STOP", "SHOW", "FLUSH", "PURGE", "SET")
+    (
+        *("CREATE", "ALTER", "DROP", "START", "STOP", "SHOW", "FLUSH", "PURGE", "SET"),
+        *("GRANT", "REVOKE"),
+    )
 )
 
 
@@ -304,6 +313,41 @@ def _read_show_replicas(_cursor: Cursor) -> ShowReplicas:
     return ShowReplicas()
 
 
+def _read_grant(cursor: Cursor) -> GrantRead:
+    names = _binlog_names(cursor)
+    cursor.expect("TO")
+    return GrantRead(names, _accounts(cursor))
+
+
+def _read_revoke(cursor: Cursor) -> RevokeRead:
+    names = _binlog_names(cursor)
+    cursor.expect("FROM")
+    return RevokeRead(names, _accounts(cursor))
+
+
+def _read_revoke_if_exists(cursor: Cursor) -> RevokeRead:
+    return replace(_read_revoke(cursor), if_exists=True)
+
+
+def _binlog_names(cursor: Cursor) -> tuple[str, ...]:
+    names = [_binlog_name(cursor)]
+    while cursor.accept_operator(","):
+        names.append(_binlog_name(cursor))
+    return tuple(dict.fromkeys(names))
+
+
+def _accounts(cursor: Cursor) -> tuple[Account, ...]:
+    accounts = [read_account(cursor)]
+    while cursor.accept_operator(","):
+        accounts.append(read_account(cursor))
+    return tuple(accounts)
+
+
+def _read_show_grants(cursor: Cursor) -> ShowReadGrants:
+    name = None if cursor.word == "FOR" else _name_at_end(cursor)
+    return ShowReadGrants(name, read_account(cursor) if cursor.accept("FOR") else None)
+
+
 GRAMMARS: Final = (
     Grammar(("CREATE BINLOG",), _read_create, CREATE_GRAMMAR),
     Grammar(("ALTER BINLOG",), _read_alter, ALTER_GRAMMAR),
@@ -339,6 +383,18 @@ GRAMMARS: Final = (
         ("PURGE BINARY LOGS", "PURGE MASTER LOGS"),
         _read_purge,
         "PURGE BINARY LOGS [FOR 'name'] {TO 'file' | BEFORE time}, where time is an expression",
+    ),
+    Grammar(
+        ("GRANT READ ON BINLOG",),
+        _read_grant,
+        "GRANT READ ON BINLOG 'name' [, …] TO account [, …]",
+    ),
+    Grammar(("REVOKE READ ON BINLOG",), _read_revoke, REVOKE_GRAMMAR),
+    Grammar(("REVOKE IF EXISTS READ ON BINLOG",), _read_revoke_if_exists, REVOKE_GRAMMAR),
+    Grammar(
+        ("SHOW GRANTS ON BINLOG",),
+        _read_show_grants,
+        "SHOW GRANTS ON BINLOG ['name'] [FOR account]",
     ),
     Grammar(
         ("SHOW SLAVE HOSTS", "SHOW REPLICA HOSTS", "SHOW REPLICAS"),

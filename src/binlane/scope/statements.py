@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from binlane.scope.definition import Definition
 from binlane.scope.directives import Directive, altered_scope, created_scope
 from binlane.sql.servers import LoggingMode
+from binlane.sql.tree.definitions import Account
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +109,31 @@ class PurgeBinaryLogs:
 
 
 @dataclass(frozen=True, slots=True)
+class GrantRead:
+    """GRANT READ ON BINLOG; accounts as they are written."""
+
+    names: tuple[str, ...]
+    accounts: tuple[Account, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RevokeRead:
+    """REVOKE READ ON BINLOG; accounts as they are written."""
+
+    names: tuple[str, ...]
+    accounts: tuple[Account, ...]
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ShowReadGrants:
+    """SHOW GRANTS ON BINLOG; `name` None: on all; `account` None: of all."""
+
+    name: str | None = None
+    account: Account | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ShowReplicas:
     """SHOW SLAVE HOSTS, SHOW REPLICA HOSTS, SHOW REPLICAS."""
 
@@ -125,6 +151,9 @@ BinlogStatement = (
     | FlushBinaryLogs
     | PurgeBinaryLogs
     | ShowReplicas
+    | GrantRead
+    | RevokeRead
+    | ShowReadGrants
 )
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from binlane.capture.settings import SourceSettings
@@ -18,8 +18,10 @@ from binlane.service.definitions import Definitions
 from binlane.service.loop import Command, RoutingLoop
 from binlane.service.outputs import Counts, Output, State
 from binlane.service.substitution import Substitution
+from binlane.sql.accounts import AccountName
 from binlane.store.binlog import Binlog
 from binlane.store.catalog import Activity, ScopeChange
+from binlane.store.grants import ReadGrant
 from binlane.store.live import LiveBinlog
 from binlane.store.store import Store
 
@@ -40,12 +42,17 @@ class Binlogs:
             substitution: As `Router` has it.
         """
         self._loop = RoutingLoop(
-            store, settings, wake_readers=self._wake_readers, substitution=substitution
+            store,
+            settings,
+            wake_readers=self._wake_readers,
+            substitution=substitution,
+            access_changed=self._tell_access,
         )
         self._defined: tuple[Definition, ...] = ()
         self._definitions = Definitions(self._loop)
         self._readers: asyncio.AbstractEventLoop | None = None
         self.crashed = asyncio.Event()
+        self._access_changed: Callable[[], None] = lambda: None
 
     def start(self) -> None:
         """Begin to route."""
@@ -71,6 +78,15 @@ class Binlogs:
         """Called by the routing loop."""
         assert self._readers is not None, "start() comes first"
         self._readers.call_soon_threadsafe(self._wake, woken)
+
+    def on_access_changed(self, call: Callable[[], None]) -> None:
+        """Have something called, in the event loop, when some account may read others than before."""
+        self._access_changed = call
+
+    def _tell_access(self) -> None:
+        """Called by the routing loop."""
+        if self._readers is not None:
+            self._readers.call_soon_threadsafe(self._access_changed)
 
     def _wake(self, woken: list[LiveBinlog]) -> None:
         for live in woken:
@@ -135,6 +151,26 @@ class Binlogs:
     def history(self) -> list[ScopeChange]:
         """All changes of definitions, oldest first; looks at the disk, from any thread."""
         return self._loop.store.history()
+
+    @property
+    def grants(self) -> tuple[ReadGrant, ...]:
+        """Who was granted READ on which binlog."""
+        return self._loop.store.grants
+
+    @property
+    def access_version(self) -> int:
+        """Another number when some account may read others than before."""
+        return self._loop.accounts.version
+
+    @property
+    def departed(self) -> Mapping[AccountName, int]:
+        """Names that accounts of the source had, and the version at which they had them no more."""
+        return self._loop.accounts.departed
+
+    @property
+    def read_position(self) -> Position | None:
+        """Up to where the source's log was read; None before it was reached."""
+        return self._loop.main.position
 
     @property
     def variables(self) -> Mapping[str, str]:
@@ -272,6 +308,28 @@ class Binlogs:
             StoreError: If that cannot be saved.
         """
         return await self._do(self._definitions.stop(name))
+
+    async def grant(
+        self, names: Sequence[str], accounts: Sequence[AccountName], *, done: Position
+    ) -> bool:
+        """As `Definitions.grant`.
+
+        Raises:
+            StatementError: If there is no such binlog, or the source was not reached yet.
+            StoreError: If that cannot be saved.
+        """
+        return await self._do(self._definitions.grant(names, accounts, done))
+
+    async def revoke(
+        self, names: Sequence[str], accounts: Sequence[AccountName], *, if_exists: bool = False
+    ) -> bool:
+        """As `Definitions.revoke`.
+
+        Raises:
+            StatementError: If there is no such binlog, or it was not granted.
+            StoreError: If that cannot be saved.
+        """
+        return await self._do(self._definitions.revoke(names, accounts, if_exists=if_exists))
 
     async def _do(self, command: Command[_T]) -> _T:
         return await asyncio.wrap_future(self._loop.submit(command))

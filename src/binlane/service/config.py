@@ -19,6 +19,7 @@ from binlane.client.settings import ServerUrl
 from binlane.errors import ConfigError
 from binlane.gateway.settings import GatewaySettings
 from binlane.port.settings import Bypass, PortSettings
+from binlane.service.access import BinlogAccess
 from binlane.service.archive import ArchiveSettings
 from binlane.store.settings import StoreSettings
 from binlane.web.settings import HttpSettings
@@ -42,6 +43,7 @@ KEYS: Final[Mapping[str, Mapping[str, str]]] = {
         "port": "TCP port; 0 takes a free one",
         "max_connections": "clients logged in at a time, replicas included",
         "connect_timeout": "seconds that a client's login may take",
+        "binlog_access": '"privileges" or "granted": whether GRANT READ ON BINLOG alone lets read',
     },
     "gateway": {
         "enabled": "whether statements are judged before they run, and binlogs may hold statements",
@@ -79,6 +81,7 @@ class Settings:
         store: Size and durability of binlogs.
         archive: Where copies go; None for none.
         port: What sessions through the port do to binlogs.
+        access: What lets accounts read binlogs.
     """
 
     data_dir: Path
@@ -88,6 +91,7 @@ class Settings:
     store: StoreSettings
     archive: ArchiveSettings | None = None
     port: PortSettings = field(default_factory=PortSettings)
+    access: BinlogAccess = BinlogAccess.PRIVILEGES
 
 
 def load(path: Path) -> Settings:
@@ -131,6 +135,7 @@ def compose(document: Mapping[str, Any], *, base: Path) -> Settings:
             http=HttpSettings(**document["http"]) if "http" in document else None,
             store=_store(document.get("binlog", {})),
             archive=ArchiveSettings(**document["archive"]) if "archive" in document else None,
+            access=_access(document.get("listen", {})),
         )
     except TypeError as error:
         raise ConfigError(f"a value has the wrong type: {error}", key="--config") from None
@@ -155,12 +160,24 @@ def _source(section: Mapping[str, Any], base: Path) -> SourceSettings:
 
 
 def _listen(section: Mapping[str, Any], url: ServerUrl) -> GatewaySettings:
-    values = dict(section)
+    values = {key: value for key, value in section.items() if key != "binlog_access"}
     if "connect_timeout" in values:
         values["login_timeout_s"] = values.pop("connect_timeout")
     return GatewaySettings(
         **values, source_host=url.host, source_port=url.port, source_socket=url.socket
     )
+
+
+def _access(section: Mapping[str, Any]) -> BinlogAccess:
+    value = section.get("binlog_access", BinlogAccess.PRIVILEGES.value)
+    words = [each.value for each in BinlogAccess]
+    if value not in words:
+        raise ConfigError(
+            f"{value!r} is no such choice",
+            key="listen.binlog_access",
+            hint="one of " + ", ".join(f'"{word}"' for word in words),
+        )
+    return BinlogAccess(value)
 
 
 def _port(section: Mapping[str, Any]) -> PortSettings:
@@ -225,6 +242,7 @@ def effective(settings: Settings) -> dict[str, dict[str, object]]:
             "port": listen.port,
             "max_connections": listen.max_connections,
             "connect_timeout": listen.login_timeout_s,
+            "binlog_access": settings.access.value,
         },
         "gateway": {
             "enabled": settings.port.enabled,

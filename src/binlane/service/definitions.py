@@ -7,7 +7,7 @@ executes it that another command could change.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -22,8 +22,10 @@ from binlane.routing.table_links import TableLinks
 from binlane.scope.definition import Definition, duplicate_binlog, unknown_binlog
 from binlane.service.loop import Command, RoutingLoop
 from binlane.service.outputs import Output
+from binlane.sql.accounts import AccountName
 from binlane.store.binlog import Binlog
 from binlane.store.catalog import Activity
+from binlane.store.grants import ReadGrant
 
 SOURCE_TIMEOUT_S: Final = 10.0
 """How long CREATE BINLOG waits for capture's first word from the source."""
@@ -37,6 +39,7 @@ COMPLETE_TIMEOUT_S: Final = 10.0
 _UNKNOWN_TARGET_BINLOG: Final = 1373
 _LOCK_TIMEOUT: Final = 1205
 _NOT_REACHED: Final = 1236
+_NO_SUCH_GRANT: Final = 1141
 _MESSAGE_MAX: Final = 255
 
 
@@ -232,6 +235,68 @@ class Definitions:
 
         return execute
 
+    def grant(
+        self, names: Sequence[str], accounts: Sequence[AccountName], done: Position
+    ) -> Command[bool]:
+        """Let accounts read binlogs; gives whether that is new to any of them.
+
+        Args:
+            names: Of the binlogs.
+            accounts: Of the source; they were there.
+            done: What the source had done before they were looked for.
+        """
+
+        def execute(waited_s: float) -> bool | None:
+            loop, store = self._loop, self._loop.store
+            log_ids = [self._output(name).binlog.definition.log_id for name in names]
+            if not store.grants:
+                position = loop.main.position
+                if position is None:
+                    if loop.main.refusal or waited_s > SOURCE_TIMEOUT_S:
+                        raise _unreached(loop.main.refusal)
+                    return None
+                loop.accounts.begin(position)
+            before = {(each.log_id, each.account): each for each in store.grants}
+            now = int(time.time())
+            given = {
+                (log_id, account): ReadGrant(
+                    log_id=log_id, account=account, since=done, granted=now
+                )
+                for log_id in log_ids
+                for account in accounts
+            }
+            store.set_grants({**before, **given}.values(), loop.accounts.known)
+            loop.accounts.renewed()
+            return not given.keys() <= before.keys()
+
+        return execute
+
+    def revoke(
+        self, names: Sequence[str], accounts: Sequence[AccountName], *, if_exists: bool
+    ) -> Command[bool]:
+        """Take READ on binlogs from accounts, all of it or nothing; gives whether there was any.
+
+        Args:
+            names: Of the binlogs.
+            accounts: Of the source, whether they are there or not.
+            if_exists: What was not granted is no error.
+        """
+
+        def execute(_waited_s: float) -> bool:
+            store = self._loop.store
+            log_ids = {name: self._output(name).binlog.definition.log_id for name in names}
+            left = {(each.log_id, each.account): each for each in store.grants}
+            before = len(left)
+            for name, log_id in log_ids.items():
+                for account in accounts:
+                    if left.pop((log_id, account), None) is None and not if_exists:
+                        raise _not_granted(name, account)
+            store.set_grants(left.values(), self._loop.accounts.known)
+            self._loop.accounts.renewed()
+            return len(left) < before
+
+        return execute
+
     def _leave_gap(self, output: Output, position: Position) -> None:
         """Go on at a position ahead, in a new file, behind an INCIDENT that tells of the gap."""
         binlog = output.binlog
@@ -315,6 +380,16 @@ def _unreached(refusal: str) -> StatementError:
         f"the source's log has not been reached yet{f': {refusal}' if refusal else ''}",
         errno=_NOT_REACHED,
         hint="see binlane's own log for why, and try again",
+    )
+
+
+def _not_granted(name: str, account: AccountName) -> StatementError:
+    return StatementError(
+        f"There is no such grant defined for user '{account.user}' on host '{account.host}' on binlog "
+        f"'{name}'",
+        errno=_NO_SUCH_GRANT,
+        sqlstate="42000",
+        hint=f"SHOW GRANTS ON BINLOG '{name}' lists those that there are",
     )
 
 

@@ -83,7 +83,7 @@ async def explain_binlog(
     Args:
         session: The client's.
         statement: What is to be explained.
-        definitions: All binlogs; without any, the source's own log is meant.
+        definitions: All binlogs that are told of; without any, the source's own log is meant.
         live: The source's objects, also those that the client may not see.
         model: What the client's session is like. Without one of these, and where the objects cannot
             be read, the source is asked in the client's session.
@@ -222,7 +222,7 @@ def _session(
 ) -> Session:
     """A session like the client's, which goes its own way."""
     if model is not None:
-        return _copied(model, catalog)
+        return _copied(model, catalog, definitions)
     session = Session(
         server=circumstances.server,
         objects=catalog,
@@ -237,14 +237,19 @@ def _session(
     return session
 
 
-def _copied(model: Session, catalog: SchemaCatalog) -> Session:
-    """A session as another one is, over other objects and its own temporary tables."""
+def _copied(model: Session, catalog: SchemaCatalog, definitions: Sequence[Definition]) -> Session:
+    """A session as another one is, over other objects and its own temporary tables.
+
+    It has those binlogs alone that its client may see.
+    """
     found = Session(server=model.server, objects=catalog, definitions=model.definitions)
     catalog.store.temporary = model.objects.store.temporary.copy()
     store = catalog.store
     found.restore(model.snapshot())
     found.state.host = found
     catalog.version, catalog.store = object(), store
+    if model.definitions is not None and len(definitions) < len(model.definitions):
+        found.have(definitions)
     return found
 
 

@@ -24,6 +24,7 @@ from binlane.capture.identity import SourceIdentity
 from binlane.capture.settings import SourceSettings, Start, StartAt
 from binlane.errors import BinlaneError
 from binlane.positions import FilePosition, Position
+from binlane.service.account_changes import AccountWatch
 from binlane.service.outputs import Output
 from binlane.service.router import OnFault, Router
 from binlane.service.substitution import Substitution
@@ -86,6 +87,7 @@ class Feed:
         server_id: int,
         wake: Callable[[], None],
         substitution: Substitution | None = None,
+        accounts: AccountWatch | None = None,
     ) -> None:
         """Prepare; `connect` begins.
 
@@ -98,6 +100,7 @@ class Feed:
             server_id: binlane's id at the source, on this connection.
             wake: Wakes the loop, from any thread.
             substitution: As `Router` has it.
+            accounts: Follows account statements in what comes; of one feed alone, which has all.
         """
         self.name = name
         self.outputs: list[Output] = []
@@ -117,6 +120,7 @@ class Feed:
         self._gave_groups = False
         self._heard_s = 0.0
         self._substitution = substitution
+        self._accounts = accounts
         self._begin_at(start)
 
     def _begin_at(self, start: Start | Position) -> None:
@@ -199,6 +203,8 @@ class Feed:
         facts = capture.facts
         if facts is not None and self._substitution is not None and self.position is not None:
             self._substitution.connected(facts, self.position, is_new=self.identity is None)
+        if self._accounts is not None and self.position is not None:
+            self._accounts.connected(self.position)
         if facts is not None:
             logger.info(
                 "%s: %s feed: connected to %s, as server id %d",
@@ -223,6 +229,8 @@ class Feed:
         assert capture is not None, "it streams"
         self._heard_s, self._gave_groups = time.monotonic(), False
         for item in capture.receive():
+            if self._accounts is not None:
+                self._accounts.noted(item, capture.position)
             router.take(item, capture.position, tuple(self.outputs), on_fault)
             self._gave_groups = True
         if capture.has_progressed:

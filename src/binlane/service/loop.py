@@ -30,6 +30,7 @@ from typing import Any, Final, TypeVar
 from binlane.capture.settings import SourceSettings, Start, StartAt
 from binlane.errors import BinlaneError, StoreError
 from binlane.positions import Position
+from binlane.service.account_changes import AccountWatch
 from binlane.service.feeds import Feed, identity_text, read_identity
 from binlane.service.outputs import Output
 from binlane.service.substitution import Substitution
@@ -83,6 +84,7 @@ class RoutingLoop:
         store: Which it owns.
         main: The main feed.
         outputs: The binlogs by name; replaced, never changed.
+        accounts: Keeps grants with the source's accounts.
         marks_failure: Why watermarks cannot be saved; empty while they can.
         crash: What ended the thread, if that was no stop.
     """
@@ -94,6 +96,7 @@ class RoutingLoop:
         *,
         wake_readers: WakeReaders,
         substitution: Substitution | None = None,
+        access_changed: Callable[[], None] = lambda: None,
     ) -> None:
         """Prepare; `start` begins.
 
@@ -102,6 +105,7 @@ class RoutingLoop:
             settings: Of the source.
             wake_readers: Has `wake` called of binlogs whose readers wait; any thread may call it.
             substitution: As `Router` has it.
+            access_changed: Told when some account may read other binlogs than before; in the thread.
         """
         self.store = store
         self.marks_failure = ""
@@ -122,19 +126,29 @@ class RoutingLoop:
         self._between_s = _BETWEEN_READS_S
         self._saver: threading.Thread | None = None
         self._saved_position: Position | None = None
+        self._saved_accounts: Position | None = None
         self.outputs: Mapping[str, Output] = MappingProxyType({})
+        self.accounts = AccountWatch(store, access_changed)
         self._feeds: list[Feed] = []
         self._numbers = count()
         self._descriptors: dict[Feed, int] = {}
         self._thread = threading.Thread(target=self._run, name="routing")
         opened = self._take_over()
         first = StartAt.NOW if self.outputs else settings.start
-        done = _common([output.binlog.reached for output in opened])
-        self.main = self.new_feed("main", first if done is None else done, settings.server_id)
+        done = self._common_start(opened)
+        self.main = self.new_feed(
+            "main", first if done is None else done, settings.server_id, accounts=self.accounts
+        )
         if not opened:
             self.main.identity = None  # nothing is left of a source that was another one
         for output in opened:
             self.attach(output, self.main)
+
+    def _common_start(self, opened: Iterable[Output]) -> Position | None:
+        """From where on the main feed has all that binlogs lack, and grants; None for anywhere."""
+        known = self.accounts.known if self.accounts.is_watching else None
+        reached = [output.binlog.reached for output in opened]
+        return _common(reached if known is None else [*reached, known])
 
     def _take_over(self) -> list[Output]:
         """Keep the store's binlogs; those that the main feed is to feed."""
@@ -190,7 +204,14 @@ class RoutingLoop:
 
     # What commands call, in the thread.
 
-    def new_feed(self, name: str, start: Start | Position, server_id: int | None = None) -> Feed:
+    def new_feed(
+        self,
+        name: str,
+        start: Start | Position,
+        server_id: int | None = None,
+        *,
+        accounts: AccountWatch | None = None,
+    ) -> Feed:
         """A feed of binlogs that lag, or the main one."""
         number = server_id or _SERVER_ID_BASE + secrets.randbelow(_SERVER_ID_RANDOM)
         feed = Feed(
@@ -202,6 +223,7 @@ class RoutingLoop:
             server_id=number,
             wake=self.wake,
             substitution=self._substitution,
+            accounts=accounts,
         )
         self._feeds.append(feed)
         return feed
@@ -397,6 +419,13 @@ class RoutingLoop:
         if not reached:
             return
         furthest = reduce(lambda one, other: one.union(other), reached)
+        common = _common(reached)
+        if common is not None and feed.position is not None and not feed.position.includes(common):
+            # The source has no more what only accounts were to be read for.
+            identity = feed.identity
+            feed.restart_at(common)
+            feed.identity = identity
+            return
         behind = [each for each in feed.outputs if not each.binlog.reached.includes(furthest)]
         if not 0 < len(behind) < len(reached):
             return
@@ -493,8 +522,9 @@ class RoutingLoop:
             self.fail(self.outputs[name], error)
         position = _common([output.binlog.position for output in self.outputs.values()])
         save = self.store.take_marks(identity=identity_text(self.main.identity))
-        if save is not None:
-            arguments = save, position or self.main.position
+        known = self.accounts.known if self.accounts.is_watching else None
+        if save is not None or known not in (None, self._saved_accounts):
+            arguments = save, position or self.main.position, known
             self._saver = threading.Thread(target=self._save, args=arguments, name="marks")
             self._saver.start()
 
@@ -504,9 +534,15 @@ class RoutingLoop:
         if position is not None and self._substitution is not None:
             self._substitution.passed(position)
 
-    def _save(self, save: Callable[[], None], position: Position | None) -> None:
+    def _save(
+        self, save: Callable[[], None] | None, position: Position | None, known: Position | None
+    ) -> None:
         try:
-            save()
+            if known is not None:
+                self.store.note_accounts_known(known)
+                self._saved_accounts = known
+            if save is not None:
+                save()
         except StoreError as error:
             if self.marks_failure != str(error):
                 logger.error("watermarks cannot be saved: %s (%s)", error, error.hint)  # noqa: TRY400

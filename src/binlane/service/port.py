@@ -23,7 +23,7 @@ from binlane.port.lane_ends import LaneEnds
 from binlane.port.lanes import LanePool
 from binlane.port.live_catalog import LiveCatalog
 from binlane.port.marks import Marker
-from binlane.port.port_session import PortParts, PortSession
+from binlane.port.port_session import PortParts, PortSession, Seen
 from binlane.port.source_schema import wanted_privileges
 from binlane.service.binlogs import Binlogs
 from binlane.session.session import Session
@@ -55,6 +55,7 @@ class Port:
         binlogs: What the statements are for.
         attributions: Gets to know what sessions make the source log.
         catalog: The source's objects.
+        seen: As of `PortParts`.
     """
 
     def __init__(
@@ -63,12 +64,15 @@ class Port:
         binlogs: Binlogs,
         attributions: Attributions,
         catalog: LiveCatalog,
+        *,
+        seen: Seen,
     ) -> None:
         self.problem = ""
         self._settings = settings
         self._binlogs = binlogs
         self._attributions = attributions
         self._catalog = catalog
+        self._seen = seen
         self._parts: PortParts | None = None
         self._looked_s = float("-inf")
         self._looking = asyncio.Lock()
@@ -162,6 +166,7 @@ class Port:
             lanes=lanes if procedures == _PROCEDURES else None,
             global_values=lambda: self._binlogs.variables,
             set_global_values=self._binlogs.set_variables,
+            seen=self._seen,
         )
 
     def _session(self) -> ServerSession:

@@ -17,15 +17,18 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Final
 
+from binlane.client.session import ServerSession
 from binlane.codec.types import Flavor
 from binlane.gateway.transport import Gateway
 from binlane.port.attributions import JOURNAL_DIRECTORY, Attributions, AttributionSettings
 from binlane.port.live_catalog import LiveCatalog
 from binlane.scope.scope import ScopeList
+from binlane.service.access import Access
 from binlane.service.archive import Archive
 from binlane.service.binlogs import Binlogs
 from binlane.service.config import Settings
 from binlane.service.descriptors import settle, tell_once_in_a_while
+from binlane.service.grant_statements import Rows
 from binlane.service.port import Port
 from binlane.service.statements import Statements
 from binlane.service.substitution import Substitution
@@ -89,16 +92,32 @@ class Service:
             catalog = LiveCatalog(settings.source)
             substitution = Substitution(attributions, settings.port.bypass, catalog)
         self.binlogs = Binlogs(store, settings.source, substitution)
+        access = Access(self.binlogs, settings.access)
         self._port = (
             None
             if attributions is None or catalog is None
-            else Port(settings.source, self.binlogs, attributions, catalog)
+            else Port(settings.source, self.binlogs, attributions, catalog, seen=access.told_names)
         )
         self._archive = (
             None if settings.archive is None else Archive(settings.archive, settings.data_dir)
         )
-        self._statements = Statements(self.binlogs, self._port)
+        self._statements = Statements(
+            self.binlogs,
+            self._port,
+            access=access,
+            ask=self._ask_source,
+        )
         self._gateway = Gateway(settings.listen, self._statements)
+
+    async def _ask_source(self, statement: str) -> Rows:
+        """Ask the source with binlane's own account."""
+        source = self._settings.source
+
+        def ask() -> Rows:
+            with ServerSession(source.url, source.secret(), answer_s=source.timeout_s) as session:
+                return session.ask(statement)
+
+        return await asyncio.to_thread(ask)
 
     async def start(self, stack: AsyncExitStack, port_file: Path | None) -> None:
         """Start everything; `stack` stops it, in the other order."""

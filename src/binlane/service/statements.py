@@ -14,17 +14,22 @@ from binlane.codec.format import MAGIC, flavor_of
 from binlane.codec.packets.commands import BinlogDump, BinlogDumpGtid
 from binlane.codec.packets.results import ColumnDefinition
 from binlane.codec.types import Flavor
-from binlane.dump.lookup import gtid_position_in
-from binlane.dump.request import DumpRequest
+from binlane.dump.lookup import gtid_position_in, place_behind
+from binlane.dump.request import FATAL_ERRNO, DumpRequest
 from binlane.dump.transport import serve_dump
-from binlane.errors import DefinitionError
+from binlane.errors import DefinitionError, StatementError
 from binlane.gateway.answers import Answer, OkAnswer, RowsAnswer
 from binlane.gateway.handler import Send, SessionContext
 from binlane.gateway.judge import Judge
 from binlane.gateway.privileges import Privilege
 from binlane.names import quote
-from binlane.positions import GtidPosition, GtidSet, Position, parse_position
-from binlane.scope.definition import Definition, DuplicateBinlogError, duplicate_binlog
+from binlane.positions import FilePosition, GtidPosition, GtidSet, Position, parse_position
+from binlane.scope.definition import (
+    Definition,
+    DuplicateBinlogError,
+    duplicate_binlog,
+    unknown_binlog,
+)
 from binlane.scope.parser import parse_binlog_statement
 from binlane.scope.scope import Scope, ScopeList
 from binlane.scope.statements import (
@@ -33,23 +38,29 @@ from binlane.scope.statements import (
     CreateBinlog,
     DropBinlog,
     FlushBinaryLogs,
+    GrantRead,
     PurgeBinaryLogs,
+    RevokeRead,
     ShowBinaryLogs,
     ShowBinlogEvents,
     ShowBinlogs,
     ShowBinlogStatus,
+    ShowReadGrants,
     ShowReplicas,
     StartBinlog,
     StopBinlog,
     alter,
     create,
 )
+from binlane.service.access import Access
 from binlane.service.binlog_events import show_events, wrong
 from binlane.service.binlogs import Binlogs
 from binlane.service.definitions import COMPLETE_TIMEOUT_S, incomplete
 from binlane.service.explain import explain_binlog, explained
+from binlane.service.grant_statements import AskSource, GrantStatements, visible_grants
 from binlane.service.port import Port
 from binlane.service.purging import evaluated_time, plan_before, plan_to
+from binlane.service.reading import Reading
 from binlane.service.source_links import NO_SOURCE_LINKS, Rows, SourceLinks, source_links
 from binlane.service.system_tables.answering import SystemTables
 from binlane.service.system_tables.schema import Snapshot
@@ -64,6 +75,8 @@ from binlane.store.heads import read_head
 logger = logging.getLogger(__name__)
 
 _BAD_DATABASE: Final = 1049
+_SAME_ID: Final = 4052
+"""ER_SLAVE_SAME_ID of MariaDB."""
 _DISABLED: Final = "all binlogs get rows: [gateway] enabled is false"
 _DONE: Final = MappingProxyType({Flavor.MARIADB: "gtid_binlog_pos", Flavor.MYSQL: "gtid_executed"})
 _BY_FILE: Final = MappingProxyType(
@@ -96,6 +109,12 @@ class ConnectedReplica:
     port: int = 0
     uuid: str = ""
 
+    def is_same(self, other: ConnectedReplica, flavor: Flavor) -> bool:
+        """Whether both are one replica to a source: MySQL's by their UUID, if they have one."""
+        if flavor is Flavor.MYSQL and (self.uuid or other.uuid):
+            return self.uuid == other.uuid
+        return self.server_id == other.server_id != 0
+
 
 class Statements:
     """Answers the gateway's sessions.
@@ -103,13 +122,27 @@ class Statements:
     Args:
         binlogs: What the statements are about.
         port: Has statements judged; None lets all pass.
+        access: Says what sessions may see; None: by their privileges and grants.
+        ask: As of `GrantStatements`.
     """
 
-    def __init__(self, binlogs: Binlogs, port: Port | None = None) -> None:
+    def __init__(
+        self,
+        binlogs: Binlogs,
+        port: Port | None = None,
+        *,
+        access: Access | None = None,
+        ask: AskSource | None = None,
+    ) -> None:
         self._binlogs = binlogs
         self._port = port
-        self._system_tables = SystemTables(self._snapshot)
+        self._access = access or Access(binlogs)
+        self._system_tables = SystemTables(self._snapshot, self._access)
+        grants = GrantStatements(binlogs, self._access, _source_position, ask)
+        self._readings: dict[SessionContext, Reading] = {}
+        binlogs.on_access_changed(self._access_changed)
         self._replicas: dict[int, ConnectedReplica] = {}
+        self._dumps: dict[int, asyncio.Future[StatementError | None]] = {}
         self._executors: Mapping[type, Callable[[SessionContext, Any], Awaitable[Answer]]] = (
             MappingProxyType(
                 {
@@ -125,6 +158,9 @@ class Statements:
                     AlterBinlog: self._alter,
                     PurgeBinaryLogs: self._purge,
                     ShowBinlogEvents: self._show_events,
+                    GrantRead: grants.grant,
+                    RevokeRead: grants.revoke,
+                    ShowReadGrants: grants.show,
                 }
             )
         )
@@ -132,6 +168,12 @@ class Statements:
     def judge(self, session: SessionContext) -> Judge | None:
         """Who judges the statements of a session; None lets all pass."""
         return None if self._port is None else self._port.judge(session)
+
+    async def answers(self, session: SessionContext, statement: str) -> bool:
+        """Whether `answer` would answer a statement; nothing of it is executed."""
+        if explained(statement) is not None or await _parsed(session, statement) is not None:
+            return True
+        return await self._system_tables.answers(session, statement)
 
     async def answer(self, session: SessionContext, statement: str) -> Answer | None:
         """Execute a statement on binlogs; None for any other.
@@ -141,8 +183,8 @@ class Statements:
         """
         about = explained(statement)
         if about is not None:
-            await session.require(Privilege.MONITOR)
-            definitions = [self._binlogs.get(name).definition for name in self._binlogs.names]
+            names = await self._access.names(session, Privilege.MONITOR)
+            definitions = [self._binlogs.get(name).definition for name in names]
             state = None
             if definitions and self._port is not None:
                 state = await self._port.state_of(session)
@@ -161,22 +203,54 @@ class Statements:
         await self._wait_until_complete(session, names[0])
         return self._binlogs.get(names[0]).position
 
+    async def binlog_format(self, session: SessionContext) -> str | None:
+        """The FORMAT of the only binlog there is; None as above, or where SET GLOBAL said."""
+        names = await self._readable(session)
+        if len(names) != 1 or "binlog_format" in self._binlogs.variables:
+            return None
+        return self._binlogs.get(names[0]).definition.logging_mode.value
+
     async def gtid_purged(self, session: SessionContext) -> Position | None:
         """What was done before the first file of the only binlog there is."""
         names = await self._readable(session)
         return self._binlogs.get(names[0]).published.begin if len(names) == 1 else None
 
     async def gtid_position_at(
-        self, session: SessionContext, file: str, position: int
+        self, session: SessionContext, place: FilePosition
     ) -> Position | None:
-        """What is done before a position in a binlog file; None if that is no such position."""
-        name = file.rpartition(".")[0]
+        """What is done before a position in a binlog file; None where the source is to answer."""
+        name = place.file.rpartition(".")[0]
         if name not in await self._readable(session):
             return None
-        found = next((f for f in self._binlogs.get(name).files() if f.name == file), None)
+        found = next((f for f in self._binlogs.get(name).files() if f.name == place.file), None)
         if found is None or found.flavor != GtidPosition.flavor:
             return None
-        return await asyncio.to_thread(gtid_position_in, found.path, position)
+        return await asyncio.to_thread(gtid_position_in, found.path, place.position)
+
+    async def snapshot(self, session: SessionContext, place: FilePosition) -> FilePosition | None:
+        """Where the only binlog stands for a place in the source's log, once it has all before it."""
+        names = await self._readable(session)
+        if len(names) != 1:
+            return None
+        found = await session.query_source(
+            f"SELECT BINLOG_GTID_POS({_text(place.file)}, {place.position})"
+        )
+        told = found.texts()[0][0]
+        if told is None:
+            return None
+        done = GtidPosition.parse(told)
+        if not await self._binlogs.wait_until_complete(
+            names[0], done, timeout_s=COMPLETE_TIMEOUT_S
+        ):
+            raise incomplete(self._binlogs.output(names[0]), done)
+        published = self._binlogs.get(names[0]).published
+        return await asyncio.to_thread(place_behind, published.files, published.end, done)
+
+    def killed(self, thread_id: int) -> None:
+        """End the dump of a session that the source has killed, or whose statement it has."""
+        dump = self._dumps.get(thread_id)
+        if dump is not None and not dump.done():
+            dump.set_result(None)
 
     def dumps(self, binlog: str) -> int:
         """How many replicas and tools read a binlog now."""
@@ -192,26 +266,49 @@ class Statements:
         """
         flavor = flavor_of(session.server_version)
         request = DumpRequest.of(command, session.variables, flavor=flavor)
-        name = self._binlog_for(request, await self._readable(session))
+        name = self._binlog_for(request, await self._access.names(session, Privilege.READ))
         live = self._binlogs.live(name)
         source_id = ""
         if isinstance(request.connect_state, GtidSet):
             found = await session.query_source("SELECT @@GLOBAL.server_uuid")
             source_id = found.texts()[0][0] or ""
-        with self._connected(session, request, name):
-            return await serve_dump(request, live, send, source_id=source_id)
+        with self._connected(session, request, name) as ended:
+            async with Reading(self._access, session, live) as reading:
+                self._readings[session] = reading
+                try:
+                    return await serve_dump(
+                        *(request, live, send),
+                        source_id=source_id,
+                        ended=ended,
+                        refusal_of=reading.refusal,
+                    )
+                finally:
+                    del self._readings[session]
+
+    async def register(self, session: SessionContext) -> None:
+        """Let a session introduce itself as a replica.
+
+        Raises:
+            StatementError: If its account may read no binlog.
+        """
+        await self._access.names(session, Privilege.READ)
+
+    def _access_changed(self) -> None:
+        for reading in self._readings.values():
+            reading.look_again()
 
     async def _readable(self, session: SessionContext) -> tuple[str, ...]:
-        """Names of the binlogs that a session's account may read, sorted."""
-        del session  # whoever may read at all may read every one
-        return self._binlogs.names
+        """Names of the binlogs that a session's account may see, sorted."""
+        return await self._access.seen(session)
 
     def _binlog_for(self, request: DumpRequest, names: Sequence[str]) -> str:
         # A MySQL may say both, a MariaDB by GTID names the file of the server that it had before.
         is_by_file = request.connect_state is None or request.flavor is Flavor.MYSQL
         if is_by_file and request.file:
             name = request.file.rpartition(".")[0]
-            return self._binlogs.get(name).name
+            if name not in names:
+                raise unknown_binlog(name, names)
+            return name
         if len(names) == 1:
             return names[0]
         listed = ", ".join(f"'{name}'" for name in names)
@@ -228,10 +325,11 @@ class Statements:
     @contextmanager
     def _connected(
         self, session: SessionContext, request: DumpRequest, name: str
-    ) -> Iterator[None]:
+    ) -> Iterator[asyncio.Future[StatementError | None]]:
+        """Note a dump while it runs; gives what ends it."""
         told = session.replica
         uuids = (session.variables.get(each) for each in ("replica_uuid", "slave_uuid"))
-        self._replicas[session.thread_id] = ConnectedReplica(
+        replica = ConnectedReplica(
             server_id=request.server_id,
             peer=session.peer,
             user=session.user,
@@ -240,10 +338,23 @@ class Statements:
             port=told.port if told else 0,
             uuid=next((each for each in uuids if each), ""),
         )
+        self._end_older(replica, request.flavor)
+        ended: asyncio.Future[StatementError | None] = asyncio.get_running_loop().create_future()
+        self._replicas[session.thread_id], self._dumps[session.thread_id] = replica, ended
         try:
-            yield
+            yield ended
         finally:
-            del self._replicas[session.thread_id]
+            del self._replicas[session.thread_id], self._dumps[session.thread_id]
+
+    def _end_older(self, replica: ConnectedReplica, flavor: Flavor) -> None:
+        """End what a replica left behind that comes again, as the servers do.
+
+        Of another binlog it is no older dump: one server may follow several by several connections.
+        """
+        for thread_id, other in self._replicas.items():
+            is_same = other.binlog == replica.binlog and other.is_same(replica, flavor)
+            if is_same and not (ended := self._dumps[thread_id]).done():
+                ended.set_result(_replaced(flavor))
 
     async def _create(self, session: SessionContext, statement: CreateBinlog) -> Answer:
         await session.require(Privilege.DEFINE)
@@ -285,8 +396,7 @@ class Statements:
         return OkAnswer(info=f"stopped after GTID {end}")
 
     async def _flush(self, session: SessionContext, statement: FlushBinaryLogs) -> Answer:
-        await session.require(Privilege.FLUSH)
-        for name in self._chosen(statement.name):
+        for name in await self._chosen(session, statement.name, Privilege.FLUSH):
             await self._binlogs.rotate(name)
         return OkAnswer()
 
@@ -308,13 +418,12 @@ class Statements:
         return _effective(begin, statement.name, found.notes(preview.scope))
 
     async def _purge(self, session: SessionContext, statement: PurgeBinaryLogs) -> Answer:
-        await session.require(Privilege.DEFINE)
+        names = await self._chosen(session, statement.name, Privilege.DEFINE)
         if statement.to_file is not None:
             name = statement.name or statement.to_file.rpartition(".")[0]
             plans = [plan_to(self._binlogs.live(name), statement.to_file)]
         else:
             timestamp = await evaluated_time(session, statement.before or "")
-            names = self._chosen(statement.name)
             plans = [plan_before(self._binlogs.live(name), timestamp) for name in names]
         for plan in plans:
             if plan.first is not None:
@@ -323,13 +432,13 @@ class Statements:
         return OkAnswer(info="; ".join(kept), warnings=len(kept))
 
     async def _show_events(self, session: SessionContext, statement: ShowBinlogEvents) -> Answer:
-        await session.require(Privilege.EVENTS)
+        names = await self._access.names(session, Privilege.EVENTS)
         if statement.file is None:
-            name = self._only_binlog()
+            name = _only_binlog(names)
             file: BinlogFile | None = self._binlogs.get(name).published.oldest
         else:
             name = statement.file.rpartition(".")[0]
-            file = self._file(name, statement.file)
+            file = self._file(name, statement.file) if name in names else None
         if file is None:
             raise wrong(
                 "Could not find target log", hint="SHOW BINARY LOGS lists the files of all binlogs"
@@ -341,19 +450,6 @@ class Statements:
             file = self._file(name, file.name) or file
         return await show_events(file, statement)
 
-    def _only_binlog(self) -> str:
-        """The binlog that a statement means that names none."""
-        names = self._binlogs.names
-        if len(names) == 1:
-            return names[0]
-        listed = ", ".join(f"'{name}'" for name in names)
-        raise wrong(
-            f"which binlog is not said; the binlogs are {listed}"
-            if names
-            else "there are no binlogs",
-            hint="name a file: SHOW BINLOG EVENTS IN 'name.000001'",
-        )
-
     def _file(self, name: str, file: str) -> BinlogFile | None:
         if name not in self._binlogs.names:
             return None
@@ -362,12 +458,12 @@ class Statements:
 
     async def _show_binlogs(self, session: SessionContext, statement: ShowBinlogs) -> Answer:
         del statement
-        await session.require(Privilege.MONITOR)
+        names = await self._access.names(session, Privilege.MONITOR)
         columns = (
             *("Name", "File", ColumnDefinition.integer("Position"), "Gtid_complete"),
             *("Log", "Ignore", "Format", "State"),
         )
-        binlogs = [self._binlogs.get(name) for name in self._binlogs.names]
+        binlogs = [self._binlogs.get(name) for name in names]
         problem = ""
         if any(one.definition.logging_mode is not LoggingMode.ROW for one in binlogs):
             problem = _DISABLED if self._port is None else await self._port.problem_now()
@@ -397,9 +493,8 @@ class Statements:
         )
 
     async def _show_status(self, session: SessionContext, statement: ShowBinlogStatus) -> Answer:
-        await session.require(Privilege.MONITOR)
         rows = []
-        for name in self._chosen(statement.name):
+        for name in await self._chosen(session, statement.name, Privilege.MONITOR):
             await self._wait_until_complete(session, name, is_named=statement.name is not None)
             binlog = self._binlogs.get(name)
             scope = binlog.definition.scope
@@ -412,9 +507,8 @@ class Statements:
         return RowsAnswer(columns[:count], [row[:count] for row in rows])
 
     async def _show_binary_logs(self, session: SessionContext, statement: ShowBinaryLogs) -> Answer:
-        await session.require(Privilege.MONITOR)
         rows = []
-        for name in self._chosen(statement.name):
+        for name in await self._chosen(session, statement.name, Privilege.MONITOR):
             await self._wait_until_complete(session, name, is_named=statement.name is not None)
             files = self._binlogs.get(name).files()
             rows += [(file.name, str(file.size_bytes), "No") for file in files]
@@ -424,7 +518,7 @@ class Statements:
 
     async def _show_replicas(self, session: SessionContext, statement: ShowReplicas) -> Answer:
         del statement
-        await session.require(Privilege.REPLICAS)
+        names = await self._access.names(session, Privilege.REPLICAS)
         found = await session.query_source("SELECT @@GLOBAL.server_id")
         source_id = found.texts()[0][0]
         rows = [
@@ -433,6 +527,7 @@ class Statements:
                 *(replica.uuid, replica.user, replica.binlog),
             )
             for replica in self._replicas.values()
+            if replica.binlog in names
         ]
         is_mysql = flavor_of(session.server_version) is Flavor.MYSQL
         numbers = (
@@ -445,11 +540,18 @@ class Statements:
         # MariaDB's has no UUIDs.
         return RowsAnswer((*columns[:4], *columns[5:]), [(*row[:4], *row[5:]) for row in rows])
 
-    async def _snapshot(self) -> Snapshot:
-        """The rows of the system tables."""
+    async def _snapshot(self, session: SessionContext) -> Snapshot:
+        """The rows of the system tables that a session's account may see."""
+        names = await self._access.names(session, Privilege.MONITOR)
+        grants = self._binlogs.grants
+        if grants:
+            grants = visible_grants(await self._access.holder(session), grants)
         history = await asyncio.to_thread(self._binlogs.history)
+        if not await self._access.sees_all(session):
+            ids = {self._binlogs.get(name).definition.log_id for name in names}
+            history = [each for each in history if each.log_id in ids]
         facts = []
-        for name in self._binlogs.names:
+        for name in names:
             binlog = self._binlogs.get(name)
             _, file, position, gtid_complete, *_, state = self._describe(binlog)
             facts.append(
@@ -470,12 +572,17 @@ class Statements:
                 connection_id=thread_id,
             )
             for thread_id, replica in self._replicas.items()
+            if replica.binlog in names
         ]
-        return snapshot(facts, history, replicas)
+        return snapshot(facts, history, replicas, grants)
 
-    def _chosen(self, name: str | None) -> Sequence[str]:
-        """One binlog by its name, or all of them."""
-        return self._binlogs.names if name is None else (self._binlogs.get(name).name,)
+    async def _chosen(
+        self, session: SessionContext, name: str | None, privilege: Privilege
+    ) -> Sequence[str]:
+        """One binlog by its name, or all, of those for which an account has a privilege."""
+        if name is None:
+            return await self._access.names(session, privilege)
+        return (await self._access.find(session, name, privilege),)
 
     async def _wait_until_complete(
         self, session: SessionContext, name: str, *, is_named: bool = True
@@ -490,6 +597,35 @@ class Statements:
             name, position, timeout_s=COMPLETE_TIMEOUT_S
         ) and (is_named or self._binlogs.state(name).activity is not Activity.STOPPED):
             raise incomplete(self._binlogs.output(name), position)
+
+
+def _replaced(flavor: Flavor) -> StatementError:
+    """What the older of two dumps of one replica ends with."""
+    if flavor is Flavor.MYSQL:
+        return StatementError(
+            "A replica with the same server_uuid/server_id as this replica has connected to the "
+            "source",
+            errno=FATAL_ERRNO,
+        )
+    return StatementError(
+        "A slave with the same server_uuid/server_id is already connected", errno=_SAME_ID
+    )
+
+
+def _text(value: str) -> str:
+    """A literal of SQL, whatever the sql_mode."""
+    return f"_utf8mb4 0x{value.encode().hex()}" if value else "''"
+
+
+def _only_binlog(names: Sequence[str]) -> str:
+    """The binlog that a statement means that names none."""
+    if len(names) == 1:
+        return names[0]
+    listed = ", ".join(f"'{name}'" for name in names)
+    raise wrong(
+        f"which binlog is not said; the binlogs are {listed}" if names else "there are no binlogs",
+        hint="name a file: SHOW BINLOG EVENTS IN 'name.000001'",
+    )
 
 
 async def _parsed(session: SessionContext, statement: str) -> BinlogStatement | None:

@@ -496,10 +496,13 @@ class Session:
         return server_text(text, self._state.variables.settings.dialect)
 
     def _defines(self, text: str) -> bool:
-        """Whether a statement was CREATE, ALTER or DROP BINLOG, which is then carried out."""
+        """Whether a statement was CREATE, ALTER or DROP BINLOG, which is then carried out.
+
+        Where the session goes along with a source, that does not know such statements.
+        """
         state = self._state
         safety = state.safety
-        if safety is None:
+        if safety is None or state.logs_source:
             return False
         try:
             is_definition = safety.define(

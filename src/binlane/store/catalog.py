@@ -26,6 +26,7 @@ from binlane.scope.definition import Definition
 from binlane.scope.scope import Scope, ScopeList
 from binlane.sql.servers import LoggingMode
 from binlane.store.database import Database
+from binlane.store.grants import GrantTable
 
 CATALOG_FILE: Final = "binlane.sqlite3"
 _SCOPE_TABLES: Final = (
@@ -144,10 +145,15 @@ class ScopeChange(NamedTuple):
 
 
 class Catalog:
-    """What the store knows beyond its binlog files."""
+    """What the store knows beyond its binlog files.
+
+    Attributes:
+        grants: Who was granted READ on which binlog.
+    """
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self.grants = GrantTable(database)
 
     @staticmethod
     def path_in(data_dir: Path) -> Path:
@@ -261,7 +267,7 @@ class Catalog:
     def remove(self, log_id: int) -> None:
         """Forget a binlog whose files are gone."""
         with self._database.transaction() as connection:
-            for table in ("binlogs", "binlog_files", *_SCOPE_TABLES):
+            for table in ("binlogs", "binlog_files", "binlog_grants", *_SCOPE_TABLES):
                 self._delete(connection, table, log_id)
 
     def save_marks(self, marks: Mapping[int, Mark], identity: str | None = None) -> None:

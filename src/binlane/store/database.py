@@ -11,7 +11,7 @@ from typing import Any, Final, Self
 
 from binlane.errors import CorruptStoreError, StoreError, StoreFullError
 
-SCHEMA_VERSION: Final = 5
+SCHEMA_VERSION: Final = 6
 _BUSY_TIMEOUT_S: Final = 10.0
 
 _FILES: Final = """
@@ -26,7 +26,19 @@ CREATE TABLE binlog_files (
 """
 _IDENTITY: Final = "CREATE TABLE source_identity (identity TEXT NOT NULL) STRICT;"
 _VARIABLES: Final = "CREATE TABLE variables (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;"
-_SCHEMA: Final = f"""{_FILES} {_IDENTITY} {_VARIABLES}
+_GRANTS: Final = """
+CREATE TABLE binlog_grants (
+    log_id INTEGER NOT NULL,
+    user TEXT NOT NULL,
+    host TEXT NOT NULL,
+    since TEXT NOT NULL,
+    flavor TEXT NOT NULL,
+    granted INTEGER NOT NULL,
+    PRIMARY KEY (log_id, user, host)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE accounts_known (gtids TEXT NOT NULL, flavor TEXT NOT NULL) STRICT;
+"""
+_SCHEMA: Final = f"""{_FILES} {_IDENTITY} {_VARIABLES} {_GRANTS}
 CREATE TABLE binlogs (
     log_id INTEGER PRIMARY KEY,
     name TEXT NOT NULL UNIQUE,
@@ -84,6 +96,7 @@ ALTER TABLE binlogs ADD COLUMN reason TEXT NOT NULL DEFAULT '';
 ALTER TABLE binlogs ADD COLUMN ignores_case INTEGER NOT NULL DEFAULT 0;
 """,
     4: _VARIABLES,
+    5: _GRANTS,
 }
 """What makes a version the next one."""
 

@@ -77,7 +77,7 @@ def _points(path: Path, head: FileHead, size_bytes: int) -> Iterator[Point]:
     done, last = head.begin, start
     first_timestamp, last_timestamp = (1 << 32) - 1, 0
     with path.open("rb") as stream:
-        for position, timestamp, type_code, length in _headers(stream, start, size_bytes):
+        for position, timestamp, type_code, length in headers(stream, start, size_bytes):
             if type_code in GTID_TYPES:
                 stream.seek(position - CHECKSUM_LENGTH)
                 data = stream.read(CHECKSUM_LENGTH + length)
@@ -97,7 +97,7 @@ def _points(path: Path, head: FileHead, size_bytes: int) -> Iterator[Point]:
             last_timestamp = max(last_timestamp, timestamp)
 
 
-def _headers(
+def headers(
     stream: BinaryIO, position: int, size_bytes: int
 ) -> Iterator[tuple[int, int, int, int]]:
     """Position, timestamp, type and length of each event; ROTATE and STOP end them."""

@@ -6,9 +6,12 @@ import asyncio
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Protocol
+from typing import Final, Protocol
 
 from binlane.store.binlog import Published
+
+_WOKEN_AT_ONCE: Final = 8
+"""Readers that go on each time around the event loop: with hundreds of them statements would wait."""
 
 
 class PublishedBinlog(Protocol):
@@ -81,11 +84,9 @@ class LiveBinlog:
         return bool(self._waiting)
 
     def wake(self) -> None:
-        """Wake all who wait; in their event loop."""
+        """Wake all who wait; in their event loop, which does other things in between."""
         waiting, self._waiting = self._waiting, set()
-        for future in waiting:
-            if not future.done():
-                future.set_result(None)
+        _wake_some(waiting)
 
     def notify(self) -> None:
         """`changed` and `wake` in one, in the event loop."""
@@ -115,6 +116,15 @@ class LiveBinlog:
             self._waiting.discard(future)
             if timer is not None:
                 timer.cancel()
+
+
+def _wake_some(waiting: set[asyncio.Future[None]]) -> None:
+    for _ in range(min(_WOKEN_AT_ONCE, len(waiting))):
+        future = waiting.pop()
+        if not future.done():
+            future.set_result(None)
+    if waiting:
+        asyncio.get_running_loop().call_soon(_wake_some, waiting)
 
 
 def _time_is_up(future: asyncio.Future[None]) -> None:

@@ -35,6 +35,7 @@ from binlane.store.files import (
     write_index,
 )
 from binlane.store.forcing import Forcing
+from binlane.store.grants import ReadGrant
 from binlane.store.group_index import GROUPS_DIRECTORY, GroupIndexWriter, remove_indexes
 from binlane.store.lock import DirectoryLock
 from binlane.store.lost import LostBinlog
@@ -71,6 +72,7 @@ class Store:
         self._binlogs: Mapping[str, Binlog] = MappingProxyType({})
         self._source_position = catalog.source_position()
         self._variables = catalog.variables()
+        self._grants = catalog.grants.rows()
         self._source_saved_at = time.monotonic()
         self._forcing = Forcing()
         self._marks = MarkKeeper(catalog)
@@ -248,6 +250,8 @@ class Store:
         position = binlog.position
         self._catalog.begin_drop(binlog.definition, position, dropped=int(time.time()))
         self._set_binlogs({key: log for key, log in self._binlogs.items() if key != name})
+        log_id = binlog.definition.log_id
+        self._grants = tuple(each for each in self._grants if each.log_id != log_id)
         if not self._binlogs:
             self.note_source_position(position, force=True)
         binlog.abandon()
@@ -361,6 +365,41 @@ class Store:
         self._catalog.set_variables(values)
         known = {**self._variables, **values}
         self._variables = {name: value for name, value in known.items() if value is not None}
+
+    @property
+    def grants(self) -> tuple[ReadGrant, ...]:
+        """Who was granted READ on which binlog; any thread may ask."""
+        return self._grants
+
+    @property
+    def accounts_known(self) -> Position | None:
+        """Up to where account statements of the source were applied to grants, as last saved.
+
+        None if there never were any grants.
+        """
+        return self._catalog.grants.known()
+
+    def set_grants(self, grants: Iterable[ReadGrant], known: Position | None) -> None:
+        """Have these grants and no others.
+
+        Args:
+            grants: In any order; one for each binlog and account.
+            known: Account statements of the source up to here were applied to them.
+
+        Raises:
+            StoreError: If that cannot be saved; they are as before then.
+        """
+        ordered = tuple(sorted(grants, key=lambda each: (each.log_id, each.account)))
+        self._catalog.grants.replace(ordered, known)
+        self._grants = ordered
+
+    def note_accounts_known(self, known: Position) -> None:
+        """Note that account statements up to a position were applied; any thread may do so.
+
+        Raises:
+            StoreError: If that cannot be saved.
+        """
+        self._catalog.grants.save_known(known)
 
     def history(self) -> list[ScopeChange]:
         """All changes of definitions, oldest first; any thread may ask."""

@@ -42,9 +42,11 @@ def _dumped(
     for file, data in fixture_set(servers).binlogs:
         end = LAST_FILE_END[servers] if file == "binlog.000002" else len(data)
         stream += dump.open_file(FileHead.decode(file, data))
+        reached = dump.position
         while dump.position < end:
-            size = max(chunk_size, dump.wanted)
-            stream += dump.feed(data[dump.position : min(dump.position + size, end)])
+            # What was not used comes again, with more behind it.
+            reached = min(max(reached, dump.position) + chunk_size, end)
+            stream += dump.feed(data[dump.position : reached], size_bytes=end - dump.position)
     packets = PacketSplitter().feed(bytes(stream))
     assert [packet.sequence for packet in packets] == [
         number & 0xFF for number in range(1, len(packets) + 1)

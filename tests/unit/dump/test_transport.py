@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from binlane.codec.types import EventType
 from binlane.dump.request import DumpRequest
 from binlane.dump.start import FileHead
 from binlane.dump.transport import serve_dump
+from binlane.errors import StatementError
 from binlane.positions import FilePosition, GtidPosition
 from binlane.store.binlog import Published
 from binlane.store.files import BinlogFile
@@ -75,8 +77,8 @@ class Replica:
         self.types: list[int] = []
         self.bytes_received = 0
 
-    async def send(self, data: bytes) -> None:
-        for packet in self._splitter.feed(data):
+    async def send(self, data: bytes | memoryview) -> None:
+        for packet in self._splitter.feed(bytes(data)):
             self.types.append(packet.payload[5])
             self.bytes_received += len(packet.payload) - 1
         self._came.set()
@@ -249,3 +251,60 @@ def test_damaged_file_ends_the_dump_with_its_place(
 
     _run(test())
     assert "dump of binlog" in caplog.text
+
+
+def test_a_dump_that_is_ended_by_others(tmp_path: Path) -> None:
+    """Whether it waits for more, or for a replica that takes nothing."""
+
+    async def test() -> None:
+        binlog, replica = Binlog(tmp_path), Replica()
+        binlog.write(0, GROUP_END)
+        live = LiveBinlog(binlog)
+        for result in (None, StatementError("another one has come", errno=4052)):
+            ended: asyncio.Future[StatementError | None] = asyncio.Future()
+            dump = asyncio.create_task(serve_dump(DumpRequest(), live, replica.send, ended=ended))
+            await replica.until(lambda: len(replica.types) >= 5)
+            ended.set_result(result)
+            last = await dump
+            assert (last[4] == 0xFE) if result is None else (_error(last).errno == 4052)
+            assert not live.files_read
+            replica.types.clear()
+
+        async def stuck(data: bytes | memoryview) -> None:
+            await asyncio.Event().wait()
+
+        ended = asyncio.Future()
+        dump = asyncio.create_task(serve_dump(DumpRequest(), live, stuck, ended=ended))
+        await asyncio.sleep(0.01)
+        ended.set_result(None)
+        assert (await dump)[4] == 0xFE
+
+    _run(test())
+
+
+def test_a_replica_that_goes_leaves_no_error_behind(tmp_path: Path) -> None:
+    """Its connection is lost, and the session ends the dump, at once."""
+    told: list[dict[str, Any]] = []
+
+    async def test() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: told.append(context))
+        binlog = Binlog(tmp_path)
+        binlog.write(0, GROUP_END)
+        is_lost = asyncio.Event()
+
+        async def lost(data: bytes | memoryview) -> None:
+            await is_lost.wait()
+            raise ConnectionResetError
+
+        ended: asyncio.Future[StatementError | None] = asyncio.Future()
+        live = LiveBinlog(binlog)
+        dump = asyncio.create_task(serve_dump(DumpRequest(), live, lost, ended=ended))
+        await asyncio.sleep(0.01)
+        is_lost.set()
+        await asyncio.sleep(0)
+        dump.cancel()
+        await asyncio.gather(dump, return_exceptions=True)
+
+    _run(test())
+    gc.collect()
+    assert told == []

@@ -20,7 +20,7 @@ from binlane.codec.packets.replies import EofPacket, ErrPacket, OkPacket
 from binlane.codec.packets.results import ColumnDefinition, ResultSet, encode_result_set
 from binlane.codec.packets.session_state import SessionState
 from binlane.codec.types import ColumnType
-from binlane.errors import StatementError
+from binlane.errors import CodecError, StatementError
 from binlane.gateway.answers import OkAnswer, RowsAnswer
 from binlane.gateway.judge import (
     NOTHING_LEFT,
@@ -302,7 +302,7 @@ def test_refused_statement_does_not_reach_the_source() -> None:
     long_text = "INSERT INTO t VALUES ('" + "x" * FRAME_PAYLOAD_MAX + "')"
     assert judged.says(_query(long_text)) == b""
     assert judged.relay.take_to_client() == frame(expected, 2)
-    assert judged.judge.texts[1] == long_text
+    assert judged.judge.statements[1] == (ClientStatement("", is_complete=False),)
     assert judged.relay.is_idle
 
 
@@ -694,3 +694,63 @@ def test_own_error_among_replies_is_nothing_to_the_client() -> None:
     assert judged.answers(judged.ok(), ERR) == frame(judged.for_client(), 1)
     assert judged.judge.failures == [("DO x", 1062)]
     assert judged.relay.is_idle
+
+
+def test_a_command_with_one_reply_has_no_more_results() -> None:
+    session = Judged()
+    session.relay.from_client(frame(bytes((Command.INIT_DB,)) + b"shop", 0))
+    session.relay.from_source(frame(session.ok(ServerStatus.MORE_RESULTS), 1))
+    assert session.relay.is_idle
+    assert session.judge.databases == ["shop"]
+    session.relay.from_source(frame(session.ok(), 2))  # nobody asked
+    assert session.judge.databases == ["shop"]
+
+
+def test_a_command_of_several_frames_is_numbered_through() -> None:
+    session = Judged()
+    payload = b"\x03SELECT '" + b"x" * FRAME_PAYLOAD_MAX + b"'"
+    data = bytearray(frame(payload, 0))
+    data[FRAME_PAYLOAD_MAX + 4 + 3] = 2
+    with pytest.raises(CodecError, match="packet 2, and 1 is next"):
+        session.relay.from_client(bytes(data))
+    assert session.relay.take_to_source() == bytes(data[: FRAME_PAYLOAD_MAX + 4])
+
+
+@pytest.mark.parametrize("step", [1 << 18, 1 << 25])
+def test_a_command_of_several_frames_passes_as_it_comes(step: int) -> None:
+    session = Judged(verdict=lambda _: Run(before=("SET @a = 1",)))
+    payload = b"\x03SELECT '" + b"x" * FRAME_PAYLOAD_MAX + b"'"
+    data = frame(payload, 0)
+    session.relay.from_client(data[:step])
+    assert session.judge.statements == [(ClientStatement("", is_complete=False),)]
+    assert session.relay.take_to_source() == frame(encode_query("SET @a = 1"), 0)
+    session.relay.from_source(frame(session.ok(), 1))
+    sent = session.relay.take_to_source()
+    assert sent == data[:step]
+    most = 0
+    for start in range(step, len(data), step):
+        session.relay.from_client(data[start : start + step])
+        most = max(most, session.relay.waiting_bytes)
+        sent += session.relay.take_to_source()
+    assert sent == data
+    assert most <= 4
+    session.relay.from_client(_query("SELECT 2"))
+    assert session.relay.take_to_source() == b""
+    session.relay.from_source(frame(session.ok(), 2))
+    assert len(session.judge.replies) == 1
+    assert session.judge.texts == ["", "SELECT 2"]
+
+
+def test_a_value_that_is_too_long_is_not_kept() -> None:
+    session = Judged()
+    session.relay.from_client(frame(b"\x16INSERT INTO t VALUES (?)", 0))
+    session.relay.from_source(frame(b"\0\1\0\0\0\0\0\1\0\0\0\0", 1))
+    session.relay.from_source(frame(b"\x03def", 2) + frame(EofPacket().encode(), 3))
+    chunk = frame(b"\x18\1\0\0\0\0\0" + b"x" * (1 << 20), 0)
+    for _ in range(20):
+        session.relay.from_client(chunk)
+        assert session.relay.take_to_source()[-len(chunk) :] == chunk
+    execution = Execution(statement_id=1, types=(ColumnType.BLOB,), values=(None,)).encode()
+    session.relay.from_client(frame(execution, 0))
+    (statement,) = session.judge.statements[-1]
+    assert (statement.text, statement.is_complete) == ("INSERT INTO t VALUES (?)", False)

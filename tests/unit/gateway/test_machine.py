@@ -417,3 +417,49 @@ def test_rows_in_parts_are_numbered_on(*, fails: bool) -> None:
     relay.take_to_client()
     relay.answer(OkAnswer())
     assert relay.take_to_client()[3] == 1
+
+
+def test_prepared_statements_are_questions_where_they_concern_binlogs() -> None:
+    relay = _relay()
+    plain = frame(bytes((Command.STMT_PREPARE,)) + b"SELECT ?", 0)
+    relay.from_client(plain)
+    assert relay.take_to_source() == plain
+    relay.from_source(frames([b"\0\1\0\0\0" + bytes(7)], 1))
+    relay.take_to_client()
+    asked = frame(bytes((Command.STMT_PREPARE,)) + b"SHOW MASTER STATUS", 0)
+    relay.from_client(asked)
+    assert _question(relay) == Statement("SHOW MASTER STATUS", asked, is_prepared=True)
+    assert relay.take_to_source() == b""
+    relay.hand_on()
+    assert relay.take_to_source() == asked
+
+
+def test_another_statement_is_handed_on_in_the_place_of_the_clients() -> None:
+    relay = _relay()
+    relay.from_client(_query("SELECT @@gtid_binlog_pos"))
+    assert _question(relay) == Statement(
+        "SELECT @@gtid_binlog_pos", _query("SELECT @@gtid_binlog_pos")
+    )
+    relay.hand_on("SELECT '0-1-7'")
+    assert relay.take_to_source() == _query("SELECT '0-1-7'")
+    reply = _rows(("0-1-7",))
+    relay.from_source(reply)
+    assert relay.take_to_client() == reply
+
+
+def test_a_dump_is_a_question_however_many_gtids_it_names() -> None:
+    relay = _relay()
+    command = BinlogDumpGtid(flags=DumpFlag(0), server_id=2, done=bytes(1 << 22))
+    data = frame(command.encode(), 0)
+    for start in range(0, len(data), 1 << 20):
+        relay.from_client(data[start : start + (1 << 20)])
+    assert isinstance(_question(relay), BinlogDumpGtid)
+    assert relay.take_to_source() == b""
+
+
+def test_long_statements_pass_unread() -> None:
+    relay = _relay()
+    for command in (Command.QUERY, Command.STMT_PREPARE):
+        data = frame(bytes((command,)) + b"SELECT 'master', '" + bytes(1 << 20) + b"'", 0)
+        relay.from_client(data)
+        assert relay.take_to_source() == data

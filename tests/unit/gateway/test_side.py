@@ -144,3 +144,44 @@ def test_peer_that_is_lost() -> None:
         here.close()
 
     asyncio.run(run())
+
+
+def test_a_peer_that_is_silent_is_asked_whether_it_is_there() -> None:
+    async def run() -> None:
+        arrived: asyncio.Future[Side] = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        server = await loop.create_server(lambda: Side(arrived.set_result), "127.0.0.1", 0)
+        there = socket.create_connection(server.sockets[0].getsockname())
+        side = await asyncio.wait_for(arrived, _TIMEOUT_S)
+        side.keep_alive()
+        connection: socket.socket = side._there.get_extra_info("socket")
+        assert connection.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
+        names = (socket.TCP_KEEPIDLE, socket.TCP_KEEPINTVL, socket.TCP_KEEPCNT)
+        asked = [connection.getsockopt(socket.IPPROTO_TCP, name) for name in names]
+        assert asked[0] + asked[1] * asked[2] <= 120
+        there.close()
+        side.close()
+        server.close()
+        await server.wait_closed()
+
+    asyncio.run(run())
+
+
+def test_a_close_that_had_bytes_to_send_leaves_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("binlane.gateway.side._LINGER_S", 0.2)
+    failures: list[dict[str, object]] = []
+
+    async def run() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _, what: failures.append(what))
+        here, there = await _pair()
+        here.write(bytes(1 << 22))
+        assert here.is_congested
+        here.close()
+        received = Received()
+        there.receive(received.take)
+        await received.until(1 << 22)
+        await asyncio.sleep(0.4)
+        there.close()
+
+    asyncio.run(run())
+    assert not failures

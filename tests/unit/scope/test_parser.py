@@ -19,11 +19,14 @@ from binlane.scope.statements import (
     CreateBinlog,
     DropBinlog,
     FlushBinaryLogs,
+    GrantRead,
     PurgeBinaryLogs,
+    RevokeRead,
     ShowBinaryLogs,
     ShowBinlogEvents,
     ShowBinlogs,
     ShowBinlogStatus,
+    ShowReadGrants,
     ShowReplicas,
     StartBinlog,
     StopBinlog,
@@ -196,3 +199,27 @@ def test_any_text_is_ours_or_not_or_wrong(text: str) -> None:
     with suppress(SqlSyntaxError):
         statement = parse_binlog_statement(text)
         assert statement is None or re.search("BINLOG|BINARY|MASTER|REPLICA|SLAVE", text.upper())
+
+
+def test_grants_name_binlogs_and_accounts() -> None:
+    found = parse_binlog_statement("GRANT READ ON BINLOG 'orders', b TO a, ''@'%', `r` ;")
+    assert isinstance(found, GrantRead)
+    assert found.names == ("orders", "b")
+    assert [(each.user, each.host) for each in found.accounts] == [
+        ("a", None),
+        ("", "%"),
+        ("r", None),
+    ]
+    revoked = parse_binlog_statement("REVOKE IF EXISTS READ ON BINLOG b FROM a@localhost")
+    assert isinstance(revoked, RevokeRead)
+    assert (revoked.names, revoked.if_exists) == (("b",), True)
+    shown = parse_binlog_statement("show grants on binlog for a")
+    assert isinstance(shown, ShowReadGrants)
+    assert (shown.name, shown.account and shown.account.user) == (None, "a")
+
+
+@pytest.mark.parametrize(
+    "text", ["GRANT READ ON *.* TO a", "GRANT BINLOG ADMIN ON *.* TO a", "SHOW GRANTS FOR a"]
+)
+def test_grants_of_the_source_are_its_own(text: str) -> None:
+    assert parse_binlog_statement(text) is None

@@ -64,15 +64,15 @@ def dumped(binlog: Binlog, state: str) -> list[Event]:
     """What a dump by GTID that does not wait sends."""
     sent: list[bytes] = []
 
-    async def send(packets: bytes) -> None:
-        sent.append(packets)
+    async def send(packets: bytes | memoryview) -> None:
+        sent.append(bytes(packets))
 
     async def dump() -> None:
         request = DumpRequest(connect_state=GtidPosition.parse(state), flags=NON_BLOCK)
         await serve_dump(request, LiveBinlog(binlog), send)
 
     asyncio.run(dump())
-    payloads = [packet.payload for data in sent for packet in PacketSplitter().feed(data)]
+    payloads = [packet.payload for packet in PacketSplitter().feed(b"".join(sent))]
     assert all(payload[0] == 0 for payload in payloads)
     return [decode_event(payload[1:], binlog.format) for payload in payloads]
 

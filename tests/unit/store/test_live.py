@@ -60,3 +60,22 @@ def test_waiting_ends_with_its_time() -> None:
     live = LiveBinlog(Empty())
     asyncio.run(live.wait_for_change(live.version, 0.001))
     assert live.version == 0
+
+
+def test_many_are_woken_in_turn_with_others_in_between() -> None:
+    async def test() -> None:
+        live = LiveBinlog(Empty())
+        waiting = [
+            asyncio.create_task(live.wait_for_change(live.version, TIMEOUT_S)) for _ in range(50)
+        ]
+        await asyncio.sleep(0)
+        live.notify()
+        turns = 0
+        while not all(task.done() for task in waiting):
+            done = sum(task.done() for task in waiting)
+            await asyncio.sleep(0)
+            assert sum(task.done() for task in waiting) - done < 25
+            turns += 1
+        assert turns > 3
+
+    asyncio.run(asyncio.wait_for(test(), TIMEOUT_S))

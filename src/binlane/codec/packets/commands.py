@@ -140,7 +140,7 @@ class RegisterSlave:
     server_id: int
     host: str = ""
     user: str = ""
-    password: str = ""
+    password: str = field(default="", repr=False)
     port: int = 0
     rank: int = 0
     source_id: int = 0

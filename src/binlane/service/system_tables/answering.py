@@ -10,6 +10,7 @@ from binlane.gateway.answers import RowsAnswer
 from binlane.gateway.handler import SessionContext
 from binlane.gateway.privileges import Privilege
 from binlane.scope.scope import SYSTEM_DATABASE
+from binlane.service.access import Access
 from binlane.service.system_tables.question import (
     Describe,
     Select,
@@ -39,15 +40,32 @@ class SystemTables:
     """Answers what sessions ask of `system`.
 
     Args:
-        snapshot: Gives the rows of all tables.
+        snapshot: Gives the rows of all tables, as far as a session may see them.
+        access: Says who may ask.
         limits: What one question may use.
     """
 
     def __init__(
-        self, snapshot: Callable[[], Awaitable[Snapshot]], *, limits: QueryLimits = _DEFAULT_LIMITS
+        self,
+        snapshot: Callable[[SessionContext], Awaitable[Snapshot]],
+        access: Access,
+        *,
+        limits: QueryLimits = _DEFAULT_LIMITS,
     ) -> None:
         self._snapshot = snapshot
+        self._access = access
         self._runner = QueryRunner(limits)
+
+    async def answers(self, session: SessionContext, statement: str) -> bool:
+        """Whether a statement asks tables of `system`.
+
+        Raises:
+            StatementError: If it is wrong.
+        """
+        if not may_ask(statement):
+            return False
+        ((modes, database, *_),) = (await session.query_source(_SESSION)).texts()
+        return question_of(statement, _reading(modes, database)) is not None
 
     async def answer(self, session: SessionContext, statement: str) -> RowsAnswer | None:
         """Answer a statement; None if it does not ask tables of `system`.
@@ -58,17 +76,17 @@ class SystemTables:
         if not may_ask(statement):
             return None
         ((modes, database, user, version),) = (await session.query_source(_SESSION)).texts()
-        reading = Session(database=database or "", modes=frozenset((modes or "").split(",")))
+        reading = _reading(modes, database)
         question = question_of(statement, reading)
         if question is None:
             return None
-        await session.require(Privilege.MONITOR)
+        await self._access.names(session, Privilege.MONITOR)
         match question:
             case Select(tokens):
                 sql = translate(statement, tokens, pipes_concat="PIPES_AS_CONCAT" in reading.modes)
                 return await self._runner.run(
                     sql,
-                    await self._snapshot(),
+                    await self._snapshot(session),
                     SessionFacts(
                         default_database=database or "", user=user or "", version=version or ""
                     ),
@@ -82,6 +100,10 @@ class SystemTables:
                 names = {*TABLES, *await _tables_of_the_source(session)}
                 listed = sorted(name for name in names if is_like(name, pattern))
                 return RowsAnswer((TABLES_COLUMN,), [(name,) for name in listed])
+
+
+def _reading(modes: str | None, database: str | None) -> Session:
+    return Session(database=database or "", modes=frozenset((modes or "").split(",")))
 
 
 async def _tables_of_the_source(session: SessionContext) -> set[str]:

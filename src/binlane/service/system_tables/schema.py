@@ -36,6 +36,10 @@ TABLES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = MappingProxyType(
             *(("server_id", "bigint"), ("host", "varchar(255)"), ("user", "varchar(128)")),
             *(("binlog", "varchar(64)"), _ID, ("connection_id", "bigint")),
         ),
+        "binlog_grants": (
+            *(("binlog", "varchar(64)"), _ID, ("user", "varchar(128)"), ("host", "varchar(255)")),
+            ("granted", "datetime"),
+        ),
     }
 )
 """Name and SQL type of each column, by table; times are in UTC."""

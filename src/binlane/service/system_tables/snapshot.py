@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from binlane.scope.definition import Definition
 from binlane.service.system_tables.schema import Row, Snapshot
 from binlane.store.catalog import ScopeChange
+from binlane.store.grants import ReadGrant
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,12 +54,14 @@ def snapshot(
     binlogs: Sequence[BinlogFacts],
     history: Iterable[ScopeChange],
     replicas: Iterable[ReplicaFacts],
+    grants: Iterable[ReadGrant] = (),
 ) -> Snapshot:
     """The rows of all tables, one cell a column of `schema.TABLES`."""
     history = list(history)
     made = {each.log_id: each.changed for each in history if each.change == "create"}
     definitions = [(each.definition.log_id, each.definition.scope) for each in binlogs]
     ids = {each.definition.name: each.definition.log_id for each in binlogs}
+    names = {log_id: name for name, log_id in ids.items()}
     return {
         "binlogs": [_binlog(each, made.get(each.definition.log_id)) for each in binlogs],
         "binlog_log_databases": [
@@ -92,6 +95,11 @@ def snapshot(
                 each.connection_id,
             )
             for each in replicas
+        ],
+        "binlog_grants": [
+            (names[each.log_id], each.log_id, *each.account, _utc(each.granted))
+            for each in grants
+            if each.log_id in names
         ],
     }
 
