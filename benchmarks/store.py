@@ -160,7 +160,7 @@ async def first_packets(live: LiveBinlog, done: GtidPosition) -> None:
     sent = asyncio.Event()
     total = 0
 
-    async def send(packets: bytes) -> None:
+    async def send(packets: bytes | memoryview[int]) -> None:
         nonlocal total
         total += len(packets)
         if total > 600:  # behind FORMAT_DESCRIPTION and GTID_LIST
