@@ -38,7 +38,7 @@ from tests.servers import QUICK, connect, execute, mariadb118_program, mysql_pro
 BINLOGS: Final = {"all": "", "orders": "LOG(shop)"}
 """By name the lists of a binlog."""
 WAYS: Final = ("file", "gtid")
-_END_TIMEOUT_S: Final = 180.0
+_END_TIMEOUT_S: Final = 400.0
 _REPLICA_OPTIONS: Final = {
     "mariadb": (
         "--log-bin=own",
@@ -223,7 +223,7 @@ def follow(replica: Replica, port: int, begin: str) -> None:
             replica.server,
             f"CHANGE REPLICATION SOURCE TO SOURCE_HOST='127.0.0.1', SOURCE_PORT={port}, "
             f"SOURCE_USER='{user}', SOURCE_PASSWORD='{PASSWORD}', SOURCE_SSL=0, "
-            f"GET_SOURCE_PUBLIC_KEY=1, SOURCE_CONNECT_RETRY=1, {how}",
+            f"GET_SOURCE_PUBLIC_KEY=1, SOURCE_CONNECT_RETRY=1, SOURCE_RETRY_COUNT=1000, {how}",
             "START REPLICA",
         )
         return
