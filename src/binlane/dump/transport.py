@@ -9,11 +9,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import BinaryIO, Final
 
 from binlane.codec.format import HEADER_LENGTH
 from binlane.dump.machine import BEGINNING, Dump
+from binlane.dump.progress import DumpProgress
 from binlane.dump.request import DumpRequest, refusal
 from binlane.dump.start import (
     HEAD_LENGTH_MAX,
@@ -43,7 +45,12 @@ Send = Callable[[bytes], Awaitable[None]]
 
 
 async def serve_dump(
-    request: DumpRequest, live: LiveBinlog, send: Send, *, source_id: str = ""
+    request: DumpRequest,
+    live: LiveBinlog,
+    send: Send,
+    *,
+    source_id: str = "",
+    progress: DumpProgress | None = None,
 ) -> bytes:
     """Send a binlog to a replica until one of them ends; cancel it when the replica has gone.
 
@@ -52,6 +59,7 @@ async def serve_dump(
         live: The binlog.
         send: Takes packets numbered from 1, as the reply to COM_BINLOG_DUMP.
         source_id: A MySQL source's UUID.
+        progress: Is kept up to date, for whoever shows it.
 
     Returns:
         The last packet, EOF or ERR. The caller sends it, having dropped what the replica sent in
@@ -59,7 +67,8 @@ async def serve_dump(
     """
     dump = Dump(request)
     try:
-        await _Stream(request, live, dump, send, source_id).run()
+        progress = DumpProgress() if progress is None else progress
+        await _Stream(request, live, dump, send, source_id, progress).run()
     except _EndingError:
         logger.info("dump of %s to replica %d ends", live.name, request.server_id)
     except StatementError as error:
@@ -81,13 +90,20 @@ class _Stream:
     """One dump at work."""
 
     def __init__(
-        self, request: DumpRequest, live: LiveBinlog, dump: Dump, send: Send, source_id: str
+        self,
+        request: DumpRequest,
+        live: LiveBinlog,
+        dump: Dump,
+        send: Send,
+        source_id: str,
+        progress: DumpProgress,
     ) -> None:
         self._request = request
         self._source_id = source_id
         self._live = live
         self._dump = dump
         self._send = send
+        self._progress = progress
         self._silent_since_s = _now_s()
 
     async def run(self) -> None:
@@ -190,6 +206,7 @@ class _Stream:
                 if self._request.is_non_blocking:
                     return None
                 await self._wait(version)
+                self._progress.complete_s = time.time()
 
     async def _forward(self, stream: BinaryIO, limit: int) -> None:
         dump = self._dump
@@ -203,6 +220,7 @@ class _Stream:
         if len(data) < size:
             raise CodecError("the file is shorter than what was published").at(dump.file, before)
         await self._deliver(dump.feed(data, ends=self._live.is_ending))
+        self._progress.read(data)
 
     async def _wait(self, version: int) -> None:
         """Wait for more, and send a heartbeat when it is time."""
@@ -217,9 +235,14 @@ class _Stream:
             await self._deliver(self._dump.heartbeat())
 
     async def _deliver(self, packets: bytes) -> None:
+        dump, progress = self._dump, self._progress
         if packets:
+            progress.sending_since_s = time.time()
             await self._send(packets)
+            progress.sending_since_s = None
+            progress.sent_bytes += len(packets)
             self._silent_since_s = _now_s()
+        progress.file, progress.position = dump.file, dump.position
 
 
 def _now_s() -> float:

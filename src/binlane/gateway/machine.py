@@ -60,6 +60,7 @@ from binlane.codec.packets.results import (
 from binlane.errors import CodecError, StatementError
 from binlane.gateway.answers import OkAnswer, RowsAnswer, RowsInParts
 from binlane.gateway.client_statements import ClientStatements, bare
+from binlane.gateway.counts import PortCounts
 from binlane.gateway.followed_replies import FollowedReplies, Role
 from binlane.gateway.judge import (
     ClientStatement,
@@ -216,12 +217,16 @@ class Relay:
         judge: Whom that gave.
     """
 
-    def __init__(self, *, refused_users: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self, *, refused_users: frozenset[str] = frozenset(), counts: PortCounts | None = None
+    ) -> None:
         """Begin before the greeting.
 
         Args:
             refused_users: Accounts that may not log in here.
+            counts: Of the port, to which its statements are added.
         """
+        self._counts = PortCounts() if counts is None else counts
         self._login = Login(refused_users, self._is_judged)
         self._is_closed = False
         self._client_bytes = bytearray()
@@ -272,6 +277,11 @@ class Relay:
     def capabilities(self) -> Capability:
         """What both sides have agreed on."""
         return self._login.capabilities
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether the login was refused, by the source or here."""
+        return self._login.phase is LoginPhase.REFUSED
 
     @property
     def is_logged_in(self) -> bool:
@@ -426,6 +436,7 @@ class Relay:
 
     def refuse(self, error: StatementError) -> None:
         """Answer the open question with an error."""
+        self._counts.refuse(error, is_judged=isinstance(self.question, Judging))
         self._reply_to_client([error_packet(error)])
         self._close_question()
 
@@ -706,6 +717,7 @@ class Relay:
         self, verdict: Verdict, statements: Sequence[ClientStatement], command: ClientCommand
     ) -> None:
         """Do what was said; a question is open behind it only if rows are to be sent in parts."""
+        self._counts.judge(verdict)
         if isinstance(verdict, Pass):
             self._forward(command.number, command.packet)
         elif isinstance(verdict, Run):

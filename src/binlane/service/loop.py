@@ -31,7 +31,7 @@ from binlane.capture.settings import SourceSettings, Start, StartAt
 from binlane.errors import BinlaneError, StoreError
 from binlane.positions import Position
 from binlane.service.feeds import Feed, identity_text, read_identity
-from binlane.service.outputs import Output
+from binlane.service.outputs import Output, Trouble
 from binlane.service.substitution import Substitution
 from binlane.store.binlog import Binlog
 from binlane.store.catalog import Activity
@@ -146,6 +146,7 @@ class RoutingLoop:
             output.is_stopped = activity is Activity.STOPPED
             if binlog.failure:
                 output.failure, output.since_s = binlog.failure, time.time()
+                output.last_failure = Trouble(output.failure, output.since_s)
                 logger.error("binlog %s: STOPPED: %s", name, binlog.failure)
             elif activity is Activity.OPEN:
                 opened.append(output)
@@ -208,7 +209,7 @@ class RoutingLoop:
 
     def add_output(self, binlog: Binlog) -> Output:
         """Begin to keep a binlog."""
-        output = Output(LiveBinlog(binlog))
+        output = Output(LiveBinlog(binlog), counted=binlog.end)
         outputs = {**self.outputs, binlog.name: output}
         self.outputs = MappingProxyType(dict(sorted(outputs.items())))
         return output
@@ -262,6 +263,7 @@ class RoutingLoop:
             if output.told is output.binlog.published:
                 continue
             output.told = output.binlog.published
+            output.count_bytes()
             if output.live.changed():
                 woken.append(output.live)
             if output.failure and output.name not in faults:
@@ -286,6 +288,7 @@ class RoutingLoop:
                 exc_info=None if is_known else error,
             )
             self.note_activity(output, Activity.CATCHING_UP, reason)
+            output.last_failure = Trouble(reason, time.time())
         if not output.failure:
             output.since_s = time.time()
         output.failure = reason

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -15,6 +15,7 @@ from binlane.codec.packets.commands import BinlogDump, BinlogDumpGtid
 from binlane.codec.packets.results import ColumnDefinition
 from binlane.codec.types import Flavor
 from binlane.dump.lookup import gtid_position_in
+from binlane.dump.progress import DumpProgress
 from binlane.dump.request import DumpRequest
 from binlane.dump.transport import serve_dump
 from binlane.errors import DefinitionError
@@ -86,6 +87,8 @@ class ConnectedReplica:
         host: Its `report_host`, empty if it has none.
         port: Its `report_port`, 0 if it has none.
         uuid: Its `server_uuid`, empty if it has none.
+        thread_id: Of its session, on the source.
+        progress: How far it is.
     """
 
     server_id: int
@@ -95,6 +98,8 @@ class ConnectedReplica:
     host: str = ""
     port: int = 0
     uuid: str = ""
+    thread_id: int = 0
+    progress: DumpProgress = field(default_factory=DumpProgress)
 
 
 class Statements:
@@ -178,9 +183,10 @@ class Statements:
             return None
         return await asyncio.to_thread(gtid_position_in, found.path, position)
 
-    def dumps(self, binlog: str) -> int:
-        """How many replicas and tools read a binlog now."""
-        return sum(replica.binlog == binlog for replica in self._replicas.values())
+    @property
+    def replicas(self) -> Collection[ConnectedReplica]:
+        """The replicas and tools that read binlogs now."""
+        return self._replicas.values()
 
     async def dump(
         self, session: SessionContext, command: BinlogDump | BinlogDumpGtid, send: Send
@@ -198,8 +204,10 @@ class Statements:
         if isinstance(request.connect_state, GtidSet):
             found = await session.query_source("SELECT @@GLOBAL.server_uuid")
             source_id = found.texts()[0][0] or ""
-        with self._connected(session, request, name):
-            return await serve_dump(request, live, send, source_id=source_id)
+        with self._connected(session, request, name) as replica:
+            return await serve_dump(
+                request, live, send, source_id=source_id, progress=replica.progress
+            )
 
     async def _readable(self, session: SessionContext) -> tuple[str, ...]:
         """Names of the binlogs that a session's account may read, sorted."""
@@ -228,10 +236,10 @@ class Statements:
     @contextmanager
     def _connected(
         self, session: SessionContext, request: DumpRequest, name: str
-    ) -> Iterator[None]:
+    ) -> Iterator[ConnectedReplica]:
         told = session.replica
         uuids = (session.variables.get(each) for each in ("replica_uuid", "slave_uuid"))
-        self._replicas[session.thread_id] = ConnectedReplica(
+        replica = self._replicas[session.thread_id] = ConnectedReplica(
             server_id=request.server_id,
             peer=session.peer,
             user=session.user,
@@ -239,9 +247,10 @@ class Statements:
             host=told.host if told else "",
             port=told.port if told else 0,
             uuid=next((each for each in uuids if each), ""),
+            thread_id=session.thread_id,
         )
         try:
-            yield
+            yield replica
         finally:
             del self._replicas[session.thread_id]
 
