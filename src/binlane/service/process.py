@@ -7,16 +7,25 @@ import platform
 import resource
 import time
 from contextlib import suppress
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Final
 
-from binlane import __version__
 from binlane.web.status import ProcessStatus
 
 _MEMORY: Final = Path("/proc/self/statm")
 _DESCRIPTORS: Final = Path("/proc/self/fd")
 _PAGE_BYTES: Final = resource.getpagesize()
 _STARTED_AT_S: Final = time.time()
+
+
+@cache
+def _version() -> str:
+    try:
+        return version("binlane")
+    except PackageNotFoundError:
+        return "not installed"
 
 
 def process_status() -> ProcessStatus:
@@ -29,7 +38,7 @@ def process_status() -> ProcessStatus:
         descriptors = sum(1 for _ in _DESCRIPTORS.iterdir()) - 1  # the one that lists them
     descriptors_max, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return ProcessStatus(
-        version=__version__,
+        version=_version(),
         python=platform.python_version(),
         process_id=os.getpid(),
         started_at_s=_STARTED_AT_S,
