@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from html import escape
 from typing import Final
@@ -11,7 +12,9 @@ from binlane.web.words import time_text
 
 _LONG: Final = 300
 _SHOWN: Final = 120
-_WIDE: Final = 120
+_HALF: Final = 32
+_WIDE: Final = 70
+_TAG: Final = re.compile(r"<[^>]*>")
 # No page may hold them, and some of them are invisible.
 _CONTROLS: Final = dict.fromkeys(
     [*range(9), 11, 12, *range(14, 32), *range(127, 160)], "\N{REPLACEMENT CHARACTER}"
@@ -58,6 +61,13 @@ def facts(pairs: Iterable[tuple[str, str]]) -> Iterator[str]:
     """
     yield "<dl>"
     for term, value in pairs:
-        mark = ' class="wide"' if len(value) > _WIDE else ""
-        yield f"<div{mark}><dt>{text(term)}</dt><dd>{value}</dd></div>"
+        yield f"<div{_width(value)}><dt>{text(term)}</dt><dd>{value}</dd></div>"
     yield "</dl>"
+
+
+def _width(value: str) -> str:
+    """How much of a line a piece of HTML takes, as an attribute."""
+    length = len(_TAG.sub("", value))
+    if length <= _HALF:
+        return ""
+    return ' class="wide"' if length > _WIDE else ' class="half"'
