@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Final
 
@@ -78,13 +78,13 @@ def _facts(binlog: BinlogStatus, id_: str) -> Iterator[tuple[str, str]]:
     yield "IGNORE", _list(binlog.ignore, f"{id_}-ignore")
     yield "Format", text(binlog.format)
     yield "File and position", f"{name(binlog.file)} at {count_text(binlog.position_bytes)}"
-    yield "Behind the source", _lag(binlog.lag_s, binlog.lag_bytes)
+    yield "Behind the source", _lag(binlog.lag_s, binlog.lag_bytes, exact_size)
     yield "Size", f"{exact_size(binlog.size_bytes)} in {counted(binlog.files, 'file')}"
     written = (
         f"{counted(binlog.event_groups, 'group')}, {counted(binlog.events, 'event')},"
         f" {size_text(binlog.written_bytes)}"
     )
-    yield "Written since the start of binlane", written
+    yield "Written so far", written
     if binlog.incidents:
         yield "Incidents", _incidents(binlog)
     if binlog.last_failure is not None:
@@ -93,7 +93,7 @@ def _facts(binlog: BinlogStatus, id_: str) -> Iterator[tuple[str, str]]:
     if binlog.archived_files is not None:
         yield "Archive", _archive(binlog)
     yield (
-        "Watermark: complete up to",
+        "Complete up to (watermark)",
         long_text(binlog.gtid_complete or "the beginning", f"{id_}-gtid"),
     )
 
@@ -102,11 +102,11 @@ def _list(listed: str, id_: str) -> str:
     return long_text(listed, id_) if listed else "nothing"
 
 
-def _lag(lag_s: float | None, lag_bytes: int | None) -> str:
+def _lag(lag_s: float | None, lag_bytes: int | None, written: Callable[[int], str]) -> str:
     seconds = UNKNOWN if lag_s is None else duration_text(lag_s)
     if lag_bytes is None:
         return f"{seconds}, bytes {UNKNOWN}" if lag_s is not None else UNKNOWN
-    return f"{seconds}, {exact_size(lag_bytes)}"
+    return f"{seconds}, {written(lag_bytes)}"
 
 
 def _incidents(binlog: BinlogStatus) -> str:
@@ -158,9 +158,9 @@ def _readers(binlog: BinlogStatus, at_s: float) -> Iterator[str]:
 
 
 def _who(reader: ReaderStatus) -> str:
-    where = f"{reader.host}:{reader.port}" if reader.port else reader.host
-    known_as = f" {name(where)}" if where else ""
-    return f"server id {reader.server_id}{known_as}"
+    port = f":{reader.port}" if reader.port else ""
+    known_as = f"{name(reader.host)}{port} " if reader.host else ""
+    return f'{known_as}<span class="soft">server id {reader.server_id}</span>'
 
 
 def _reader_cells(reader: ReaderStatus, at_s: float) -> Iterator[str]:
@@ -168,7 +168,7 @@ def _reader_cells(reader: ReaderStatus, at_s: float) -> Iterator[str]:
     yield f"{name(reader.user)} from {name(reader.peer)}{tls}"
     blocked = "" if reader.blocked_s is None else f" for {duration_text(reader.blocked_s)}"
     yield f'<span class="state {_READER_STATES[reader.state]}">{reader.state.value}{blocked}</span>'
-    yield _lag(reader.lag_s, reader.lag_bytes)
+    yield _lag(reader.lag_s, reader.lag_bytes, size_text)
     sent = f"{size_text(reader.sent_bytes)} in all"
     at = f"{name(reader.file)} at {count_text(reader.position_bytes)}; " if reader.file else ""
     yield f"{at}{sent}"

@@ -15,14 +15,18 @@ _SHOWN: Final = 120
 _HALF: Final = 32
 _WIDE: Final = 70
 _TAG: Final = re.compile(r"<[^>]*>")
-# No page may hold them, and some of them are invisible.
+# What no page may hold, and what turns the direction of the text behind it.
 _CONTROLS: Final = dict.fromkeys(
-    [*range(9), 11, 12, *range(14, 32), *range(127, 160)], "\N{REPLACEMENT CHARACTER}"
+    [
+        *(*range(9), 11, 12, *range(14, 32), *range(127, 160)),
+        *(0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)),
+    ],
+    "\N{REPLACEMENT CHARACTER}",
 )
 
 
 def text(value: str) -> str:
-    """Escaped; what no page can hold becomes a replacement character."""
+    """Escaped; what is no character to read becomes a replacement character."""
     whole = value.encode("utf-8", "replace").decode("utf-8")
     return escape(whole.translate(_CONTROLS))
 

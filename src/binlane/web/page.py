@@ -70,11 +70,10 @@ def render_page(status: Status) -> str:
             "</head>",
             "<body>",
             "<header><h1>binlane</h1>",
-            f"<p>Shown anew every {REFRESH_S} s.</p>",
             '<button type="button" id="pause" hidden>Pause</button></header>',
             '<p class="note bad" id="stale" role="status" hidden></p>',
             '<main id="live">',
-            f'<p class="soft">As of {time(status.at_s)}.</p>',
+            f'<p class="soft">As of {time(status.at_s)}; shown anew every {REFRESH_S} s.</p>',
             *_verdict(status, problems),
             *_binlogs(status),
             *_source(status.source, status.at_s),
@@ -90,9 +89,7 @@ def render_page(status: Status) -> str:
 
 def _verdict(status: Status, problems: list[str]) -> Iterator[str]:
     if not problems:
-        what = "Nothing to see to" if status.binlogs else "There are no binlogs yet"
-        hint = "" if status.binlogs else ": CREATE BINLOG on the MySQL port makes one"
-        yield f'<p class="note good">{what}{hint}.</p>'
+        yield '<p class="note good">All is well.</p>'
         return
     yield '<section class="note bad" aria-labelledby="problems">'
     yield f'<h2 id="problems">{counted(len(problems), "problem")}</h2><ul>'
@@ -104,6 +101,8 @@ def _verdict(status: Status, problems: list[str]) -> Iterator[str]:
 def _binlogs(status: Status) -> Iterator[str]:
     binlogs = status.binlogs
     yield f'<section aria-labelledby="binlogs"><h2 id="binlogs">{counted(len(binlogs), "binlog")}</h2>'
+    if not binlogs:
+        yield "<p>There are none yet: CREATE BINLOG on the MySQL port makes one.</p>"
     troubled = [each for each in binlogs if each.state is not BinlogState.OPEN]
     is_long = len(binlogs) > OPEN_MAX
     if troubled and is_long:
@@ -179,7 +178,7 @@ def _port(status: Status) -> Iterator[str]:
 def _counts(counts: Mapping[str, int]) -> str:
     """Counts by word, in one line."""
     return (
-        ", ".join(f"{text(word)} {count_text(count)}" for word, count in counts.items()) or "none"
+        ", ".join(f"{count_text(count)} {text(word)}" for word, count in counts.items()) or "none"
     )
 
 
