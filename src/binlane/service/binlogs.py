@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from binlane.capture.settings import SourceSettings
@@ -171,6 +171,11 @@ class Binlogs:
     def feed(self, name: str) -> Feed | None:
         """Who feeds a binlog; None for one that is stopped."""
         return self._loop.feed_of(self._loop.outputs[name])
+
+    @property
+    def feeds(self) -> Sequence[Feed]:
+        """All feeds, the main one among them."""
+        return self._loop.feeds
 
     @property
     def main(self) -> Feed:

@@ -17,7 +17,7 @@ import select
 import selectors
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
@@ -188,6 +188,11 @@ class RoutingLoop:
     def feed_of(self, output: Output) -> Feed | None:
         """Who feeds a binlog; None for one that is stopped."""
         return next((feed for feed in tuple(self._feeds) if output in feed.outputs), None)
+
+    @property
+    def feeds(self) -> Sequence[Feed]:
+        """All feeds, as they are now."""
+        return tuple(self._feeds)
 
     # What commands call, in the thread.
 

@@ -1,6 +1,6 @@
 """The snapshot that `web` shows: what the parts of the service know, put together.
 
-All of it runs in the event loop, but for what asks the source.
+All of it runs in the event loop, but for what asks the source (`source_end`).
 """
 
 from __future__ import annotations
@@ -77,27 +77,30 @@ class StatusKeeper:
     def start(self) -> None:
         """Begin to sample."""
         self._sampling = asyncio.create_task(self._sample_for_ever())
+        self._source_end.start(self._places)
 
     async def stop(self) -> None:
         """Sample no more, and ask the source nothing more."""
         if self._sampling is not None:
             self._sampling.cancel()
             await asyncio.gather(self._sampling, return_exceptions=True)
-        self._source_end.close()
+        self._source_end.stop()
 
     async def _sample_for_ever(self) -> None:
         while True:
             try:
                 self._sample()
-                if self._binlogs.main.is_streaming:
-                    feeds = map(self._binlogs.feed, self._binlogs.names)
-                    places = [feed.file_position for feed in feeds if feed is not None]
-                    files = frozenset(place.file for place in places if place is not None)
-                    await asyncio.to_thread(self._source_end.look, files)
             except Exception:
                 # The page then shows less, and everything else goes on.
                 logger.exception("the status page's samples fail")
             await asyncio.sleep(SAMPLE_S)
+
+    def _places(self) -> frozenset[str] | None:
+        """The source's files in which feeds stand; None while it is away."""
+        if not self._binlogs.main.is_streaming:
+            return None
+        places = [feed.file_position for feed in self._binlogs.feeds]
+        return frozenset(place.file for place in places if place is not None)
 
     def _sample(self) -> None:
         written: dict[int, Written] = {}

@@ -74,7 +74,7 @@ def render_page(status: Status) -> str:
             '<p class="note bad" id="stale" role="status" hidden></p>',
             '<main id="live">',
             f'<p class="soft">As of {time(status.at_s)}; shown anew every {REFRESH_S} s.</p>',
-            *_verdict(status, problems),
+            *_verdict(problems),
             *_binlogs(status),
             *_source(status.source, status.at_s),
             *_port(status),
@@ -87,7 +87,7 @@ def render_page(status: Status) -> str:
     )
 
 
-def _verdict(status: Status, problems: list[str]) -> Iterator[str]:
+def _verdict(problems: list[str]) -> Iterator[str]:
     if not problems:
         yield '<p class="note good">All is well.</p>'
         return
