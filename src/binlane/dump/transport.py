@@ -11,6 +11,7 @@ import asyncio
 import errno
 import logging
 import os
+import time
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from functools import cache
 from typing import BinaryIO, Final
@@ -19,6 +20,7 @@ from weakref import WeakKeyDictionary
 from binlane.codec.format import HEADER_LENGTH
 from binlane.dump.machine import BEGINNING, Dump
 from binlane.dump.packing import SLICE_BYTES, Packer, can_pack
+from binlane.dump.progress import DumpProgress
 from binlane.dump.request import DumpRequest, refusal
 from binlane.dump.start import (
     HEAD_LENGTH_MAX,
@@ -56,7 +58,7 @@ def _may_go_on() -> StatementError | None:
     return None
 
 
-async def serve_dump(
+async def serve_dump(  # noqa: PLR0913 - each comes from somebody else
     request: DumpRequest,
     live: LiveBinlog,
     send: Send,
@@ -64,6 +66,7 @@ async def serve_dump(
     source_id: str = "",
     ended: asyncio.Future[StatementError | None] | None = None,
     refusal_of: Callable[[], StatementError | None] = _may_go_on,
+    progress: DumpProgress | None = None,
 ) -> bytes:
     """Send a binlog to a replica until one of them ends; cancel it when the replica has gone.
 
@@ -75,6 +78,7 @@ async def serve_dump(
         ended: Ends the dump once it has a result: an error, or None as KILL QUERY does.
         refusal_of: Gives the error with which the dump is to end behind the event group that it is
             at, once there is one; the binlog's readers are woken then.
+        progress: Is kept up to date, for whoever shows it.
 
     Returns:
         The last packet, EOF or ERR. The caller sends it, having dropped what the replica sent in
@@ -82,7 +86,13 @@ async def serve_dump(
     """
     dump = Dump(request)
     try:
-        stream = _Stream(request, live, dump, send, source_id, refusal_of)
+        progress = DumpProgress() if progress is None else progress
+        stream = _Stream(
+            *(request, live, dump, send),
+            source_id=source_id,
+            refusal_of=refusal_of,
+            progress=progress,
+        )
         await _until(ended, stream.run())
         if dump.is_inside_event:
             raise ConnectionAbortedError("the dump was ended inside of an event")
@@ -130,14 +140,16 @@ class _EndingError(Exception):
 class _Stream:
     """One dump at work."""
 
-    def __init__(  # as of serve_dump
+    def __init__(  # noqa: PLR0913 - as of serve_dump
         self,
         request: DumpRequest,
         live: LiveBinlog,
         dump: Dump,
         send: Send,
+        *,
         source_id: str,
         refusal_of: Callable[[], StatementError | None],
+        progress: DumpProgress,
     ) -> None:
         self._request = request
         self._source_id = source_id
@@ -145,6 +157,7 @@ class _Stream:
         self._dump = dump
         self._send = send
         self._refusal_of = refusal_of
+        self._progress = progress
         self._silent_since_s = _now_s()
 
     async def run(self) -> None:
@@ -250,6 +263,7 @@ class _Stream:
                 if self._request.is_non_blocking:
                     return None
                 await self._wait(version)
+                self._progress.complete_s = time.time()
 
     async def _forward(self, stream: BinaryIO, limit: int) -> None:
         dump, position = self._dump, self._dump.position
@@ -260,10 +274,12 @@ class _Stream:
         if size <= _SMALL_READ:
             data = _read(stream, position, size)
             self._check_read(len(data), size, position)
+            self._note_read(data)
         else:
             await _turns().take()
             read = await _read_slice(stream, position, size)
             self._check_read(read, size, position)
+            self._note_read(_packer().room)
             if can_pack() and dump.can_be_packed and not self._is_ending:
                 await self._deliver(dump.pack(_packer(), size))
                 if dump.position > position:
@@ -295,10 +311,20 @@ class _Stream:
         else:
             await self._deliver(self._dump.heartbeat())
 
+    def _note_read(self, data: bytes | memoryview) -> None:
+        """Keep the time of an event that is read, for whoever shows how far the dump is."""
+        if not self._dump.is_inside_event:
+            self._progress.read(bytes(data[:HEADER_LENGTH]))
+
     async def _deliver(self, packets: bytes | memoryview) -> None:
+        dump, progress = self._dump, self._progress
         if packets:
+            progress.sending_since_s = time.time()
             await self._send(packets)
+            progress.sending_since_s = None
+            progress.sent_bytes += len(packets)
             self._silent_since_s = _now_s()
+        progress.file, progress.position = dump.file, dump.position
 
 
 def _now_s() -> float:

@@ -59,6 +59,7 @@ from binlane.codec.packets.results import (
 from binlane.errors import CodecError, StatementError
 from binlane.gateway.answers import OkAnswer, RowsAnswer, RowsInParts
 from binlane.gateway.client_statements import ClientStatements, bare
+from binlane.gateway.counts import PortCounts
 from binlane.gateway.followed_replies import FollowedReplies, Role
 from binlane.gateway.handler import SessionAge
 from binlane.gateway.judge import (
@@ -230,12 +231,16 @@ class Relay:
         judge: Whom that gave.
     """
 
-    def __init__(self, *, refused_users: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self, *, refused_users: frozenset[str] = frozenset(), counts: PortCounts | None = None
+    ) -> None:
         """Begin before the greeting.
 
         Args:
             refused_users: Accounts that may not log in here.
+            counts: Of the port, to which its statements are added.
         """
+        self._counts = PortCounts() if counts is None else counts
         self._login = Login(refused_users, self._is_judged)
         self._is_closed = False
         self._client_bytes = bytearray()
@@ -292,6 +297,11 @@ class Relay:
     def capabilities(self) -> Capability:
         """What both sides have agreed on."""
         return self._login.capabilities
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether the login was refused, by the source or here."""
+        return self._login.phase is LoginPhase.REFUSED
 
     @property
     def is_logged_in(self) -> bool:
@@ -502,6 +512,7 @@ class Relay:
 
     def refuse(self, error: StatementError) -> None:
         """Answer the open question with an error."""
+        self._counts.refuse(error, is_judged=isinstance(self.question, Judging))
         self._reply_to_client([error_packet(error)])
         self._close_question()
 
@@ -866,6 +877,7 @@ class Relay:
     ) -> None:
         """Do what was said; a question is open behind it only if rows are to be sent in parts."""
         is_large = not command.packet
+        self._counts.judge(verdict)
         if isinstance(verdict, Pass):
             self._forward(command.number, command.packet)
             self._passes_large = is_large

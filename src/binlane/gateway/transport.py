@@ -12,6 +12,7 @@ from typing import Final
 from binlane.codec.packets.framing import frame
 from binlane.codec.packets.replies import ErrPacket
 from binlane.errors import BinlaneError, ConfigError
+from binlane.gateway.counts import LoginOutcome, PortCounts
 from binlane.gateway.handler import Handler
 from binlane.gateway.lobby import Guest, Lobby
 from binlane.gateway.log_texts import shown
@@ -31,7 +32,11 @@ logger = logging.getLogger(__name__)
 
 
 class Gateway:
-    """The port; `start` it, and `stop` it."""
+    """The port; `start` it, and `stop` it.
+
+    Attributes:
+        counts: What became of those who came.
+    """
 
     def __init__(self, settings: GatewaySettings, handler: Handler) -> None:
         self._settings = settings
@@ -44,6 +49,7 @@ class Gateway:
             waiting_max=settings.max_connections,
         )
         self._told = _Told()
+        self.counts = PortCounts()
         self._refused_users = _refused_users(settings)
 
     @property
@@ -52,6 +58,11 @@ class Gateway:
         assert self._server is not None, "start() comes first"
         port: int = self._server.sockets[0].getsockname()[1]
         return port
+
+    @property
+    def sessions_max(self) -> int:
+        """How many may be logged in."""
+        return self._settings.max_connections
 
     @property
     def sessions(self) -> int:
@@ -126,6 +137,7 @@ class Gateway:
             if deadline is None or not deadline.expired():
                 logger.info("%s: connection lost: %s", peer, error)
             elif not client.has_gone():
+                self.counts.logins[LoginOutcome.TOO_LATE] += 1
                 self._told.warn("%s: no login in %g s, or others waited", peer, seconds)
         finally:
             client.close()
@@ -135,11 +147,13 @@ class Gateway:
         lobby = self._lobby
         try:
             if not await lobby.enter(guest):
+                self.counts.logins[LoginOutcome.TOO_MANY] += 1
                 self._told.warn("%s: refused: all %d sessions are taken", peer, lobby.sessions)
                 await client.send(frame(_too_many(), 0))
                 return
             source = await self._connect()
             if source is None:
+                self.counts.logins[LoginOutcome.NO_SOURCE] += 1
                 await client.send(frame(_cannot_connect(self._settings), 0))
                 return
             try:
@@ -169,10 +183,11 @@ class Gateway:
         lobby = self._lobby
 
         def logged_in() -> None:
+            self.counts.logins[LoginOutcome.ADMITTED] += 1
             guest.deadline.reschedule(None)
             lobby.log_in(guest)
 
-        relay = Relay(refused_users=self._refused_users)
+        relay = Relay(refused_users=self._refused_users, counts=self.counts)
         session = Session(
             client, source, self._handler, peer=peer, relay=relay, logged_in=logged_in
         )
@@ -187,6 +202,8 @@ class Gateway:
             # Else it would hold the session, and the session it, until somebody looks for such.
             error.with_traceback(None)
         finally:
+            if relay.is_refused:
+                self.counts.logins[LoginOutcome.REFUSED] += 1
             if relay.is_logged_in:
                 lobby.end_session()
             elif self._is_open:

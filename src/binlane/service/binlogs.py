@@ -15,6 +15,7 @@ from binlane.positions import Position
 from binlane.routing.table_links import NO_LINKS, TableLinks
 from binlane.scope.definition import Definition, unknown_binlog
 from binlane.service.definitions import Definitions
+from binlane.service.feeds import Feed
 from binlane.service.loop import Command, RoutingLoop
 from binlane.service.outputs import Counts, Output, State
 from binlane.service.substitution import Substitution
@@ -203,6 +204,20 @@ class Binlogs:
         latest = max((at for at in known if at is not None), default=None)
         return None if latest is None else max(0.0, time.time() - latest)
 
+    def feed(self, name: str) -> Feed | None:
+        """Who feeds a binlog; None for one that is stopped."""
+        return self._loop.feed_of(self._loop.outputs[name])
+
+    @property
+    def feeds(self) -> Sequence[Feed]:
+        """All feeds, the main one among them."""
+        return self._loop.feeds
+
+    @property
+    def main(self) -> Feed:
+        """The feed of those that keep up."""
+        return self._loop.main
+
     @property
     def source_problem(self) -> str:
         """Why nothing comes from the source; empty while it does."""
@@ -212,12 +227,6 @@ class Binlogs:
         return (
             f"not connected to the source: {main.failure.reason if main.failure else 'connecting'}"
         )
-
-    @property
-    def heard_s(self) -> float | None:
-        """Seconds since the source last said something; None before it has."""
-        heard_s = self._loop.main.heard_s
-        return None if heard_s is None else time.monotonic() - heard_s
 
     @property
     def store_problem(self) -> str:

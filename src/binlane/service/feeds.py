@@ -22,6 +22,7 @@ from binlane.capture.backoff import Backoff
 from binlane.capture.capture import Capture, is_transient
 from binlane.capture.identity import SourceIdentity
 from binlane.capture.settings import SourceSettings, Start, StartAt
+from binlane.capture.source_facts import SourceFacts
 from binlane.errors import BinlaneError
 from binlane.positions import FilePosition, Position
 from binlane.service.account_changes import AccountWatch
@@ -74,6 +75,10 @@ class Feed:
         is_streaming: Whether groups can come.
         failure: Why they cannot; None while they can, and before the first attempt.
         due_s: When the next attempt is due, as `time.monotonic`.
+        facts: What the source said at the last connect; None before the first.
+        connected_s: When that was, as `time.time`.
+        file_position: Everything before it in the source's log was given; None before the first.
+        last_failure: The last `failure`, also once it is over.
     """
 
     def __init__(  # noqa: PLR0913  # which source, as whom, from where, and for whom
@@ -107,6 +112,10 @@ class Feed:
         self.is_streaming = False
         self.failure: FeedFailure | None = None
         self.due_s = 0.0
+        self.facts: SourceFacts | None = None
+        self.connected_s = 0.0
+        self.file_position: FilePosition | None = None
+        self.last_failure: FeedFailure | None = None
         self.identity = identity
         self._settings = settings
         self._spill = spill
@@ -200,7 +209,8 @@ class Feed:
             self.router.position = capture.position
         self.is_streaming, self._gave_groups = True, False
         self._heard_s = time.monotonic()
-        facts = capture.facts
+        self.facts = facts = capture.facts
+        self.connected_s, self.file_position = time.time(), capture.file_position
         if facts is not None and self._substitution is not None and self.position is not None:
             self._substitution.connected(facts, self.position, is_new=self.identity is None)
         if self._accounts is not None and self.position is not None:
@@ -233,6 +243,7 @@ class Feed:
                 self._accounts.noted(item, capture.position)
             router.take(item, capture.position, tuple(self.outputs), on_fault)
             self._gave_groups = True
+        self.file_position = capture.file_position
         if capture.has_progressed:
             self._backoff.reset()
             self._refusals.reset()
@@ -271,6 +282,7 @@ class Feed:
             is_refusal=is_refusal,
             since_s=time.time() if before is None else before.since_s,
         )
+        self.last_failure = self.failure
         backoff = self._refusals if is_refusal else self._backoff
         delay_s = backoff.next_delay_s(random.random())  # noqa: S311  # no secret
         self.due_s = time.monotonic() + delay_s

@@ -17,7 +17,7 @@ import select
 import selectors
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ from binlane.errors import BinlaneError, StoreError
 from binlane.positions import Position
 from binlane.service.account_changes import AccountWatch
 from binlane.service.feeds import Feed, identity_text, read_identity
-from binlane.service.outputs import Output
+from binlane.service.outputs import Output, Trouble
 from binlane.service.substitution import Substitution
 from binlane.store.binlog import Binlog
 from binlane.store.catalog import Activity
@@ -160,6 +160,7 @@ class RoutingLoop:
             output.is_stopped = activity is Activity.STOPPED
             if binlog.failure:
                 output.failure, output.since_s = binlog.failure, time.time()
+                output.last_failure = Trouble(output.failure, output.since_s)
                 logger.error("binlog %s: STOPPED: %s", name, binlog.failure)
             elif activity is Activity.OPEN:
                 opened.append(output)
@@ -202,6 +203,11 @@ class RoutingLoop:
         """Who feeds a binlog; None for one that is stopped."""
         return next((feed for feed in tuple(self._feeds) if output in feed.outputs), None)
 
+    @property
+    def feeds(self) -> Sequence[Feed]:
+        """All feeds, as they are now."""
+        return tuple(self._feeds)
+
     # What commands call, in the thread.
 
     def new_feed(
@@ -230,7 +236,7 @@ class RoutingLoop:
 
     def add_output(self, binlog: Binlog) -> Output:
         """Begin to keep a binlog."""
-        output = Output(LiveBinlog(binlog))
+        output = Output(LiveBinlog(binlog), counted=binlog.end)
         outputs = {**self.outputs, binlog.name: output}
         self.outputs = MappingProxyType(dict(sorted(outputs.items())))
         return output
@@ -284,6 +290,7 @@ class RoutingLoop:
             if output.told is output.binlog.published:
                 continue
             output.told = output.binlog.published
+            output.count_bytes()
             if output.live.changed():
                 woken.append(output.live)
             if output.failure and output.name not in faults:
@@ -308,6 +315,7 @@ class RoutingLoop:
                 exc_info=None if is_known else error,
             )
             self.note_activity(output, Activity.CATCHING_UP, reason)
+            output.last_failure = Trouble(reason, time.time())
         if not output.failure:
             output.since_s = time.time()
         output.failure = reason

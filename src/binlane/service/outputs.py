@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from binlane.capture.backoff import Backoff
-from binlane.positions import AnyGtid, Position
+from binlane.positions import AnyGtid, FilePosition, Position
 from binlane.routing.planned_route import NO_THREADS, Threads
 from binlane.routing.routed_group import OmissionKind
 from binlane.routing.spans import SpanCounts
@@ -41,6 +41,7 @@ class Counts:
         event_groups: Appended.
         events: In them.
         rows_events: Of these, row events.
+        size_bytes: By which its files grew, their first events included.
         incidents: Groups that an INCIDENT event stands for.
         omissions: By kind, what was left out since it names outside objects.
         rows_instead: By reason, statements that are there as rows although the format asks for
@@ -50,6 +51,7 @@ class Counts:
     event_groups: int = 0
     events: int = 0
     rows_events: int = 0
+    size_bytes: int = 0
     incidents: int = 0
     omissions: Counter[str] = field(default_factory=Counter)
     rows_instead: Counter[str] = field(default_factory=Counter)
@@ -63,6 +65,19 @@ class Counts:
             self.omissions[OmissionKind.ANNOTATE.value] += spans.texts_left_out
         if spans.statements:
             self.omissions[OmissionKind.STATEMENT.value] += spans.statements
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """What went wrong, be it over or not.
+
+    Attributes:
+        text: In words.
+        at_s: When it was first so, as `time.time`.
+    """
+
+    text: str
+    at_s: float
 
 
 @dataclass(slots=True, eq=False)
@@ -90,6 +105,9 @@ class Output:
             knows of.
         stopped_at: The group past the port that it stopped before; None without one.
         accepted: Groups past the port up to here it takes, although it was to stop.
+        counted: Up to here its files were counted.
+        last_failure: The last `failure`, also once it is over; None before one.
+        last_incident: The last group that an INCIDENT event stands for, and why; None before one.
     """
 
     live: LiveBinlog
@@ -111,6 +129,16 @@ class Output:
     doubtful_lanes: set[int] = field(default_factory=set)
     stopped_at: AnyGtid | None = None
     accepted: Position | None = None
+    counted: FilePosition | None = None
+    last_failure: Trouble | None = None
+    last_incident: Trouble | None = None
+
+    def count_bytes(self) -> None:
+        """Count what was published since the last time."""
+        published = self.live.published
+        if self.counted is not None:
+            self.counts.size_bytes += published.bytes_behind(self.counted) or 0
+        self.counted = published.end
 
     def lose_threads(self, threads: frozenset[int]) -> None:
         """Note that it lacks texts on temporary tables of some connections."""

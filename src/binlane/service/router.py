@@ -8,6 +8,7 @@ a session has not said yet: its groups are held here, in order, while the others
 from __future__ import annotations
 
 import logging
+import time
 from collections import deque
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
@@ -32,7 +33,7 @@ from binlane.routing.routed_group import Omission, OmissionKind, Routing
 from binlane.routing.session_format import LOGGED_AS_STATEMENT
 from binlane.routing.spans import SpanCounts, SpanRouter
 from binlane.scope.definition import Definition
-from binlane.service.outputs import Output
+from binlane.service.outputs import Output, Trouble
 from binlane.service.substitution import (
     PAST_THE_PORT,
     LargeChoice,
@@ -458,6 +459,7 @@ class Router:
                 "binlog %s: INCIDENT for %s: %s", output.name, group.gtid, routing.incident
             )
             counts.incidents += 1
+            output.last_incident = Trouble(f"{group.gtid}: {routing.incident}", time.time())
         if routing.group is not None:
             counts.event_groups += 1
             counts.events += len(routing.group.events)

@@ -22,7 +22,6 @@ from binlane.codec.types import Flavor
 from binlane.gateway.transport import Gateway
 from binlane.port.attributions import JOURNAL_DIRECTORY, Attributions, AttributionSettings
 from binlane.port.live_catalog import LiveCatalog
-from binlane.scope.scope import ScopeList
 from binlane.service.access import Access
 from binlane.service.archive import Archive
 from binlane.service.binlogs import Binlogs
@@ -31,11 +30,12 @@ from binlane.service.descriptors import settle, tell_once_in_a_while
 from binlane.service.grant_statements import Rows
 from binlane.service.port import Port
 from binlane.service.statements import Statements
+from binlane.service.status import StatusKeeper
 from binlane.service.substitution import Substitution
 from binlane.store.store import Store
+from binlane.web.application import application
 from binlane.web.port import serve_http
 from binlane.web.settings import HttpSettings
-from binlane.web.status import BinlogState, BinlogStatus, Status, application
 
 _SWITCH_S: Final = 0.001
 """How long one of routing and dumps may keep the other waiting, once both have something to do."""
@@ -108,6 +108,9 @@ class Service:
             ask=self._ask_source,
         )
         self._gateway = Gateway(settings.listen, self._statements)
+        self._status = StatusKeeper(
+            settings, self.binlogs, self._statements, self._gateway, self._port, self._archive
+        )
 
     async def _ask_source(self, statement: str) -> Rows:
         """Ask the source with binlane's own account."""
@@ -148,47 +151,12 @@ class Service:
             unfinished.replace(port_file)
 
     async def _start_http(self, stack: AsyncExitStack, settings: HttpSettings) -> None:
-        app = application(self.status)
+        self._status.start()
+        stack.push_async_callback(self._status.stop)
+        app = application(self._status.status)
         runner = await serve_http(app, address=settings.address, port=settings.port)
         stack.push_async_callback(runner.cleanup)
         logger.info("listening on %s:%d (HTTP)", *runner.addresses[0][:2])
-
-    def status(self) -> Status:
-        """The state of the moment."""
-        problems = (self.binlogs.source_problem, self.binlogs.store_problem)
-        return Status(
-            problem="; ".join(filter(None, problems)) or None,
-            binlogs=[self._binlog_status(name) for name in self.binlogs.names],
-            sessions=self._gateway.sessions,
-            heard_s=self.binlogs.heard_s,
-        )
-
-    def _binlog_status(self, name: str) -> BinlogStatus:
-        binlog, counts = self.binlogs.get(name), self.binlogs.counts(name)
-        state = self.binlogs.state(name)
-        archived = None if self._archive is None else self._archive.state(name)
-        return BinlogStatus(
-            name=name,
-            state=BinlogState[state.activity.name],
-            reason=state.reason,
-            is_stopped_by_statement=self.binlogs.output(name).is_stopped,
-            file=binlog.end.file,
-            position_bytes=binlog.end.position,
-            gtid_complete=str(binlog.position),
-            log=binlog.definition.scope.render(ScopeList.LOG),
-            ignore=binlog.definition.scope.render(ScopeList.IGNORE),
-            format=binlog.definition.logging_mode.value,
-            event_groups=counts.event_groups,
-            events=counts.events,
-            omissions=dict(counts.omissions),
-            rows_instead=dict(counts.rows_instead),
-            incidents=counts.incidents,
-            dumps=self._statements.dumps(name),
-            lag_s=self.binlogs.lag_s(name),
-            archived_files=None if archived is None else archived.files,
-            archive_pending_files=None if archived is None else archived.pending,
-            archive_failure="" if archived is None else archived.failure,
-        )
 
 
 def _notify_systemd(state: str) -> None:

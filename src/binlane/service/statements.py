@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -15,6 +15,7 @@ from binlane.codec.packets.commands import BinlogDump, BinlogDumpGtid
 from binlane.codec.packets.results import ColumnDefinition
 from binlane.codec.types import Flavor
 from binlane.dump.lookup import gtid_position_in, place_behind
+from binlane.dump.progress import DumpProgress
 from binlane.dump.request import FATAL_ERRNO, DumpRequest
 from binlane.dump.transport import serve_dump
 from binlane.errors import DefinitionError, StatementError
@@ -99,6 +100,8 @@ class ConnectedReplica:
         host: Its `report_host`, empty if it has none.
         port: Its `report_port`, 0 if it has none.
         uuid: Its `server_uuid`, empty if it has none.
+        thread_id: Of its session, on the source.
+        progress: How far it is.
     """
 
     server_id: int
@@ -108,6 +111,8 @@ class ConnectedReplica:
     host: str = ""
     port: int = 0
     uuid: str = ""
+    thread_id: int = 0
+    progress: DumpProgress = field(default_factory=DumpProgress)
 
     def is_same(self, other: ConnectedReplica, flavor: Flavor) -> bool:
         """Whether both are one replica to a source: MySQL's by their UUID, if they have one."""
@@ -252,9 +257,10 @@ class Statements:
         if dump is not None and not dump.done():
             dump.set_result(None)
 
-    def dumps(self, binlog: str) -> int:
-        """How many replicas and tools read a binlog now."""
-        return sum(replica.binlog == binlog for replica in self._replicas.values())
+    @property
+    def replicas(self) -> Collection[ConnectedReplica]:
+        """The replicas and tools that read binlogs now."""
+        return self._replicas.values()
 
     async def dump(
         self, session: SessionContext, command: BinlogDump | BinlogDumpGtid, send: Send
@@ -272,7 +278,7 @@ class Statements:
         if isinstance(request.connect_state, GtidSet):
             found = await session.query_source("SELECT @@GLOBAL.server_uuid")
             source_id = found.texts()[0][0] or ""
-        with self._connected(session, request, name) as ended:
+        with self._connected(session, request, name) as (replica, ended):
             async with Reading(self._access, session, live) as reading:
                 self._readings[session] = reading
                 try:
@@ -281,6 +287,7 @@ class Statements:
                         source_id=source_id,
                         ended=ended,
                         refusal_of=reading.refusal,
+                        progress=replica.progress,
                     )
                 finally:
                     del self._readings[session]
@@ -325,8 +332,8 @@ class Statements:
     @contextmanager
     def _connected(
         self, session: SessionContext, request: DumpRequest, name: str
-    ) -> Iterator[asyncio.Future[StatementError | None]]:
-        """Note a dump while it runs; gives what ends it."""
+    ) -> Iterator[tuple[ConnectedReplica, asyncio.Future[StatementError | None]]]:
+        """Note a dump while it runs; gives who reads, and what ends it."""
         told = session.replica
         uuids = (session.variables.get(each) for each in ("replica_uuid", "slave_uuid"))
         replica = ConnectedReplica(
@@ -337,12 +344,13 @@ class Statements:
             host=told.host if told else "",
             port=told.port if told else 0,
             uuid=next((each for each in uuids if each), ""),
+            thread_id=session.thread_id,
         )
         self._end_older(replica, request.flavor)
         ended: asyncio.Future[StatementError | None] = asyncio.get_running_loop().create_future()
         self._replicas[session.thread_id], self._dumps[session.thread_id] = replica, ended
         try:
-            yield ended
+            yield replica, ended
         finally:
             del self._replicas[session.thread_id], self._dumps[session.thread_id]
 

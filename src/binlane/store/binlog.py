@@ -88,6 +88,17 @@ class Published:
         """Where the last whole event group ends."""
         return FilePosition(self.last.name, self.last.size_bytes)
 
+    def bytes_behind(self, place: FilePosition) -> int | None:
+        """Bytes of the files behind a place; None where its file is not one of them."""
+        if place.file == self.last.name:
+            return max(0, self.last.size_bytes - place.position)
+        total = self.last.size_bytes
+        for file in reversed(self.closed):
+            total += file.size_bytes
+            if file.name == place.file:
+                return max(0, total - place.position)
+        return None
+
 
 class Binlog:
     """A binlog that is being written. One thread writes; any thread may read what is published.

@@ -1,1 +1,1 @@
-"""HTTP for operators: /healthz, /metrics and /api/binlogs. Reads what `service` shows it."""
+"""HTTP for operators: the status page, /healthz, /metrics and /api. Reads what `service` shows it."""

@@ -75,27 +75,35 @@ def landing_metrics(progress: Progress, *, now: float) -> Iterator[Metric]:
     """
     tables = sorted(progress.tables.items())
     yield (
-        *("land_behind_seconds", "gauge", "Age of the last change landed while more is to come"),
+        *(
+            "binlane_land_behind_seconds",
+            "gauge",
+            "Age of the last change landed while more is to come",
+        ),
         [Sample(round(progress.seconds_behind(now), 3))],
     )
     yield (
-        *("land_behind_bytes", "gauge", "Bytes of log that are there and not landed"),
+        *("binlane_land_behind_bytes", "gauge", "Bytes of log that are there and not landed"),
         [Sample(progress.bytes_behind)],
     )
     yield (
-        *("land_bytes_total", "counter", "Bytes of log landed since the start"),
+        *("binlane_land_bytes_total", "counter", "Bytes of log landed since the start"),
         [Sample(progress.size_bytes)],
     )
     yield (
-        *("land_batches_total", "counter", "Batches landed since the start"),
+        *("binlane_land_batches_total", "counter", "Batches landed since the start"),
         [Sample(progress.batches)],
     )
     yield (
-        *("land_rows_total", "counter", "Row images landed since the start"),
+        *("binlane_land_rows_total", "counter", "Row images landed since the start"),
         [Sample(table.rows, {"table": name}) for name, table in tables],
     )
     yield (
-        *("land_snapshot_rows_total", "counter", "Rows taken from the server since the start"),
+        *(
+            "binlane_land_snapshot_rows_total",
+            "counter",
+            "Rows taken from the server since the start",
+        ),
         [
             Sample(table.snapshot_rows, {"table": name})
             for name, table in tables
@@ -103,7 +111,11 @@ def landing_metrics(progress: Progress, *, now: float) -> Iterator[Metric]:
         ],
     )
     yield (
-        *("land_snapshot_expected_rows", "gauge", "Rows that the server estimated there to be"),
+        *(
+            "binlane_land_snapshot_expected_rows",
+            "gauge",
+            "Rows that the server estimated there to be",
+        ),
         [
             Sample(table.snapshot_expected, {"table": name})
             for name, table in tables
@@ -111,19 +123,23 @@ def landing_metrics(progress: Progress, *, now: float) -> Iterator[Metric]:
         ],
     )
     yield (
-        *("land_invalid_dates_total", "counter", "Zero or partial dates that became NULL"),
+        *("binlane_land_invalid_dates_total", "counter", "Zero or partial dates that became NULL"),
         [Sample(table.invalid_dates, {"table": name}) for name, table in tables],
     )
     yield (
-        *("land_reference_rows_total", "counter", "Row images left to the reference decoder"),
+        *(
+            "binlane_land_reference_rows_total",
+            "counter",
+            "Row images left to the reference decoder",
+        ),
         [Sample(progress.by_reference)],
     )
     yield (
-        *("land_given_up", "gauge", "1 for a table that was given up"),
+        *("binlane_land_given_up", "gauge", "1 for a table that was given up"),
         [Sample(1, {"table": name}) for name, table in tables if table.why_not],
     )
     yield (
-        *("land_committed_timestamp_seconds", "gauge", "Last commit of a table"),
+        *("binlane_land_committed_timestamp_seconds", "gauge", "Last commit of a table"),
         [
             Sample(round(table.committed, 3), {"table": name})
             for name, table in tables

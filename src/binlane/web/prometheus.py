@@ -19,23 +19,23 @@ class Sample:
     def render(self, name: str) -> str:
         """The line; a label's backslashes, quotes and line ends are escaped."""
         labels = ",".join(f'{key}="{_escaped(text)}"' for key, text in self.labels.items())
-        return (
-            f"binlane_{name}{{{labels}}} {self.value}" if labels else f"binlane_{name} {self.value}"
-        )
+        return f"{name}{{{labels}}} {self.value}" if labels else f"{name} {self.value}"
 
 
 Metric = tuple[str, str, str, Iterable[Sample]]
-"""Name without prefix, type, help and samples."""
+"""Name, type, help and samples."""
 
 
 def render(metrics: Iterable[Metric]) -> str:
-    """The text of some metrics."""
+    """The text of some metrics; one without samples is left out."""
     lines: list[str] = []
     for name, kind, text, samples in metrics:
-        lines += [f"# HELP binlane_{name} {text}.", f"# TYPE binlane_{name} {kind}"]
-        lines += [sample.render(name) for sample in samples]
+        found = [sample.render(name) for sample in samples]
+        if found:
+            lines += [f"# HELP {name} {text}.", f"# TYPE {name} {kind}", *found]
     return "\n".join([*lines, ""])
 
 
 def _escaped(label: str) -> str:
-    return label.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    whole = label.encode("utf-8", "replace").decode()
+    return whole.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

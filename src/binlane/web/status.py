@@ -1,14 +1,16 @@
-"""What operators and their tools ask over HTTP, answered from a snapshot that `service` gives."""
+"""What operators and their tools are shown: plain values, a snapshot that `service` makes.
+
+Times are seconds since 1970 where a name ends with `at_s`, else durations in seconds. What is not
+known is None, never 0.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import Enum
 
-from aiohttp import web
-
-from binlane.web.prometheus import METRICS_CONTENT_TYPE, Metric, Sample, render
+from binlane.web.history import NO_RATES, Rates
 
 
 class BinlogState(Enum):
@@ -17,6 +19,69 @@ class BinlogState(Enum):
     OPEN = "OPEN"
     CATCHING_UP = "CATCHING UP"
     STOPPED = "STOPPED"
+
+
+class ReaderState(Enum):
+    """What a replica or tool that reads a binlog does."""
+
+    STARTING = "starting"
+    SENDING = "sending"
+    BLOCKED = "takes nothing"
+    CAUGHT_UP = "caught up"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trouble:
+    """What went wrong, be it over or not.
+
+    Attributes:
+        text: In words.
+        at_s: When it was first so.
+    """
+
+    text: str
+    at_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReaderStatus:
+    """A replica or tool that reads a binlog.
+
+    Attributes:
+        server_id: As it says.
+        user: Account that it logged in with.
+        peer: Address and port that it comes from.
+        host: Its `report_host`; empty if it has none.
+        port: Its `report_port`; 0 if it has none.
+        uuid: Its `server_uuid`; empty if it has none.
+        connection_id: Of its session, on the source.
+        is_tls: Whether it is encrypted; None where that is not told.
+        since_at_s: When its dump began.
+        state: What it does.
+        file: Where it is in the binlog: a base name, empty while it looks for its place.
+        position_bytes: Likewise.
+        sent_bytes: What its connection has taken.
+        lag_bytes: From there to the end of the binlog.
+        lag_s: Age of what was sent last, or the time since it last had everything; 0 at the end.
+        blocked_s: For how long its connection has taken nothing; None while it does.
+    """
+
+    server_id: int
+    user: str
+    peer: str
+    host: str = ""
+    port: int = 0
+    uuid: str = ""
+    connection_id: int = 0
+    is_tls: bool | None = None
+    since_at_s: float
+    state: ReaderState
+    file: str = ""
+    position_bytes: int = 0
+    sent_bytes: int = 0
+    lag_bytes: int | None = None
+    lag_s: float | None = None
+    blocked_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,18 +95,28 @@ class BinlogStatus:
         is_stopped_by_statement: STOP BINLOG was executed, so that it being stopped is no problem.
         file: Current file.
         position_bytes: Size of the current file up to which readers may read.
+        files: How many there are.
+        size_bytes: Of all of them.
         gtid_complete: The watermark.
+        gtid_before: What lies before its first file.
+        log_all: Whether it logs all that it does not ignore.
         log: LOG list as SHOW prints it.
         ignore: IGNORE list.
         format: Logging mode.
         event_groups: Written since this process began; so are the counts below.
         events: Likewise.
+        written_bytes: Likewise.
         omissions: Parts left out since they name outside objects, by kind.
         rows_instead: Statements that are there as rows although the format asks for them, by reason.
         incidents: Event groups replaced by an INCIDENT event.
-        dumps: Replicas and tools that read it now.
+        last_incident: The last one, and why.
+        last_failure: The last reason why nothing could be written to it or came for it, be it over
+            or not.
+        readers: Replicas and tools that read it now, the one that is furthest behind first.
         lag_s: Seconds between a change on the source and now, for the last change that was
-            routed; 0 when nothing more is to come; None where that is not known.
+            routed; 0 when nothing more is to come.
+        lag_bytes: Of the source's log, as far as it went some seconds ago, not routed yet.
+        rates: Over the last hour.
         archived_files: Closed files that are copied to the archive; None without one.
         archive_pending_files: Closed files that are not copied yet; None without one.
         archive_failure: Why they are not; empty where all is well.
@@ -53,17 +128,26 @@ class BinlogStatus:
     is_stopped_by_statement: bool = False
     file: str
     position_bytes: int
+    files: int = 1
+    size_bytes: int = 0
     gtid_complete: str
+    gtid_before: str = ""
+    log_all: bool = False
     log: str
     ignore: str
     format: str
     event_groups: int
     events: int
+    written_bytes: int = 0
     omissions: Mapping[str, int]
     rows_instead: Mapping[str, int]
     incidents: int
-    dumps: int
+    last_incident: Trouble | None = None
+    last_failure: Trouble | None = None
+    readers: Sequence[ReaderStatus] = ()
     lag_s: float | None
+    lag_bytes: int | None = None
+    rates: Rates = NO_RATES
     archived_files: int | None = None
     archive_pending_files: int | None = None
     archive_failure: str = ""
@@ -84,20 +168,111 @@ class BinlogStatus:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Status:
-    """The whole process.
+class SourceStatus:
+    """The captured server.
 
     Attributes:
-        problem: Why nothing comes from the source, or nothing can be kept; None where all is well.
-        binlogs: All of them, by name.
-        sessions: Clients that are logged in at the MySQL port.
-        heard_s: Seconds since the source last said something; None before it has.
+        url: Without a password.
+        flavor: `mariadb` or `mysql`.
+        version: As it says; empty before the first connection.
+        is_connected: Whether its log comes.
+        connected_at_s: Since when; None while it does not.
+        gtid: Everything up to here was taken; empty before that is known.
+        file: Likewise, in the source's log; empty before that is known.
+        position_bytes: Likewise.
+        silent_s: Since it last said something; None before it has.
+        end_file: Where its log ended some seconds ago; empty where that is not known.
+        end_bytes: Likewise.
+        end_problem: Why that is not known; empty where it is, or was not asked yet.
+        last_failure: The last reason why nothing came, be it over or not.
     """
 
+    url: str
+    flavor: str
+    version: str = ""
+    is_connected: bool = False
+    connected_at_s: float | None = None
+    gtid: str = ""
+    file: str = ""
+    position_bytes: int | None = None
+    silent_s: float | None = None
+    end_file: str = ""
+    end_bytes: int | None = None
+    end_problem: str = ""
+    last_failure: Trouble | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessStatus:
+    """This process.
+
+    Attributes:
+        version: binlane's.
+        python: Python's.
+        process_id: Its number.
+        started_at_s: When it began.
+        cpu_s: Processor time that it has used.
+        resident_bytes: Memory that it has; None where the system does not tell.
+        virtual_bytes: Addresses that it has taken; None likewise.
+        open_descriptors: Files and connections; None likewise.
+        descriptors_max: How many it may open.
+    """
+
+    version: str
+    python: str
+    process_id: int
+    started_at_s: float
+    cpu_s: float
+    resident_bytes: int | None = None
+    virtual_bytes: int | None = None
+    open_descriptors: int | None = None
+    descriptors_max: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PortStatus:
+    """The MySQL port; its counts begin with the process.
+
+    Attributes:
+        address: Where it listens; empty before it does.
+        sessions: Clients that are logged in.
+        sessions_max: How many may be.
+        logins: Clients that connected, by what became of them.
+        judged: Statements, by what became of them.
+        refused: By error number, statements and dumps that binlane refused.
+        problem: Why statements are not judged, or binlogs hold rows alone; empty if neither.
+    """
+
+    address: str = ""
+    sessions: int = 0
+    sessions_max: int | None = None
+    logins: Mapping[str, int] = field(default_factory=dict)
+    judged: Mapping[str, int] = field(default_factory=dict)
+    refused: Mapping[int, int] = field(default_factory=dict)
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status:
+    """The whole service.
+
+    Attributes:
+        at_s: When it was so.
+        problem: Why nothing comes from the source, or nothing can be kept; None where all is well.
+        binlogs: All of them, by name.
+        source: The captured server.
+        process: This process.
+        port: The MySQL port.
+        archive_uri: Where copies go; empty without an archive.
+    """
+
+    at_s: float
     problem: str | None
     binlogs: Sequence[BinlogStatus]
-    sessions: int = 0
-    heard_s: float | None = None
+    source: SourceStatus
+    process: ProcessStatus
+    port: PortStatus = field(default_factory=PortStatus)
+    archive_uri: str = ""
 
     @property
     def problems(self) -> list[str]:
@@ -106,131 +281,3 @@ class Status:
         for binlog in self.binlogs:
             found += [binlog.problem, binlog.archive_problem]
         return [" ".join(problem.split()) for problem in found if problem]
-
-
-def application(snapshot: Callable[[], Status]) -> web.Application:
-    """The HTTP application.
-
-    Args:
-        snapshot: Gives the state of the moment; called for each request.
-    """
-
-    async def healthz(request: web.Request) -> web.Response:
-        del request
-        problems = snapshot().problems
-        text = "\n".join([*(problems or ["ok"]), ""])
-        return web.Response(text=text, status=503 if problems else 200)
-
-    async def metrics(request: web.Request) -> web.Response:
-        del request
-        text = render_metrics(snapshot())
-        return web.Response(body=text.encode(), headers={"Content-Type": METRICS_CONTENT_TYPE})
-
-    async def binlogs(request: web.Request) -> web.Response:
-        del request
-        return web.json_response([_as_json(status) for status in snapshot().binlogs])
-
-    app = web.Application()
-    app.add_routes(
-        [
-            web.get("/healthz", healthz),
-            web.get("/metrics", metrics),
-            web.get("/api/binlogs", binlogs),
-        ]
-    )
-    return app
-
-
-def _as_json(status: BinlogStatus) -> dict[str, object]:
-    return asdict(status) | {
-        "state": status.state.value,
-        "omissions": dict(status.omissions),
-        "rows_instead": dict(status.rows_instead),
-    }
-
-
-def render_metrics(status: Status) -> str:
-    """Prometheus' text format; what is not known has no line."""
-    return render(_metrics(status))
-
-
-def _metrics(status: Status) -> Iterator[Metric]:
-    """Name without prefix, type, help and samples of all metrics."""
-
-    def each(value: Callable[[BinlogStatus], float | None]) -> Iterator[Sample]:
-        for binlog in status.binlogs:
-            if (known := value(binlog)) is not None:
-                yield Sample(known, {"binlog": binlog.name})
-
-    yield (
-        *("binlog_state", "gauge", "1 for the state that a binlog is in"),
-        [
-            Sample(int(binlog.state is state), {"binlog": binlog.name, "state": state.value})
-            for binlog in status.binlogs
-            for state in BinlogState
-        ],
-    )
-    yield (
-        *("binlog_position_bytes", "gauge", "Size of the current file"),
-        each(lambda binlog: binlog.position_bytes),
-    )
-    yield (
-        *("lag_seconds", "gauge", "Age of the last change routed while more is to come"),
-        each(lambda binlog: binlog.lag_s),
-    )
-    yield (
-        *("event_groups_total", "counter", "Event groups written"),
-        each(lambda binlog: binlog.event_groups),
-    )
-    yield "events_total", "counter", "Events written", each(lambda binlog: binlog.events)
-    yield (
-        *("omissions_total", "counter", "Parts left out that name outside objects"),
-        [
-            Sample(count, {"binlog": binlog.name, "kind": kind})
-            for binlog in status.binlogs
-            for kind, count in sorted(binlog.omissions.items())
-        ],
-    )
-    yield (
-        *("rows_instead_total", "counter", "Statements that are there as rows"),
-        [
-            Sample(count, {"binlog": binlog.name, "reason": reason})
-            for binlog in status.binlogs
-            for reason, count in sorted(binlog.rows_instead.items())
-        ],
-    )
-    yield (
-        *("incidents_total", "counter", "Event groups replaced by an INCIDENT event"),
-        each(lambda binlog: binlog.incidents),
-    )
-    if any(binlog.archived_files is not None for binlog in status.binlogs):
-        yield from _archive_metrics(each)
-    yield "dumps", "gauge", "Replicas and tools that read it", each(lambda binlog: binlog.dumps)
-    yield "sessions", "gauge", "Clients at the MySQL port", [Sample(status.sessions)]
-    if status.heard_s is not None:
-        yield (
-            *("source_silent_seconds", "gauge", "Since the source last said something"),
-            [Sample(round(status.heard_s, 3))],
-        )
-    yield "ready", "gauge", "Whether /healthz is 200", [Sample(int(not status.problems))]
-
-
-def _archive_metrics(
-    each: Callable[[Callable[[BinlogStatus], float | None]], Iterator[Sample]],
-) -> Iterator[Metric]:
-    yield (
-        *("archived_files", "gauge", "Closed files copied to the archive"),
-        each(lambda binlog: binlog.archived_files),
-    )
-    yield (
-        *("archive_pending_files", "gauge", "Closed files not copied to the archive yet"),
-        each(lambda binlog: binlog.archive_pending_files),
-    )
-    yield (
-        *("archive_failing", "gauge", "Whether the last attempt to copy failed"),
-        each(
-            lambda binlog: (
-                None if binlog.archived_files is None else int(bool(binlog.archive_failure))
-            )
-        ),
-    )
