@@ -514,7 +514,8 @@ class PortSession:
         parts.attributions.taken(number, thread_id, parse_position(logged, self._flavor.value))
 
     async def _told_last(self) -> str:
-        return (await self._client.query_source("SELECT @@last_gtid")).texts()[0][0] or ""
+        # A LIMIT of its own stands above the sql_select_limit of the client, which may be 0.
+        return (await self._client.query_source("SELECT @@last_gtid LIMIT 1")).texts()[0][0] or ""
 
     def _is_current(self) -> bool:
         """Whether the model knows the binlogs and objects as they are."""
