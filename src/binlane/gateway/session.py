@@ -532,7 +532,7 @@ class Session:
         names = sorted(VARIABLES - self.variables.keys())
         if not names:
             return
-        found = await self.query_source("SELECT " + ", ".join(f"@{name}" for name in names))
+        found = await self.query_source(f"SELECT {', '.join(f'@{name}' for name in names)} LIMIT 1")
         told = zip(names, found.texts()[0], strict=True)
         self.variables.update({name: value for name, value in told if value is not None})
 

@@ -504,11 +504,13 @@ class PortSession:
         number, thread_id = self._lane.number, self._client.thread_id
         if self._flavor is Flavor.MARIADB:
             await self._client.run_at_source(_TRACK)
-            asked = await self._client.query_source("SELECT @@last_gtid, @@GLOBAL.gtid_binlog_pos")
+            asked = await self._client.query_source(
+                "SELECT @@last_gtid, @@GLOBAL.gtid_binlog_pos LIMIT 1"
+            )
             self._last, logged = (value or "" for value in asked.texts()[0])
         else:
             await self._client.run_at_source("SET SESSION session_track_gtids = OWN_GTID")
-            asked = await self._client.query_source("SELECT @@GLOBAL.gtid_executed")
+            asked = await self._client.query_source("SELECT @@GLOBAL.gtid_executed LIMIT 1")
             logged = asked.texts()[0][0] or ""
         # What its lane has of sessions before is logged by now.
         parts.attributions.taken(number, thread_id, parse_position(logged, self._flavor.value))

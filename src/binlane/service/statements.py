@@ -238,7 +238,7 @@ class Statements:
         if len(names) != 1:
             return None
         found = await session.query_source(
-            f"SELECT BINLOG_GTID_POS({_text(place.file)}, {place.position})"
+            f"SELECT BINLOG_GTID_POS({_text(place.file)}, {place.position}) LIMIT 1"
         )
         told = found.texts()[0][0]
         if told is None:
@@ -276,7 +276,7 @@ class Statements:
         live = self._binlogs.live(name)
         source_id = ""
         if isinstance(request.connect_state, GtidSet):
-            found = await session.query_source("SELECT @@GLOBAL.server_uuid")
+            found = await session.query_source("SELECT @@GLOBAL.server_uuid LIMIT 1")
             source_id = found.texts()[0][0] or ""
         with self._connected(session, request, name) as (replica, ended):
             async with Reading(self._access, session, live) as reading:
@@ -527,7 +527,7 @@ class Statements:
     async def _show_replicas(self, session: SessionContext, statement: ShowReplicas) -> Answer:
         del statement
         names = await self._access.names(session, Privilege.REPLICAS)
-        found = await session.query_source("SELECT @@GLOBAL.server_id")
+        found = await session.query_source("SELECT @@GLOBAL.server_id LIMIT 1")
         source_id = found.texts()[0][0]
         rows = [
             (
@@ -645,7 +645,7 @@ async def _parsed(session: SessionContext, statement: str) -> BinlogStatement | 
             return None
     except SqlSyntaxError:
         pass  # the names may be right in the other mode
-    found = await session.query_source("SELECT @@SESSION.sql_mode")
+    found = await session.query_source("SELECT @@SESSION.sql_mode LIMIT 1")
     ansi_quotes = "ANSI_QUOTES" in (found.texts()[0][0] or "").split(",")
     return parse_binlog_statement(statement, ansi_quotes=ansi_quotes)
 
@@ -696,11 +696,11 @@ def _effective(begin: Position, name: str, notes: Sequence[str]) -> OkAnswer:
 
 async def _ignores_case(session: SessionContext) -> bool:
     """Whether the source takes names that differ in case alone for one."""
-    found = await session.query_source("SELECT @@GLOBAL.lower_case_table_names")
+    found = await session.query_source("SELECT @@GLOBAL.lower_case_table_names LIMIT 1")
     return found.texts()[0][0] != "0"
 
 
 async def _source_position(session: SessionContext) -> GtidPosition | GtidSet:
     flavor = flavor_of(session.server_version)
-    found = await session.query_source(f"SELECT @@GLOBAL.{_DONE[flavor]}")
+    found = await session.query_source(f"SELECT @@GLOBAL.{_DONE[flavor]} LIMIT 1")
     return parse_position(found.texts()[0][0] or "", flavor.value)
