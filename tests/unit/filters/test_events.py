@@ -7,20 +7,22 @@ from dataclasses import replace
 
 import pytest
 
-from binlane.cat.filters.tables import NameFilter, RenameMode, TableFilter, TableLists, make_lists
 from binlane.codec.event import Event
 from binlane.codec.query import AnnotateRowsEvent, QueryEvent
 from binlane.codec.rows import RowsEvent, TableMapEvent
 from binlane.codec.transaction import GtidEvent, XidEvent
 from binlane.codec.types import ColumnType, GtidFlag, RowsFlag
 from binlane.codec.variables import IntvarEvent
+from binlane.filters.events import EventFilter
+from binlane.filters.state import FilterState
+from binlane.filters.terms import FilterTerms, parse_terms
 from binlane.grouping.inner import expanded_all
 from binlane.grouping.walk import walk
 from binlane.names import TableName
-from tests.build import event, format_description, rows, table_map
+from tests.build import event, rows, table_map
 from tests.fixture_sets import fixture_set
 
-T, S, U = (TableName("shop", name) for name in "tsu")
+T, S, U = "shop.t", "shop.s", "shop.u"
 ROW = b"\xfe\x01\x00\x00\x00"
 
 
@@ -42,14 +44,20 @@ def gtid(*, standalone: bool = False) -> GtidEvent:
     )
 
 
-def lists(*do: TableName | str, rename: str = "name", **more: object) -> TableLists:
-    values: dict[str, object] = {"ignore": [], "do_names": [], "ignore_names": [], **more}
-    return make_lists(do=do, rename=RenameMode(rename), **values)  # type: ignore[arg-type]
+def terms(*do: str, rename: str = "name", **more: object) -> FilterTerms:
+    """Rules with tables to do, and others."""
+    kinds, keeps = more.pop("kinds", ()), bool(more.pop("keeps_empty_groups", False))
+    given = {"do_table": do, **more}
+    return parse_terms(given, rename=rename, kinds=kinds, keeps_empty_groups=keeps)  # type: ignore[arg-type]
 
 
-def passing(made: TableLists, *statements: str) -> list[str]:
+def new_filter(made: FilterTerms, notes: list[str] | None = None) -> EventFilter:
+    return EventFilter(FilterState(made), (lambda _: None) if notes is None else notes.append)
+
+
+def passing(made: FilterTerms, *statements: str, notes: list[str] | None = None) -> list[str]:
     """The statements, each a group of its own, that pass."""
-    found = TableFilter(made, lambda _: None)
+    found = new_filter(made, notes)
     texts = []
     for text in statements:
         for item in (event(gtid(standalone=True)), event(query(text))):
@@ -61,9 +69,9 @@ def passing(made: TableLists, *statements: str) -> list[str]:
     return texts
 
 
-def kept(made: TableLists, *bodies: object) -> list[object]:
+def kept(made: FilterTerms, *bodies: object) -> list[object]:
     """The bodies that are left of one group."""
-    found = TableFilter(made, lambda _: None)
+    found = new_filter(made)
     events = [event(body) for body in bodies]  # type: ignore[arg-type]
     result = [each.body for item in events for each in found.feed(item, file="f")]
     return [*result, *(each.body for each in found.finish())]
@@ -89,9 +97,9 @@ def test_with_do_table_a_statement_passes_only_if_all_its_tables_are_named() -> 
         "DROP TABLE t, u",
         "CREATE TABLE t (a INT)",
     ]
-    assert passing(lists(T), *statements) == [statements[0], statements[5]]
-    assert passing(lists(T, S), *statements) == [*statements[:3], statements[5]]
-    assert passing(lists("other"), *statements) == [statements[3]]
+    assert passing(terms(T), *statements) == [statements[0], statements[5]]
+    assert passing(terms(T, S), *statements) == [*statements[:3], statements[5]]
+    assert passing(terms(do_db=["other"]), *statements) == [statements[3]]
 
 
 @pytest.mark.rule("003:filter-ignore")
@@ -103,32 +111,32 @@ def test_with_ignore_table_a_statement_is_left_out_if_it_involves_an_ignored_tab
         "CREATE DATABASE d",
         "FLUSH TABLES",
     ]
-    assert passing(lists(ignore=[T]), *statements) == [statements[1], *statements[3:]]
-    assert passing(lists(ignore=["shop"]), *statements) == statements[3:]
+    assert passing(terms(ignore_table=[T]), *statements) == [statements[1], *statements[3:]]
+    assert passing(terms(ignore_db=["shop"]), *statements) == statements[3:]
 
 
 @pytest.mark.rule("003:filter-create-like")
 @pytest.mark.parametrize("made_of", ["LIKE t", "SELECT * FROM t"])
 def test_a_table_whose_create_was_left_out_is_ignored_from_then_on(made_of: str) -> None:
     statements = [f"CREATE TABLE s {made_of}", "INSERT INTO s VALUES (1)", "DROP TABLE u"]
-    assert passing(lists(ignore=[T]), *statements) == ["DROP TABLE u"]
-    assert passing(lists(S), *statements) == []
-    assert passing(lists(T, S), *statements) == statements[:2]
+    assert passing(terms(ignore_table=[T]), *statements) == ["DROP TABLE u"]
+    assert passing(terms(S), *statements) == []
+    assert passing(terms(T, S), *statements) == statements[:2]
 
 
 @pytest.mark.rule("003:rename-follow")
 def test_a_renamed_table_is_followed() -> None:
     statements = ["RENAME TABLE t TO s", "INSERT INTO s VALUES (1)", "INSERT INTO u VALUES (1)"]
-    assert passing(lists(T, rename="follow"), *statements) == statements[:2]
-    assert passing(lists(rename="follow", ignore=[T]), *statements) == statements[2:]
+    assert passing(terms(T, rename="follow"), *statements) == statements[:2]
+    assert passing(terms(rename="follow", ignore_table=[T]), *statements) == statements[2:]
     moved = ["ALTER TABLE t RENAME TO other.t", "INSERT INTO other.t VALUES (1)"]
-    assert passing(lists("shop", rename="follow"), *moved) == moved
+    assert passing(terms(do_db=["shop"], rename="follow"), *moved) == moved
 
 
 @pytest.mark.rule("003:rename-name")
 def test_by_name_a_renamed_table_is_another_one() -> None:
     statements = ["RENAME TABLE t TO s", "INSERT INTO s VALUES (1)", "INSERT INTO t VALUES (1)"]
-    assert passing(lists(T), *statements) == [statements[0], statements[2]]
+    assert passing(terms(T), *statements) == [statements[0], statements[2]]
 
 
 @pytest.mark.rule("003:rename-back")
@@ -141,7 +149,7 @@ def test_by_name_a_rename_back_is_traced_so_that_what_follows_can_run() -> None:
         "INSERT INTO t VALUES (1)",
         "RENAME TABLE s TO u",
     ]
-    assert passing(lists(T), *statements) == [
+    assert passing(terms(T), *statements) == [
         statement for index, statement in enumerate(statements) if index not in {1, 5}
     ]
 
@@ -149,8 +157,8 @@ def test_by_name_a_rename_back_is_traced_so_that_what_follows_can_run() -> None:
 @pytest.mark.rule("003:rename-chain")
 def test_a_swap_passes_where_both_tables_are_named() -> None:
     swap = "RENAME TABLE t TO tmp, s TO t, tmp TO s"
-    assert passing(lists(T, S), swap) == [swap]
-    assert passing(lists(T), swap) == []
+    assert passing(terms(T, S), swap) == [swap]
+    assert passing(terms(T), swap) == []
 
 
 @pytest.mark.rule("003:tables-info")
@@ -158,15 +166,15 @@ def test_a_swap_passes_where_both_tables_are_named() -> None:
 def test_tables_info_counts_where_there_is_one() -> None:
     told = query("SELECT f()", tables=b"\x00\x01t\x05other\x01u")
     frame = [gtid(standalone=True)]
-    other = TableName("other", "u")
-    assert kept(lists(T, other), *frame, told) == [*frame, told]
-    assert kept(lists(T), *frame, told) == []
-    assert kept(lists(ignore=[other]), *frame, told) == []
+    other = "other.u"
+    assert kept(terms(T, other), *frame, told) == [*frame, told]
+    assert kept(terms(T), *frame, told) == []
+    assert kept(terms(ignore_table=[other]), *frame, told) == []
 
 
 def test_a_statement_that_does_not_tell_what_it_writes_is_left_out_and_noted() -> None:
     notes: list[str] = []
-    found = TableFilter(lists(T), notes.append)
+    found = new_filter(terms(T), notes)
     for item in (event(gtid(standalone=True)), replace(event(query("CALL p()")), position=42)):
         assert list(found.feed(item, file="binlog.000001")) == []
     assert notes == ["binlog.000001:42: what a statement writes cannot be told; it is left out"]
@@ -174,8 +182,8 @@ def test_a_statement_that_does_not_tell_what_it_writes_is_left_out_and_noted() -
 
 def test_a_name_without_a_database_means_every_database() -> None:
     statements = ["INSERT INTO t VALUES (1)", "INSERT INTO other.t VALUES (1)", "DROP TABLE s"]
-    assert passing(lists(do_names=["t"]), *statements) == statements[:2]
-    assert passing(lists(ignore_names=["t"]), *statements) == statements[2:]
+    assert passing(terms("t"), *statements) == statements[:2]
+    assert passing(terms(ignore_table=["t"]), *statements) == statements[2:]
 
 
 def test_rows_of_other_tables_are_left_out_and_the_statement_still_ends() -> None:
@@ -184,10 +192,10 @@ def test_rows_of_other_tables_are_left_out_and_the_statement_still_ends() -> Non
     map_s, rows_s = change("s", 8)
     whole = [gtid(), text, map_t, map_s, rows_t, rows_s, XidEvent(xid=1)]
     ended = replace(rows_t, flags=RowsFlag.STMT_END)  # type: ignore[type-var]  # a rows event
-    assert kept(lists(T), *whole) == [whole[0], text, map_t, ended, whole[-1]]
-    assert kept(lists(S), *whole) == [whole[0], text, map_s, rows_s, whole[-1]]
-    assert kept(lists(T, S), *whole) == whole
-    assert kept(lists(U), *whole) == []
+    assert kept(terms(T), *whole) == [whole[0], text, map_t, ended, whole[-1]]
+    assert kept(terms(S), *whole) == [whole[0], text, map_s, rows_s, whole[-1]]
+    assert kept(terms(T, S), *whole) == whole
+    assert kept(terms(U), *whole) == []
 
 
 def test_what_stands_before_a_statement_goes_with_it() -> None:
@@ -199,7 +207,7 @@ def test_what_stands_before_a_statement_goes_with_it() -> None:
         query("INSERT INTO s VALUES (NULL)"),
         XidEvent(xid=1),
     ]
-    assert kept(lists(T), *whole) == [*whole[:3], whole[5]]
+    assert kept(terms(T), *whole) == [*whole[:3], whole[5]]
 
 
 def real_events(name: str) -> Iterator[tuple[str, Event]]:
@@ -210,8 +218,8 @@ def real_events(name: str) -> Iterator[tuple[str, Event]]:
 
 @pytest.mark.parametrize("name", ["md1011_fk", "md1011_txn", "my97_compressed", "my97_txn"])
 def test_tables_that_are_chosen_one_by_one_give_all_rows_of_a_real_log(name: str) -> None:
-    def tables_and_rows(made: TableLists) -> tuple[set[TableName], int]:
-        found, tables, count, ids = TableFilter(made, lambda _: None), set(), 0, {}
+    def tables_and_rows(made: FilterTerms) -> tuple[set[TableName], int]:
+        found, tables, count, ids = new_filter(made), set(), 0, {}
         for file, item in real_events(name):
             for each in found.feed(item, file=file):
                 if isinstance(each.body, TableMapEvent):
@@ -221,34 +229,8 @@ def test_tables_that_are_chosen_one_by_one_give_all_rows_of_a_real_log(name: str
                     count += len(each.body.images)
         return tables, count
 
-    tables, size = tables_and_rows(lists())
-    parts = {table: tables_and_rows(lists(table)) for table in tables}
+    tables, size = tables_and_rows(terms())
+    parts = {table: tables_and_rows(terms(str(table))) for table in tables}
     assert len(tables) > 1
     assert sum(part for _, part in parts.values()) == size
     assert all(found == {table} for table, (found, _) in parts.items())
-
-
-def names_kept(found: NameFilter, *bodies: object) -> list[object]:
-    events = [event(body) for body in bodies]  # type: ignore[arg-type]
-    return [each.body for item in events for each in found.feed(item, file="f")]
-
-
-def test_database_and_table_of_the_tools_keep_every_group() -> None:
-    begin, commit = query("BEGIN", database="other"), XidEvent(xid=1)
-    inside, outside = query("INSERT INTO other.x VALUES (1)"), query("DROP TABLE x", database="x")
-    group = [gtid(), begin, inside, outside, *change("t", 7), commit]
-    by_database = NameFilter(database="shop", table=None, rewrites={})
-    assert names_kept(by_database, *group) == [item for item in group if item is not outside]
-    by_table = NameFilter(database=None, table="s", rewrites={})
-    assert names_kept(by_table, *group) == [gtid(), begin, inside, outside, commit]
-
-
-@pytest.mark.parametrize(("version", "name"), [("9.7.4", "new"), ("10.11.19-MariaDB", "shop")])
-def test_a_rewritten_database_has_its_new_name_for_mysql_only(version: str, name: str) -> None:
-    found = NameFilter(database=name, table=None, rewrites={"shop": "new"})
-    head = event(format_description(server_version=version))
-    list(found.feed(head, file="f"))
-    statement = query("INSERT INTO t VALUES (1)")
-    assert names_kept(found, statement, *change("t", 7)) == [statement, *change("t", 7)]
-    other = NameFilter(database="new" if name == "shop" else "shop", table=None, rewrites={})
-    assert names_kept(other, query("DROP TABLE x", database="other")) == []

@@ -1,0 +1,86 @@
+"""The options of the filter by tables and kinds of statements: the same for every command."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from binlane.filters.terms import FilterTerms
+
+_Option = TypeVar("_Option", bound=click.Option)
+
+_LISTS: Final = (
+    ("--do-table", "DB.TABLE", "Only what concerns these tables; repeatable."),
+    ("--ignore-table", "DB.TABLE", "Nothing that concerns these tables."),
+    ("--do-db", "DB", "Only what concerns tables of these databases."),
+    ("--ignore-db", "DB", "Nothing that concerns tables of these databases."),
+    (
+        "--wild-do-table",
+        "PATTERN",
+        "Only what concerns tables like this, such as shop.%; _ is one character.",
+    ),
+    ("--wild-ignore-table", "PATTERN", "Nothing that concerns tables like this."),
+)
+_NAMES: Final = tuple(name[2:].replace("-", "_") for name, _, _ in _LISTS)
+
+
+def filter_options(make: type[_Option], **attributes: Any) -> tuple[_Option, ...]:
+    """The options, as a command line takes them.
+
+    Args:
+        make: The class of options.
+        attributes: What it takes beside what every option does.
+    """
+    return (
+        *(
+            make([name], multiple=True, metavar=metavar, help=text, **attributes)
+            for name, metavar, text in _LISTS
+        ),
+        make(
+            ["--rename"],
+            type=click.Choice(["follow", "name"]),
+            default="follow",
+            show_default=True,
+            help="follow: a renamed table stays chosen; name: only names count.",
+            **attributes,
+        ),
+        make(
+            ["--keep-empty-groups"],
+            is_flag=True,
+            help="Keep the GTIDs of event groups of which nothing is left.",
+            **attributes,
+        ),
+    )
+
+
+def has_filter(given: Mapping[str, Any]) -> bool:
+    """Whether databases or tables are named."""
+    return any(given[name] for name in _NAMES)
+
+
+def filter_terms(given: Mapping[str, Any], *, kinds: Iterable[str] = ()) -> FilterTerms:
+    """What the options ask for.
+
+    Args:
+        given: Their values, by the names that click gives them.
+        kinds: Kinds of statements.
+
+    Raises:
+        click.UsageError: If a name or kind is none.
+    """
+    from binlane.errors import ConfigError  # noqa: PLC0415  # after --help
+    from binlane.filters.terms import parse_terms  # noqa: PLC0415  # likewise
+
+    try:
+        return parse_terms(
+            {name: given[name] for name in _NAMES},
+            rename=given["rename"],
+            kinds=kinds,
+            keeps_empty_groups=given["keep_empty_groups"],
+        )
+    except ConfigError as error:
+        hint = f"; {error.hint}" if error.hint else ""
+        raise click.UsageError(f"{error}{hint}") from None
