@@ -78,6 +78,6 @@ def _load(catalog: SchemaCatalog, source: str, request: CatRequest) -> None:
 
         catalog.load_statements(server_schema(source, request.given))
         return
-    from binlane.store.chunks import open_chunks  # noqa: PLC0415  # as above
+    from binlane.cli.filter_options import load_schema  # noqa: PLC0415  # as above
 
-    catalog.load(b"".join(open_chunks(source)).decode("utf-8", "surrogateescape"))
+    load_schema(source, catalog)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
 if TYPE_CHECKING:
     from binlane.filters.terms import FilterTerms
+    from binlane.sql.catalog import SchemaCatalog
 
 _Option = TypeVar("_Option", bound=click.Option)
+_Command = TypeVar("_Command", bound=Callable[..., Any])
 
 _LISTS: Final = (
     ("--do-table", "DB.TABLE", "Only what concerns these tables; repeatable."),
@@ -54,6 +57,32 @@ def filter_options(make: type[_Option], **attributes: Any) -> tuple[_Option, ...
             **attributes,
         ),
     )
+
+
+def takes_filter(command: _Command) -> _Command:
+    """Give a command these options, and `--do-event` for kinds of statements."""
+    kinds = click.Option(
+        ["--do-event"],
+        multiple=True,
+        metavar="KIND",
+        help="Only statements of this kind, such as insert, create-table or ddl; repeatable.",
+    )
+    taken = getattr(command, "__click_params__", [])
+    # click takes them in the order in which decorators come to it, the last one first.
+    taken += [*filter_options(click.Option), kinds][::-1]
+    command.__click_params__ = taken  # type: ignore[attr-defined]  # as click's own decorators do
+    return command
+
+
+def load_schema(path: str | Path, catalog: SchemaCatalog) -> None:
+    """Fill a catalog with what an SQL file says.
+
+    Raises:
+        StoreError: If it cannot be read.
+    """
+    from binlane.store.chunks import open_chunks  # noqa: PLC0415  # after --help
+
+    catalog.load(b"".join(open_chunks(str(path))).decode("utf-8", "surrogateescape"))
 
 
 def has_filter(given: Mapping[str, Any]) -> bool:

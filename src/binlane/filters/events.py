@@ -24,15 +24,21 @@ from binlane.filters.known_objects import KnownObjects
 from binlane.filters.rows import RowStatements, is_of_rows
 from binlane.filters.state import FilterState, Verdict
 from binlane.grouping.event_group import END_QUERIES, GTID_TYPES, EventGroup, GroupTracker
+from binlane.grouping.unexpected import UnexpectedError
 from binlane.names import TableName
 from binlane.routing.payload import select_inside
 from binlane.routing.queries import with_text
 
 CONTEXT_TYPES: Final = frozenset({EventType.INTVAR, EventType.RAND, EventType.USER_VAR})
 # The data of files may be too large to be held until the statement that loads it; an XA transaction
-# is prepared everywhere, so that its XA COMMIT finds it.
+# is prepared everywhere, so that its XA COMMIT finds it; an INCIDENT may mean any table.
 _ALWAYS_PRINTED: Final = frozenset(
-    {EventType.BEGIN_LOAD_QUERY, EventType.APPEND_BLOCK, EventType.XA_PREPARE_LOG}
+    {
+        EventType.BEGIN_LOAD_QUERY,
+        EventType.APPEND_BLOCK,
+        EventType.XA_PREPARE_LOG,
+        EventType.INCIDENT,
+    }
 )
 _FRAMES: Final = (b"BEGIN", b"COMMIT", b"ROLLBACK", b"SAVEPOINT", b"RELEASE SAVEPOINT", b"XA ")
 _NAME_MAX: Final = 255
@@ -195,6 +201,30 @@ class GroupFilter:
         kept += events.finish()
         kept = _without_orphans(kept)
         return replace(group, events=tuple(kept)) if kept else None
+
+    def rows(self, events: Iterable[Event], format_: Format, *, file: str) -> Iterator[Event]:
+        """What is left of a group of rows, as often as need be: it is not held.
+
+        Args:
+            events: Of one group, in order.
+            format_: Of the FORMAT_DESCRIPTION before it.
+            file: Where it stands, for errors.
+
+        Raises:
+            UnexpectedError: If it holds statements, which are judged once.
+            CodecError: If it is damaged.
+        """
+        found = EventFilter(self.state, self._note, None, format_)
+        for event in events:
+            body = event.body
+            if isinstance(body, QueryEvent) and not (
+                body.query in END_QUERIES or body.query == b"BEGIN"
+            ):
+                raise UnexpectedError
+            if isinstance(body, TransactionPayloadEvent | ExecuteLoadQueryEvent):
+                raise UnexpectedError
+            yield from found.feed(event, file=file)
+        yield from found.finish()
 
     def _carrier(
         self,

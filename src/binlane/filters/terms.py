@@ -11,7 +11,7 @@ from typing import Final
 from binlane.errors import ConfigError
 from binlane.filters.kinds import RowKind, parse_kinds
 from binlane.filters.rules import TableRules, WildTable
-from binlane.names import TableName
+from binlane.names import TableName, quote
 from binlane.sql.facts import StatementKind
 
 LIST_OPTIONS: Final = (
@@ -47,6 +47,27 @@ class FilterTerms:
     statements: frozenset[StatementKind] = frozenset()
     rows: frozenset[RowKind] = frozenset()
     keeps_empty_groups: bool = False
+
+    @property
+    def text(self) -> str:
+        """All of it, as a text that is equal for equal terms; empty if nothing is left out."""
+        if self.is_everything:
+            return ""
+        rules = self.rules
+        lists = {
+            "do_table": [*map(str, rules.do_tables), *map(quote, rules.do_names)],
+            "ignore_table": [*map(str, rules.ignore_tables), *map(quote, rules.ignore_names)],
+            "do_db": rules.do_databases,
+            "ignore_db": rules.ignore_databases,
+            "wild_do_table": [pattern.text for pattern in rules.wild_do],
+            "wild_ignore_table": [pattern.text for pattern in rules.wild_ignore],
+            "do_event": [kind.value for kind in self.statements],
+        }
+        told: dict[str, object] = {name: sorted(names) for name, names in lists.items() if names}
+        told["rename"] = self.rename.value
+        if self.keeps_empty_groups:
+            told["keep_empty_groups"] = True
+        return json.dumps(told, ensure_ascii=False)
 
     @property
     def is_everything(self) -> bool:
