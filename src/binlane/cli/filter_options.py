@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -38,6 +38,19 @@ def filter_options(make: type[_Option], **attributes: Any) -> tuple[_Option, ...
         attributes: What it takes beside what every option does.
     """
     return (
+        *table_options(make, **attributes),
+        make(
+            ["--keep-empty-groups"],
+            is_flag=True,
+            help="Keep the GTIDs of event groups of which nothing is left.",
+            **attributes,
+        ),
+    )
+
+
+def table_options(make: type[_Option], **attributes: Any) -> tuple[_Option, ...]:
+    """Those of them that say which tables; arguments as of `filter_options`."""
+    return (
         *(
             make([name], multiple=True, metavar=metavar, help=text, **attributes)
             for name, metavar, text in _LISTS
@@ -48,12 +61,6 @@ def filter_options(make: type[_Option], **attributes: Any) -> tuple[_Option, ...
             default="follow",
             show_default=True,
             help="follow: a renamed table stays chosen; name: only names count.",
-            **attributes,
-        ),
-        make(
-            ["--keep-empty-groups"],
-            is_flag=True,
-            help="Keep the GTIDs of event groups of which nothing is left.",
             **attributes,
         ),
     )
@@ -67,9 +74,17 @@ def takes_filter(command: _Command) -> _Command:
         metavar="KIND",
         help="Only statements of this kind, such as insert, create-table or ddl; repeatable.",
     )
-    taken = getattr(command, "__click_params__", [])
+    return _with(command, [*filter_options(click.Option), kinds])
+
+
+def takes_tables(command: _Command) -> _Command:
+    """Give a command those options that say which tables."""
+    return _with(command, table_options(click.Option))
+
+
+def _with(command: _Command, options: Sequence[click.Option]) -> _Command:
     # click takes them in the order in which decorators come to it, the last one first.
-    taken += [*filter_options(click.Option), kinds][::-1]
+    taken = [*getattr(command, "__click_params__", []), *reversed(options)]
     command.__click_params__ = taken  # type: ignore[attr-defined]  # as click's own decorators do
     return command
 
@@ -108,7 +123,7 @@ def filter_terms(given: Mapping[str, Any], *, kinds: Iterable[str] = ()) -> Filt
             {name: given[name] for name in _NAMES},
             rename=given["rename"],
             kinds=kinds,
-            keeps_empty_groups=given["keep_empty_groups"],
+            keeps_empty_groups=given.get("keep_empty_groups", False),
         )
     except ConfigError as error:
         hint = f"; {error.hint}" if error.hint else ""

@@ -23,7 +23,7 @@ from binlane.sql.facts import (
     StatementFacts,
     StatementKind,
 )
-from binlane.sql.logged_statements import logged_statement
+from binlane.sql.logged_statements import LoggedStatement, logged_statement
 
 # Their text does not tell what they write.
 _OPEN_ENDED: Final = OPEN_ENDED_KINDS | {StatementKind.UNKNOWN}
@@ -81,16 +81,25 @@ def concern_of(body: QueryEvent, known: KnownObjects | None = None) -> Concern:
     Raises:
         CodecError: If the event's tables info ends inside a name, or its context is damaged.
     """
-    facts = logged_statement(body).facts()
-    effects = facts.effects
     told = None if body.tables_info is None else tuple(dict.fromkeys(tables_of(body)))
+    return concern_of_statement(logged_statement(body), told, known)
+
+
+def concern_of_statement(
+    statement: LoggedStatement,
+    told: tuple[TableName, ...] | None = None,
+    known: KnownObjects | None = None,
+) -> Concern:
+    """The same of a statement whose tables info, if it had one, was read."""
+    facts = statement.facts()
+    effects = facts.effects
     is_open = effects.stopped_at is not None or effects.kind in _OPEN_ENDED
     if told is not None:
         tables, is_open = told, False
     else:
         tables = _tables(effects)
         if known is not None and effects.stopped_at is None:
-            found = _through_objects(facts, tables, known, body)
+            found = _through_objects(facts, tables, known, statement.database)
             tables, is_open = (tables, is_open) if found is None else (found, False)
     is_own = told is None and effects.kind in _OF_ITS_OWN
     return Concern(
@@ -118,14 +127,13 @@ def _tables(effects: StatementEffects) -> tuple[TableName, ...]:
 
 
 def _through_objects(
-    facts: StatementFacts, tables: Iterable[TableName], known: KnownObjects, body: QueryEvent
+    facts: StatementFacts, tables: Iterable[TableName], known: KnownObjects, database: str
 ) -> tuple[TableName, ...] | None:
     """The tables behind views, and those that stored code adds; None if that is not known."""
     kind = facts.effects.kind
     if kind in VIEW_KINDS:
         behind = facts.effects.reads or facts.effects.objects
         return tuple(dict.fromkeys(known.behind_views(behind)))
-    database = body.database.decode("utf-8", "surrogateescape")
     added = known.used_by(facts, database)
     if added is None:
         return None

@@ -156,6 +156,15 @@ class EventFilter:
             yield event if verdict.text is None else _rewritten(event, body, verdict)
 
 
+def judged(body: QueryEvent, state: FilterState) -> bool:
+    """Whether a statement passes; the state follows what it does to tables.
+
+    Raises:
+        CodecError: If its tables info or context is damaged.
+    """
+    return is_frame(body) or state.take(concern_of(body)).passes
+
+
 class GroupFilter:
     """Gives the part of event groups that is let through.
 

@@ -122,5 +122,5 @@ def test_an_emptied_group_is_a_transaction_without_changes() -> None:
         whole = by_groups(data, file, parse_terms({}), [])
         left = by_groups(data, file, terms, [])
         assert len(whole) == len(left) > 1
-        types = {kind for group in left for kind, *_ in group}  # type: ignore[misc]
+        types = {kind for group in left for kind, *_ in group}  # type: ignore[misc, has-type]  # groups are lists of tuples
         assert types.isdisjoint({EventType.TABLE_MAP, EventType.WRITE_ROWS_V1})
