@@ -108,6 +108,17 @@ class CatRequest:
             and not has_filter(self.given)
         )
 
+    @property
+    def is_filtered_only(self) -> bool:
+        """Whether nothing but the filter by tables and kinds of statements leaves events out."""
+        return (
+            self.selection.is_everything
+            and not self.event_types
+            and not self.is_filtered_by_name
+            and not self.given["keep_empty_groups"]
+            and self.given["schema"] is None
+        )
+
     def filter_terms(self) -> FilterTerms:
         """What goes by the tables that events concern, and by kinds of statements.
 

@@ -102,8 +102,27 @@ def by_runs(path: str, file: str, terms: FilterTerms, notes: list[str]) -> list[
     return result
 
 
+SAMPLED = {
+    "md1011_txn",
+    "md1011_fk",
+    "md1011_ddl",
+    "md1011_format_mixed",
+    "md1011_xa",
+    "md1011_incident",
+}
+SAMPLED |= {
+    "my97_txn",
+    "my97_compressed",
+    "my97_ddl",
+    "my97_json_partial",
+    "md118_gtid",
+    "my97_incident",
+}
+CASES = [name if name in SAMPLED else pytest.param(name, marks=pytest.mark.slow) for name in NAMES]
+
+
 @compiled
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", CASES)
 def test_both_ways_give_the_same(name: str, tmp_path: Path) -> None:
     paths = written(name, tmp_path)
     for terms in choices(name):
