@@ -25,6 +25,7 @@ from binlane.service.private_server import (
     SOURCE_OPTIONS,
     PrivateServer,
 )
+from binlane.service.server_programs import MARIADB
 from tests.rename_workload import DATABASES, POOL, RenameWorkload
 from tests.replay import binlane, checksums, drop_databases, run_text
 from tests.servers import QUICK, connect, execute, mysql_program
@@ -89,10 +90,12 @@ class Flavor:
 @pytest.fixture(scope="module", params=["mariadb", "mysql"])
 def flavor(request: pytest.FixtureRequest, server_directory: Path) -> Iterator[Flavor]:
     name = str(request.param)
-    more = {} if name == "mariadb" else {"program": mysql_program()}
     options = SOURCE_OPTIONS if name == "mariadb" else MYSQL_SOURCE_OPTIONS
     server = PrivateServer.start(
-        server_directory, name=f"filtered-{name}", options=(*QUICK, *options, *_OFF[name]), **more
+        server_directory,
+        name=f"filtered-{name}",
+        options=(*QUICK, *options, *_OFF[name]),
+        program=MARIADB if name == "mariadb" else mysql_program(),
     )
     try:
         yield Flavor(name, server)

@@ -87,13 +87,13 @@ class EventFilter:
             CodecError: If a rows event has no TABLE_MAP, or if the tables info or context of a
                 statement is damaged.
         """
-        if self._known is not None:
-            self._known.feed(event)
         # The events inside a compressed transaction belong to the group that its carrier ends.
         place = None if event.inner else self._tracker.feed(event)
         if place is not None and place.begins:
             yield from self.finish()
         if place is not None and place.is_control:
+            if self._known is not None:
+                self._known.feed(event)
             yield event
             return
         has_given = False
@@ -105,6 +105,8 @@ class EventFilter:
             yield kept
         if not has_given:
             self._last_left = event
+        if self._known is not None:
+            self._known.feed(event)  # what it was about was there before it
         if place is not None and place.ends and not _is_carrier(event):
             yield from self.finish()
 

@@ -13,13 +13,16 @@ from binlane.codec.rows import RowsEvent, TableMapEvent
 from binlane.codec.transaction import GtidEvent, XidEvent
 from binlane.codec.types import ColumnType, GtidFlag, RowsFlag
 from binlane.codec.variables import IntvarEvent
-from binlane.filters.events import EventFilter
+from binlane.errors import CodecError
+from binlane.filters.events import EventFilter, GroupFilter
+from binlane.filters.known_objects import KnownObjects
 from binlane.filters.state import FilterState
 from binlane.filters.terms import FilterTerms, parse_terms
+from binlane.grouping.event_group import EventGroup
 from binlane.grouping.inner import expanded_all
 from binlane.grouping.walk import walk
 from binlane.names import TableName
-from tests.build import event, rows, table_map
+from tests.build import event, format_description, rows, table_map
 from tests.fixture_sets import fixture_set
 
 T, S, U = "shop.t", "shop.s", "shop.u"
@@ -234,3 +237,173 @@ def test_tables_that_are_chosen_one_by_one_give_all_rows_of_a_real_log(name: str
     assert len(tables) > 1
     assert sum(part for _, part in parts.values()) == size
     assert all(found == {table} for table, (found, _) in parts.items())
+
+
+@pytest.mark.rule("003:rename-follow")
+def test_a_swap_is_followed_by_the_part_of_the_tables_that_are_named() -> None:
+    notes: list[str] = []
+    swap = "RENAME TABLE t TO tmp, s TO t, tmp TO s"
+    found = passing(
+        terms(T, rename="follow"), swap, "DROP TABLE t", "INSERT INTO s VALUES (1)", notes=notes
+    )
+    part = "RENAME TABLE `shop`.`t` TO `shop`.`tmp`, `shop`.`tmp` TO `shop`.`s`"
+    assert found == [part, "INSERT INTO s VALUES (1)"]
+    assert notes == [
+        f"f:0: of a statement about several tables, the part of shop.t is taken: {part}"
+    ]
+
+
+def test_a_drop_of_several_tables_is_done_to_those_that_are_followed() -> None:
+    dropped = passing(
+        terms(T, rename="follow"),
+        "RENAME TABLE t TO other.x",
+        "DROP TABLE IF EXISTS s, other.x",
+        "CREATE TABLE other.x (a INT)",
+        "CREATE TABLE t (a INT)",
+    )
+    assert dropped[1:] == ["DROP TABLE IF EXISTS `other`.`x`", "CREATE TABLE t (a INT)"]
+
+
+def test_a_name_that_a_rename_freed_goes_by_the_rules_again() -> None:
+    statements = [
+        "RENAME TABLE t TO s",
+        "CREATE TABLE t (a INT)",
+        "RENAME TABLE u TO x, x TO u",
+        "RENAME TABLE s TO a, t TO s, a TO t",
+        "INSERT INTO t VALUES (1)",
+        "INSERT INTO s VALUES (1)",
+    ]
+    assert passing(terms(T, rename="follow"), *statements) == [
+        statement for index, statement in enumerate(statements) if index != 2
+    ]
+
+
+def test_a_database_that_is_dropped_is_noted_where_a_wanted_table_is_in_it() -> None:
+    notes: list[str] = []
+    made = terms(T, rename="follow")
+    assert passing(made, "DROP DATABASE other", "DROP DATABASE shop", notes=notes) == []
+    assert notes == ["f:0: a database is dropped, and shop.t with it; that is left out"]
+
+
+def test_foreign_keys_refer_to_tables_that_need_not_be_wanted() -> None:
+    create = "CREATE TABLE t (a INT, FOREIGN KEY (a) REFERENCES s (a))"
+    assert passing(terms(T), create) == [create]
+
+
+@pytest.mark.parametrize(
+    ("kinds", "expected"),
+    [
+        (["insert"], {0}),
+        (["DDL"], {2, 3}),
+        (["create_table", "update"], {1, 2}),
+        (["dml"], {0, 1}),
+    ],
+)
+def test_statements_are_chosen_by_their_kind(kinds: list[str], expected: set[int]) -> None:
+    statements = [
+        "INSERT INTO t VALUES (1)",
+        "UPDATE t SET a = 1",
+        "CREATE TABLE x (a INT)",
+        "DROP TABLE x",
+    ]
+    found = passing(terms(kinds=kinds), *statements)
+    assert found == [statement for index, statement in enumerate(statements) if index in expected]
+
+
+def test_rows_are_chosen_by_the_kind_of_their_change() -> None:
+    whole = [gtid(), *change("t", 7), XidEvent(xid=1)]
+    assert kept(terms(kinds=["insert"]), *whole) == whole
+    assert kept(terms(kinds=["delete"]), *whole) == []
+
+
+def test_an_emptied_group_may_stay() -> None:
+    whole = [gtid(standalone=True), query("DROP TABLE s")]
+    first, last = kept(terms(T, keeps_empty_groups=True), *whole)
+    assert isinstance(first, GtidEvent)
+    assert not first.is_standalone
+    assert isinstance(last, QueryEvent)
+    assert last.query == b"COMMIT"
+
+
+def test_damaged_tables_info_is_an_error_with_its_place() -> None:
+    group = EventGroup(
+        gtid=None,
+        events=(
+            event(gtid(standalone=True)),
+            replace(event(query("X", tables=b"\x09a")), position=77),
+        ),
+        file="binlog.000007",
+    )
+    found = GroupFilter(FilterState(terms(T)), lambda _: None)
+    with pytest.raises(CodecError) as told:
+        found.group(group, format_description().format)
+    assert (told.value.file, told.value.position) == ("binlog.000007", 77)
+
+
+SCHEMA = """
+CREATE DATABASE shop; USE shop;
+CREATE TABLE t (a INT); CREATE TABLE s (a INT); CREATE TABLE u (a INT); CREATE TABLE log (a INT);
+CREATE VIEW v AS SELECT * FROM t; CREATE VIEW vv AS SELECT * FROM v;
+DELIMITER //
+CREATE FUNCTION f() RETURNS INT BEGIN INSERT INTO s VALUES (1); RETURN 1; END//
+CREATE FUNCTION pure() RETURNS INT RETURN 1//
+CREATE PROCEDURE p() BEGIN INSERT INTO t VALUES (1); CALL q(); END//
+CREATE PROCEDURE q() UPDATE s SET a = 2//
+CREATE TRIGGER tr AFTER INSERT ON u FOR EACH ROW INSERT INTO log VALUES (1)//
+"""
+
+
+def passing_with_schema(made: FilterTerms, *statements: str) -> list[str]:
+    known = KnownObjects(lambda catalog: catalog.load(SCHEMA))
+    found = EventFilter(FilterState(made), lambda _: None, known)
+    list(found.feed(event(format_description()), file="f"))
+    texts = []
+    for text in statements:
+        for item in (event(gtid(standalone=True)), event(query(text))):
+            texts += [
+                each.body.query.decode()
+                for each in found.feed(item, file="f")
+                if isinstance(each.body, QueryEvent)
+            ]
+    return texts
+
+
+@pytest.mark.parametrize(
+    ("statement", "tables"),
+    [
+        ("INSERT INTO vv VALUES (1)", {T}),
+        ("CREATE VIEW w AS SELECT * FROM vv", {T}),
+        ("DROP VIEW v", {T}),
+        ("SELECT f()", {S}),
+        ("DO pure()", set()),
+        ("INSERT INTO t VALUES (f())", {T, S}),
+        ("CALL p()", {T, S}),
+        ("INSERT INTO u VALUES (1)", {U, "shop.log"}),
+        ("UPDATE u SET a = 1", {U}),
+    ],
+)
+def test_a_schema_tells_the_tables_behind_views_and_stored_code(
+    statement: str, tables: set[str]
+) -> None:
+    others = {T, S, U, "shop.log"} - tables
+    if tables:
+        assert passing_with_schema(terms(*tables), statement) == [statement]
+    for table in tables:
+        assert passing_with_schema(terms(ignore_table=[table]), statement) == []
+    assert passing_with_schema(terms(ignore_table=list(others)), statement) == [statement]
+
+
+def test_what_a_schema_does_not_know_is_left_out() -> None:
+    assert (
+        passing_with_schema(terms(ignore_table=[U]), "SELECT unknown_one()", "CALL nobody()") == []
+    )
+
+
+def test_the_log_changes_what_the_schema_said() -> None:
+    statements = [
+        "CREATE VIEW w AS SELECT * FROM t",
+        "DROP VIEW w",
+        "CREATE VIEW w AS SELECT * FROM s",
+    ]
+    last = "INSERT INTO w VALUES (1)"
+    assert passing_with_schema(terms(S), *statements, last) == [statements[2], last]
