@@ -13,7 +13,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
+from binlane.codec.types import EventType
 from binlane.errors import CodecError, StoreError
+from binlane.grouping.event_group import EventGroup
 from binlane.grouping.raw import LargeGroup, RawRun, raw_groups
 from binlane.kernels.load import is_compiled
 from binlane.positions import GtidSet, MysqlGtid
@@ -81,9 +83,16 @@ def _parts(path: Path) -> Iterator[GtidSet | None]:
                 part = item.position_after(GtidSet())
                 assert isinstance(part, GtidSet), "the binlog is one of MySQL"
                 yield part
-            elif isinstance(item, LargeGroup) or not (item.is_control or item.gtid):
+            elif isinstance(item, LargeGroup) or _is_untold(item):
                 # A large one would have to be read to its end for nothing but its GTID.
                 yield None
                 return
             elif isinstance(item.gtid, MysqlGtid):
                 yield GtidSet.of([item.gtid])
+
+
+def _is_untold(group: EventGroup) -> bool:
+    """Whether a group is none that a set can hold; an INCIDENT tells of what is in no file."""
+    if group.is_control:
+        return group.events[0].header.type_code == EventType.INCIDENT
+    return group.gtid is None
