@@ -191,6 +191,36 @@ def test_replica_that_needs_nothing_of_purged_files(
     assert "the source purged required binary logs" in _status(late)["Last_IO_Error"]
 
 
+def test_replica_of_two_binlogs_by_gtid(
+    servers: ServerFactory, source: PrivateServer, port: ListeningPort
+) -> None:
+    """Two channels would take away from each other what only one of them has."""
+    replica = _start_replica(servers, port)
+    port.execute("CREATE BINLOG 'people' LOG(crm)")
+    execute(source, "CREATE USER people@'%' IDENTIFIED BY 'secret'")
+    port.execute(
+        "GRANT READ ON BINLOG 'orders' TO replica@'%'",
+        "GRANT READ ON BINLOG 'people' TO people@'%'",
+    )
+    _follow(replica, port, BY_GTID)
+    _change(source, 1)
+    _wait_for_replica(replica, source)
+    execute(
+        replica,
+        f"CHANGE REPLICATION SOURCE TO SOURCE_HOST='{HOST}', SOURCE_PORT={port.port}, "
+        "SOURCE_USER='people', SOURCE_PASSWORD='secret', SOURCE_SSL=0, GET_SOURCE_PUBLIC_KEY=1, "
+        "SOURCE_AUTO_POSITION=1 FOR CHANNEL 'people'",
+        "START REPLICA FOR CHANNEL 'people'",
+    )
+    query = (
+        "SELECT LAST_ERROR_MESSAGE FROM performance_schema.replication_connection_status"
+        " WHERE CHANNEL_NAME = 'people' AND LAST_ERROR_NUMBER <> 0"
+    )
+    wait_until(lambda: bool(execute(replica, query)), what="error 1236")
+    assert "follows another binlog of this source by GTID" in execute(replica, query)[0][0]
+    assert "'orders'" not in execute(replica, query)[0][0]
+
+
 def test_replica_that_has_more_than_the_source(
     servers: ServerFactory,
     source: PrivateServer,

@@ -6,8 +6,8 @@ replication filters leave empty transactions in such places; so does a dump: at 
 known what is done there, it makes those that stand in none of the bytes before, and that the replica
 lacks. They are in no file, and have the position of the place.
 
-Source: MySQL 9.7 sql/binlog.cc, `Gtid_state::update_on_commit` and what writes an empty group:
-GTID_LOG, BEGIN, COMMIT; replicas of MySQL 9.7.4 (tests/system/test_left_out.py).
+Source: replicas of MySQL 9.7.4 (tests/system/test_mysql_replicas.py); MySQL sql/rpl_replica.cc,
+`queue_event`: a PREVIOUS_GTIDS event tells a replica nothing.
 """
 
 from __future__ import annotations
@@ -32,9 +32,8 @@ from binlane.grouping.placing import fitted
 from binlane.positions import GtidRun, GtidSet, Position
 
 _TYPE_OFFSET: Final = 4
-# In a GTID_LOG event.
 _SEQUENCE: Final = slice(HEADER_LENGTH + 17, HEADER_LENGTH + 25)
-_SEQUENCE_NUMBER: Final = slice(HEADER_LENGTH + 34, HEADER_LENGTH + 42)
+"""Of a GTID_LOG event."""
 _MICROSECONDS: Final = 1_000_000
 _POSITION_MASK: Final = 0xFFFFFFFF
 GTIDS: Final = frozenset({EventType.GTID_LOG, EventType.GTID_TAGGED_LOG})
@@ -138,18 +137,14 @@ class Place:
 def empty_transactions(left: GtidSet, place: Place) -> Iterator[tuple[bytes, bytes, bytes]]:
     """The events of an empty transaction for each GTID of a set, in order: GTID, BEGIN and COMMIT.
 
-    Their logical timestamps let a replica apply them side by side, and apart from what stands around
-    them: the first has none, so that all before it is waited for, and each other one depends on the
-    second. Whoever sends them lets the clock begin anew behind them, with a ROTATE.
+    They have no logical timestamps: replicas then wait for all before them.
     """
     begin, commit = (place.event(_query(text), EventType.QUERY) for text in (b"BEGIN", b"COMMIT"))
-    clock = 0
     for run in left.runs:
         form = _Form(run, place, len(begin) + len(commit))
         for first, last in run.intervals:
             for sequence in range(first, last + 1):
-                yield form.event(sequence, clock), begin, commit
-                clock += 1
+                yield form.event(sequence), begin, commit
 
 
 class _Form:
@@ -158,46 +153,40 @@ class _Form:
     def __init__(self, run: GtidRun, place: Place, others: int) -> None:
         self._run, self._place = run, place
         self._others = others + HEADER_LENGTH + place.format.checksum_length
-        self._bodies: dict[tuple[int, int], MysqlGtidEvent] = {}
-        self._plain: dict[int, bytes] = {}
+        self._bodies: dict[int, MysqlGtidEvent] = {}
+        self._plain: bytes | None = None
 
-    def event(self, sequence: int, clock: int) -> bytes:
-        """The event of a GTID, by the `clock`-th transaction from 0 on."""
+    def event(self, sequence: int) -> bytes:
+        """The event of a GTID."""
         if self._run.tag:
-            return self._place.event(self._body(sequence, clock), EventType.GTID_TAGGED_LOG)
-        parent = _parent(clock)
-        known = self._plain.get(parent)
-        if known is None:
-            known = self._place.event(self._body(sequence, clock), EventType.GTID_LOG)
-            self._plain[parent] = known
-        data = bytearray(known)
+            return self._place.event(self._body(sequence), EventType.GTID_TAGGED_LOG)
+        if self._plain is None:
+            self._plain = self._place.event(self._body(sequence), EventType.GTID_LOG)
+        data = bytearray(self._plain)
         data[_SEQUENCE] = sequence.to_bytes(8, "little")
-        data[_SEQUENCE_NUMBER] = clock.to_bytes(8, "little")
         if self._place.format.checksum_length:
             checksum = zlib.crc32(memoryview(data)[:-CHECKSUM_LENGTH])
             data[-CHECKSUM_LENGTH:] = checksum.to_bytes(CHECKSUM_LENGTH, "little")
         return bytes(data)
 
-    def _body(self, sequence: int, clock: int) -> MysqlGtidEvent:
-        # A tagged one has numbers of as few bytes as they need, which its length counts.
-        key = len(write_signed_varint(sequence)), len(write_signed_varint(clock))
-        known = self._bodies.get(key)
+    def _body(self, sequence: int) -> MysqlGtidEvent:
+        # A tagged one has a number of as few bytes as it needs, which its length counts.
+        size = len(write_signed_varint(sequence))
+        known = self._bodies.get(size)
         if known is None:
-            known = self._bodies[key] = fitted(
-                self._new_body(sequence, clock), self._others, self._place.format, clock=0
-            )
-        return replace(
-            known, sequence=sequence, last_committed=_parent(clock), sequence_number=clock
-        )
+            new = self._new_body(sequence)
+            known = fitted(new, self._others, self._place.format, clock=0)
+            self._bodies[size] = known
+        return replace(known, sequence=sequence)
 
-    def _new_body(self, sequence: int, clock: int) -> MysqlGtidEvent:
+    def _new_body(self, sequence: int) -> MysqlGtidEvent:
         run, place = self._run, self._place
         facts: dict[str, Any] = {
             "flags": 0,
             "source_id": run.source_id,
             "sequence": sequence,
-            "last_committed": _parent(clock),
-            "sequence_number": clock,
+            "last_committed": 0,
+            "sequence_number": 0,
             "immediate_commit_timestamp": place.timestamp * _MICROSECONDS,
             "transaction_length": 0,
             "immediate_server_version": _version_number(place.format.server_version),
@@ -205,11 +194,6 @@ class _Form:
         if run.tag:
             return TaggedGtidEvent(tag=run.tag, **facts)
         return MysqlGtidEvent(timestamp_type=LOGICAL_TIMESTAMPS, **facts)
-
-
-def _parent(clock: int) -> int:
-    """The logical timestamp that a transaction depends on; 0: on all before it."""
-    return min(max(clock - 1, 0), 1)
 
 
 def _version_number(text: str) -> int:

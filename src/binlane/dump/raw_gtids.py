@@ -110,10 +110,11 @@ class RawGtids:
         end = middle + _varint_length(data[middle])
         if data[end : end + len(behind)] != behind:
             return None
-        number = int.from_bytes(data[middle:end], "little") >> (end - middle)
+        # As `codec.varints` has it: of nine bytes the first one is nothing but the length.
+        number = int.from_bytes(data[middle:end], "little") >> min(end - middle, 8)
         return MysqlGtid(last.source_id, number >> 1, last.tag)
 
 
 def _varint_length(first: int) -> int:
-    """Bytes of a number, by the first of them; of one of 9 bytes, which no GTID has, less."""
+    """Bytes of a number, by the first of them."""
     return (~first & (first + 1)).bit_length()

@@ -16,7 +16,7 @@ from binlane.codec.packets.results import ColumnDefinition
 from binlane.codec.types import Flavor
 from binlane.dump.lookup import gtid_position_in, place_behind
 from binlane.dump.progress import DumpProgress
-from binlane.dump.request import FATAL_ERRNO, DumpRequest
+from binlane.dump.request import FATAL_ERRNO, DumpRequest, refusal
 from binlane.dump.transport import serve_dump
 from binlane.errors import DefinitionError, StatementError
 from binlane.gateway.answers import Answer, OkAnswer, RowsAnswer
@@ -101,6 +101,7 @@ class ConnectedReplica:
         port: Its `report_port`, 0 if it has none.
         uuid: Its `server_uuid`, empty if it has none.
         thread_id: Of its session, on the source.
+        keeps_gtids: Whether it keeps MySQL's GTIDs.
         progress: How far it is.
     """
 
@@ -112,6 +113,7 @@ class ConnectedReplica:
     port: int = 0
     uuid: str = ""
     thread_id: int = 0
+    keeps_gtids: bool = False
     progress: DumpProgress = field(default_factory=DumpProgress)
 
     def is_same(self, other: ConnectedReplica, flavor: Flavor) -> bool:
@@ -345,7 +347,9 @@ class Statements:
             port=told.port if told else 0,
             uuid=next((each for each in uuids if each), ""),
             thread_id=session.thread_id,
+            keeps_gtids=request.keeps_gtids,
         )
+        self._check_one_binlog(replica)
         self._end_older(replica, request.flavor)
         ended: asyncio.Future[StatementError | None] = asyncio.get_running_loop().create_future()
         self._replicas[session.thread_id], self._dumps[session.thread_id] = replica, ended
@@ -353,6 +357,25 @@ class Statements:
             yield replica, ended
         finally:
             del self._replicas[session.thread_id], self._dumps[session.thread_id]
+
+    def _check_one_binlog(self, replica: ConnectedReplica) -> None:
+        """See that a replica that keeps GTIDs follows no other binlog of the source by them.
+
+        Each of the two would give it empty transactions for what only the other one has.
+        """
+        for other in self._replicas.values():
+            is_same = replica.uuid and other.uuid == replica.uuid
+            if (
+                is_same
+                and other.keeps_gtids
+                and replica.keeps_gtids
+                and other.binlog != replica.binlog
+            ):
+                raise refusal(
+                    "the replica follows another binlog of this source by GTID already, and is told "
+                    "that it has all of the source's transactions",
+                    hint="by file and position it may follow several: SOURCE_AUTO_POSITION=0",
+                )
 
     def _end_older(self, replica: ConnectedReplica, flavor: Flavor) -> None:
         """End what a replica left behind that comes again, as the servers do.
