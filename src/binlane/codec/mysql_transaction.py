@@ -235,14 +235,10 @@ class TaggedGtidEvent(MysqlGtidEvent):
             size += 1
         return head + write_varint(size) + message
 
-    def around_sequence(self) -> tuple[bytes, bytes]:
-        """What stands before the sequence, from behind the size on, and behind it to the tag's end."""
-        before = (
-            *(self.last_non_ignorable, 0, self.flags, 1),
-            *_uuid_bytes(self.source_id),
-            2,
-        )
-        return b"".join(map(write_varint, before)), write_varint(3) + _write_tag(self.tag)
+    def before_sequence(self) -> bytes:
+        """What stands between the size of the message and the sequence."""
+        fields = 0, self.flags, 1, *_uuid_bytes(self.source_id), 2
+        return b"".join(map(write_varint, (self.last_non_ignorable, *fields)))
 
     @property
     def gtid(self) -> MysqlGtid | None:

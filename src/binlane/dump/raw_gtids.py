@@ -21,6 +21,9 @@ _TYPE_OFFSET: Final = 4
 _UUID_OFFSET: Final = 20
 _UUID_LENGTH: Final = 16
 _SEQUENCE_OFFSET: Final = _UUID_OFFSET + _UUID_LENGTH
+# The number of the field behind the sequence, as it is written; a longer tag has a longer length.
+_TAG_FIELD: Final = 3 << 1
+_TAG_LENGTH_MAX: Final = 32
 
 Bytes = bytes | memoryview
 
@@ -35,8 +38,9 @@ class RawGtids:
     def __init__(self) -> None:
         self.format: Format | None = None
         self._uuids: dict[bytes, str] = {}
-        # Transactions of one session, or of many with one tag, differ in nothing but the number.
-        self._tagged: tuple[MysqlGtid, bytes, bytes] | None = None
+        # What stands before the number in an event with a tag, and whose it is.
+        self._before: dict[bytes, str] = {}
+        self._lengths: tuple[int, ...] = ()
 
     def at(self, type_code: int, data: Bytes, offset: int) -> MysqlGtid:
         """The GTID of a GTID_LOG or GTID_TAGGED_LOG event that begins at `offset`.
@@ -59,8 +63,12 @@ class RawGtids:
         Raises:
             CodecError: As `at`.
         """
+        if not offsets.shape[0]:
+            return []
         is_plain = data[offsets + _TYPE_OFFSET] == EventType.GTID_LOG
-        plain = offsets[is_plain]
+        plain, tagged = offsets[is_plain], self._tagged_runs(data.data, offsets[~is_plain].tolist())
+        if not plain.shape[0]:
+            return tagged
         bodies = data[plain[:, None] + np.arange(_UUID_OFFSET, _SEQUENCE_OFFSET + 8)]
         sequences = np.ascontiguousarray(bodies[:, _UUID_LENGTH:]).view("<i8").reshape(-1)
         # Where the source changes or a number does not follow the one before, another run begins.
@@ -76,7 +84,7 @@ class RawGtids:
             )
             for first, last in zip(firsts, np.append(firsts[1:], plain.shape[0]) - 1, strict=True)
         ]
-        return found + self._tagged_runs(data.data, offsets[~is_plain].tolist())
+        return found + tagged
 
     def _tagged_runs(self, data: memoryview, offsets: Iterable[int]) -> list[GtidRun]:
         gtids = (self.at(EventType.GTID_TAGGED_LOG, data, offset) for offset in offsets)
@@ -94,25 +102,28 @@ class RawGtids:
         assert isinstance(body, TaggedGtidEvent), "its type says so"
         gtid = body.gtid
         assert gtid is not None, "such an event has one"
-        self._tagged = gtid, *body.around_sequence()
+        before = body.before_sequence()
+        self._before[before] = gtid.source_id
+        self._lengths = tuple({*self._lengths, len(before)})
         return gtid
 
     def _seen(self, data: Bytes, offset: int) -> MysqlGtid | None:
-        """The GTID of an event that is like the one decoded last but for the number."""
-        if self._tagged is None:
-            return None
-        last, before, behind = self._tagged
+        """The GTID of an event that is of a source and has flags that were seen before."""
         size_at = offset + HEADER_LENGTH + 1
         start = size_at + _varint_length(data[size_at])
-        middle = start + len(before)
-        if data[start:middle] != before:
-            return None
-        end = middle + _varint_length(data[middle])
-        if data[end : end + len(behind)] != behind:
-            return None
-        # As `codec.varints` has it: of nine bytes the first one is nothing but the length.
-        number = int.from_bytes(data[middle:end], "little") >> min(end - middle, 8)
-        return MysqlGtid(last.source_id, number >> 1, last.tag)
+        for length in self._lengths:
+            at = start + length
+            source_id = self._before.get(bytes(data[start:at]))
+            if source_id is None:
+                continue
+            end = at + _varint_length(data[at])
+            # As `codec.varints` has it: of nine bytes the first one is nothing but the length.
+            number = int.from_bytes(data[at:end], "little") >> min(end - at, 8)
+            tag_at = end + 2
+            tag = bytes(data[tag_at : tag_at + (data[end + 1] >> 1)])
+            if data[end] == _TAG_FIELD and not number & 1 and len(tag) <= _TAG_LENGTH_MAX:
+                return MysqlGtid(source_id, number >> 1, tag.decode("ascii", "replace"))
+        return None
 
 
 def _varint_length(first: int) -> int:
