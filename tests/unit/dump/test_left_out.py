@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from binlane.codec.control import IncidentEvent, RotateEvent
@@ -207,11 +207,33 @@ class Binlog:
         return Published(closed=tuple(closed), last=last, position=self.position)
 
 
-@settings(max_examples=20)
+def _places(path: Path, position: int, end: int) -> list[tuple[int, GtidSet]]:
+    """As an index has them that has a point behind every group."""
+    found: list[tuple[int, GtidSet]] = []
+    data, done = dict(FILES)[path.name], GtidSet()
+    for event in walk([data], file=path.name):
+        gtid = gtid_of(event)
+        if isinstance(gtid, MysqlGtid):
+            if position < event.position <= end:
+                found.append((event.position, done.union(GtidSet.of(OUTSIDE[: len(found)]))))
+            done = done.advance(gtid)
+        elif not done and event.header.type_code == EventType.PREVIOUS_GTIDS_LOG:
+            done = FileHead.decode(path.name, data).done  # type: ignore[assignment]  # MySQL's
+    return found
+
+
+@pytest.mark.parametrize("has_index", [False, True])
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(has=st.sets(st.sampled_from([*HELD, *OUTSIDE])))
 def test_a_dump_tells_all_that_is_done(
-    tmp_path_factory: pytest.TempPathFactory, has: set[MysqlGtid]
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
+    has: set[MysqlGtid],
+    *,
+    has_index: bool,
 ) -> None:
+    if has_index:
+        monkeypatch.setattr("binlane.dump.transport._places", _places)
     binlog = Binlog(tmp_path_factory.mktemp("log"))
     packets = bytearray()
 
