@@ -7,6 +7,7 @@ import logging
 import os
 import pwd
 from collections import Counter
+from dataclasses import replace
 from typing import Final
 
 from binlane.codec.packets.framing import frame
@@ -51,6 +52,22 @@ class Gateway:
         assert self._server is not None, "start() comes first"
         port: int = self._server.sockets[0].getsockname()[1]
         return port
+
+    def change_limits(self, *, max_connections: int, login_timeout_s: float) -> None:
+        """Let more or fewer clients in, and give them more or less time; nobody is sent away."""
+        self._settings = replace(
+            self._settings, max_connections=max_connections, login_timeout_s=login_timeout_s
+        )
+        self._lobby.resize(
+            sessions_max=max_connections,
+            places=min(self._settings.logins_max, max_connections),
+            waiting_max=max_connections,
+        )
+
+    def hurry(self) -> None:
+        """While it stops: wait for nobody any more."""
+        for task in self._clients:
+            task.cancel()
 
     @property
     def sessions(self) -> int:
@@ -220,7 +237,7 @@ class _Told:
 
 def _refused_users(settings: GatewaySettings) -> frozenset[str]:
     """Over a Unix socket the source takes every client for the system account that we run as."""
-    if settings.source_socket is None:
+    if settings.source_socket is None or settings.knows_no_socket_accounts:
         return frozenset()
     return frozenset({pwd.getpwuid(os.geteuid()).pw_name})
 
