@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Protocol
@@ -15,7 +15,7 @@ from binlane.service.config import Configuration, Settings, check_files, effecti
 from binlane.service.ending import DRAIN_S, Ending
 from binlane.service.logs import LogSettings
 from binlane.service.setting_keys import KEYS, setting_of
-from binlane.service.systemd import ALIVE, READY, Manager
+from binlane.service.systemd import ALIVE, Manager
 
 _TELL_EVERY_S: Final = 10.0
 _ALIVE_SHARE: Final = 4
@@ -111,28 +111,38 @@ class Signals:
         self.hurry()
 
 
+def begin(work: Coroutine[None, None, None]) -> asyncio.Task[None]:
+    """Do something beside all else; that it failed is told at once."""
+    task = asyncio.create_task(work)
+    task.add_done_callback(_tell_failure)
+    return task
+
+
+def _tell_failure(task: asyncio.Task[None]) -> None:
+    if not task.cancelled() and (error := task.exception()) is not None:
+        logger.error("%s failed", task.get_coro(), exc_info=error)
+
+
 async def attend(service: Service, manager: Manager) -> None:
     """Tell the service manager when all is ready, what goes on, and that both threads live.
 
     Ready is a process that takes logins and gets what the source commits.
     """
-    is_ready = False
     every_s = _TELL_EVERY_S
     if manager.watchdog_s is not None:
         every_s = min(every_s, manager.watchdog_s / _ALIVE_SHARE)
-    while not is_ready or manager.is_there:
+    while not manager.is_ready or manager.is_there:
         problem = service.problem
         manager.tell_status(problem or service.summary)
-        if not is_ready and not problem:
-            is_ready = True
+        if not manager.is_ready and not problem:
             logger.info("ready")
-            manager.tell(READY)
-        elif not is_ready:
+            manager.tell_ready()
+        elif not manager.is_ready:
             manager.ask_for_time(_START_TAKES_S)
         if manager.is_there:
             await _beat(service)
             manager.tell(ALIVE)
-        await asyncio.sleep(every_s if is_ready else _NOT_READY_YET_S)
+        await asyncio.sleep(every_s if manager.is_ready else _NOT_READY_YET_S)
 
 
 async def _beat(service: Service) -> None:
@@ -148,14 +158,19 @@ async def _beat(service: Service) -> None:
 
 async def reread_at(asked: asyncio.Event, service: Service, surroundings: Surroundings) -> None:
     """Whenever it is asked for, take over the settings that have changed."""
+    manager = surroundings.manager
     while True:
         await asked.wait()
         asked.clear()
-        surroundings.manager.tell_reloading()
+        # Who waits for the start has nothing to do with this.
+        is_told = manager.is_ready
+        if is_told:
+            manager.tell_reloading()
         try:
             await _reread(service, surroundings)
         finally:
-            surroundings.manager.tell(READY)
+            if is_told:
+                manager.tell_ready()
 
 
 async def _reread(service: Service, surroundings: Surroundings) -> None:

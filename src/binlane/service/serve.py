@@ -27,7 +27,7 @@ from binlane.service.binlogs import Binlogs
 from binlane.service.config import Settings
 from binlane.service.descriptors import settle, tell_once_in_a_while
 from binlane.service.embedded import EmbeddedServer
-from binlane.service.operation import Signals, Surroundings, attend, reread_at
+from binlane.service.operation import Signals, Surroundings, attend, begin, reread_at
 from binlane.service.port import Port
 from binlane.service.statements import Statements
 from binlane.service.substitution import Substitution
@@ -81,8 +81,8 @@ async def serve(settings: Settings, surroundings: Surroundings) -> None:
             async with AsyncExitStack() as stack:
                 await service.start(stack, surroundings.port_file)
                 signals.hurry = service.hurry
-                attending = asyncio.create_task(attend(service, manager))
-                rereading = asyncio.create_task(reread_at(signals.reread, service, surroundings))
+                attending = begin(attend(service, manager))
+                rereading = begin(reread_at(signals.reread, service, surroundings))
                 await signals.wait_for_end(service.binlogs.crashed)
                 logger.info("stopping")
                 manager.tell(STOPPING)

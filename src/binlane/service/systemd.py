@@ -30,6 +30,7 @@ class Manager:
 
     Attributes:
         watchdog_s: After so many seconds without a sign of life the process is ended; None for never.
+        is_ready: Whether it was told that the start is over.
 
     Args:
         address: Path of the socket, or @NAME of an abstract one; None where nobody listens.
@@ -39,6 +40,7 @@ class Manager:
     def __init__(self, address: str | None = None, watchdog_s: float | None = None) -> None:
         self._address = address
         self._status = ""
+        self.is_ready = False
         self.watchdog_s = watchdog_s
 
     @classmethod
@@ -79,8 +81,13 @@ class Manager:
             self.tell(f"STATUS={' '.join(status.split())}")
         self._status = status
 
+    def tell_ready(self) -> None:
+        """Tell that the start, or reading settings again, is over."""
+        self.is_ready = True
+        self.tell(READY)
+
     def tell_reloading(self) -> None:
-        """Tell that settings are read again; READY follows."""
+        """Tell that settings are read again; `tell_ready` follows."""
         self.tell(
             RELOADING, f"MONOTONIC_USEC={time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000}"
         )
