@@ -17,9 +17,9 @@ from typing import Any, Self
 import pymysql
 import pytest
 
-from binlane.service import embedded as embedded_module
+from binlane.errors import StoreError
 from binlane.service.embedded import EmbeddedServer
-from binlane.service.embedded_settings import EmbeddedSettings
+from binlane.service.embedded_settings import EMBEDDED_DIRECTORY, EmbeddedSettings
 from tests.serve_process import wait_until
 
 
@@ -148,6 +148,7 @@ def test_it_works_from_nothing_and_lasts(serve: EmbeddedProcess) -> None:
     assert serve.end() == 0
 
 
+@pytest.mark.slow
 def test_a_root_password_that_is_somebodys_own(serve: EmbeddedProcess) -> None:
     serve.execute("CREATE BINLOG 'b'", "ALTER USER root@localhost IDENTIFIED BY 'mine'")
     assert serve.end() == 0
@@ -184,6 +185,7 @@ def test_a_server_that_was_left_behind_is_ended(serve: EmbeddedProcess) -> None:
     assert ("d",) in serve.execute("SHOW DATABASES")
 
 
+@pytest.mark.slow
 def test_a_broken_start_is_told(tmp_path: Path) -> None:
     with EmbeddedProcess(
         tmp_path / "serve", BINLANE_EMBEDDED_OPTIONS="--no-such-option=1"
@@ -210,8 +212,8 @@ def test_no_server_is_installed(tmp_path: Path) -> None:
 
 def test_data_of_a_newer_series_is_refused(tmp_path: Path) -> None:
     server = EmbeddedServer(EmbeddedSettings(), tmp_path)
-    home = tmp_path / embedded_module.EMBEDDED_DIRECTORY
+    home = tmp_path / EMBEDDED_DIRECTORY
     home.mkdir()
     (home / "version").write_text("99.1.2-MariaDB\n")
-    with pytest.raises(embedded_module.StoreError, match=r"is of MariaDB 99\.1\.2"):
+    with pytest.raises(StoreError, match=r"is of MariaDB 99\.1\.2"):
         server._start()

@@ -79,7 +79,9 @@ def test_a_manager_is_told(source: PrivateServer, listener: NotifyListener, tmp_
         os.kill(source.process_id, signal.SIGCONT)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(
+    "number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)]
+)
 def test_it_ends_in_time_under_load(
     source: PrivateServer, tmp_path: Path, number: signal.Signals
 ) -> None:

@@ -7,6 +7,7 @@ import logging
 import os
 import pwd
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -139,9 +140,12 @@ class Gateway:
                 await self._let_in(client, Guest(host, deadline, client.has_gone), peer)
         except OSError as error:  # TimeoutError is one
             if deadline is None or not deadline.expired():
-                logger.info("%s: connection lost: %s", peer, error)
+                logger.info("%s: connection lost: %s", peer, error, extra={"peer": peer})
             elif not client.has_gone():
-                self._told.warn("%s: no login in %g s, or others waited", peer, seconds)
+                named = {"peer": peer}
+                self._told.warn(
+                    "%s: no login in %g s, or others waited", peer, seconds, extra=named
+                )
         finally:
             client.close()
 
@@ -197,7 +201,8 @@ class Gateway:
             await session.run()
         except BinlaneError as error:
             warn = logger.warning if relay.is_logged_in else self._told.warn
-            warn("%s: session of user %r ends: %s", peer, session.user, error)
+            named = {"peer": peer, "user": session.user}
+            warn("%s: session of user %r ends: %s", peer, session.user, error, extra=named)
         finally:
             if relay.is_logged_in:
                 lobby.end_session()
@@ -223,7 +228,7 @@ class _Told:
         self._untold: Counter[str] = Counter()
         self._next_s: dict[str, float] = {}
 
-    def warn(self, text: str, *values: object) -> None:
+    def warn(self, text: str, *values: object, extra: Mapping[str, object] | None = None) -> None:
         """Warn, unless the same was said a moment ago; then it is only counted."""
         now = asyncio.get_running_loop().time()
         if now < self._next_s.get(text, now):
@@ -231,7 +236,7 @@ class _Told:
             return
         count = self._untold.pop(text, 0)
         more = f" ({count} more since the last time)" if count else ""
-        logger.warning("%s%s", text % values, more)
+        logger.warning("%s%s", text % values, more, extra=extra)
         self._next_s[text] = now + _TOLD_EVERY_S
 
 
