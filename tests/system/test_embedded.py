@@ -124,6 +124,7 @@ def test_it_works_from_nothing_and_lasts(serve: EmbeddedProcess) -> None:
         "CREATE TABLE shop.t (a INT)",
         "INSERT INTO shop.t VALUES (1)",
         "CREATE USER team@localhost IDENTIFIED BY 'secret'",
+        "GRANT READ ON BINLOG 'b' TO team@localhost",
         "ALTER USER root@localhost IDENTIFIED BY 'another'",
     )
     for name in ("root-password", "binlane-password"):
@@ -162,8 +163,14 @@ def test_a_server_that_dies_is_started_again(serve: EmbeddedProcess) -> None:
     serve.execute("CREATE BINLOG 'b'", "CREATE DATABASE d", "CREATE TABLE d.t (a INT)")
     wait_until(lambda: serve.healthz() == "ok\n")
     before = serve.server_id()
+    data = serve.home / "server" / "data"
+    data.rename(data.with_name("away"))
     os.kill(before, signal.SIGKILL)
     wait_until(lambda: "ended with status -9" in serve.log)
+    wait_until(lambda: "next try in" in serve.log)
+    # What ails the server is told before what comes of that.
+    assert not serve.healthz().startswith(("ok", "not connected"))
+    data.with_name("away").rename(data)
     wait_until(lambda: "runs again" in serve.log)
     wait_until(lambda: serve.healthz() == "ok\n")
     assert serve.server_id() != before
