@@ -90,14 +90,21 @@ class EmbeddedProcess:
             return tuple(cursor.fetchall())
 
     def healthz(self) -> str:
+        return self._get("/healthz")
+
+    def _get(self, path: str) -> str:
         told = [json.loads(line) for line in self.log.splitlines() if line.startswith("{")]
         *_, line = (each["message"] for each in told if "(HTTP)" in each["message"])
         port = line.split(" (HTTP)")[0].rpartition(":")[2]
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz") as answer:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}") as answer:
                 return str(answer.read().decode())
         except urllib.error.HTTPError as error:
             return error.read().decode()
+
+    def page(self) -> str:
+        """What the status page says."""
+        return self._get("/")
 
     def __enter__(self) -> Self:
         return self.start()
@@ -162,6 +169,7 @@ def test_a_root_password_that_is_somebodys_own(serve: EmbeddedProcess) -> None:
 def test_a_server_that_dies_is_started_again(serve: EmbeddedProcess) -> None:
     serve.execute("CREATE BINLOG 'b'", "CREATE DATABASE d", "CREATE TABLE d.t (a INT)")
     wait_until(lambda: serve.healthz() == "ok\n")
+    wait_until(lambda: "Its log ended, some seconds ago" in serve.page())
     before = serve.server_id()
     data = serve.home / "server" / "data"
     data.rename(data.with_name("away"))
@@ -175,7 +183,7 @@ def test_a_server_that_dies_is_started_again(serve: EmbeddedProcess) -> None:
     wait_until(lambda: serve.healthz() == "ok\n")
     assert serve.server_id() != before
     serve.execute("INSERT INTO d.t VALUES (1)")
-    wait_until(lambda: serve.execute("SHOW BINLOGS")[0][3].startswith("0-1-20"))
+    wait_until(lambda: serve.execute("SHOW BINLOGS")[0][3].startswith("0-1-21"))
     # A source that began anew begins a new file.
     assert "Write_rows_v1" in str(serve.execute("SHOW BINLOG EVENTS IN 'b.000002'"))
 
