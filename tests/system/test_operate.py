@@ -236,7 +236,7 @@ def test_sighup_decides_anew_who_may_read(source: PrivateServer, tmp_path: Path)
         serve.execute("CREATE BINLOG 'b'")
         with serve.connect("reader", PASSWORD) as session:
             begin_dump(session)
-            reread(serve, "binlog_access = 'granted'\n", "")
+            reread(serve, "binlog_access = 'granted'\n", "[log]\nformat = 'json'\n")
             with pytest.raises(pymysql.MySQLError) as ended:
                 read_for_ever(session)
             assert ended.value.args[0] == 1227
@@ -245,6 +245,11 @@ def test_sighup_decides_anew_who_may_read(source: PrivateServer, tmp_path: Path)
             pytest.raises(pymysql.MySQLError, match="READ on a binlog"),
         ):
             begin_dump(session)
+        told = [json.loads(line) for line in serve.log.splitlines() if line.startswith("{")]
+        (ends,) = [line for line in told if "the dump of b ends" in line["message"]]
+        assert (ends["binlog"], ends["peer"][:10]) == ("b", "127.0.0.1:")
+        refusals = [line for line in told if "dump refused" in line["message"]]
+        assert {line["user"] for line in refusals} == {"reader"}
         reread(serve, "", "")
         wait_until(lambda: "SIGHUP: listen.binlog_access is privileges now" in serve.log)
         with serve.connect("reader", PASSWORD) as session:
