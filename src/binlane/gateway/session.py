@@ -377,7 +377,7 @@ class Session:
         except StatementError as error:
             relay.refuse(error)
         except BinlaneError as error:
-            logger.warning("%s: %s", self.peer, shown(error))
+            logger.warning("%s: %s", self.peer, shown(error), extra=self._named)
             relay.refuse(StatementError(str(error), hint=error.hint))
         else:
             if answer is None:
@@ -536,14 +536,23 @@ class Session:
         told = zip(names, found.texts()[0], strict=True)
         self.variables.update({name: value for name, value in told if value is not None})
 
+    @property
+    def _named(self) -> dict[str, object]:
+        """What the log names of this session."""
+        return {"peer": self.peer, "user": shown(self.user)}
+
     async def _dump(self, command: BinlogDump | BinlogDumpGtid) -> None:
         try:
             await self._ask(_KEEP_OPEN)
             await self._learn_variables()
-            logger.info("%s: user %s dumps %s", self.peer, shown(self.user), shown(command))
+            logger.info(
+                "%s: user %s dumps %s",
+                *(self.peer, shown(self.user), shown(command)),
+                extra=self._named,
+            )
             last_packet = await self._handler.dump(self, command, self._client.send)
         except StatementError as error:
-            logger.info("%s: dump refused: %s", self.peer, shown(error))
+            logger.info("%s: dump refused: %s", self.peer, shown(error), extra=self._named)
             self._relay.refuse(error)
         else:
             self._relay.end_dump(last_packet)

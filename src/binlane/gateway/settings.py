@@ -20,6 +20,8 @@ class GatewaySettings:
         source_host: Where the source listens.
         source_port: Its TCP port.
         source_socket: Its Unix socket; in place of TCP where it is given.
+        knows_no_socket_accounts: The source lets nobody in for the system account alone, so that
+            over its Unix socket nobody can be taken for the one that we run as.
         max_connections: Clients that may be logged in at a time, replicas included; the next gets
             the servers' error 1040.
         logins_max: Clients that may be logging in at a time; each takes a connection of the source.
@@ -33,6 +35,7 @@ class GatewaySettings:
     source_host: str = "127.0.0.1"
     source_port: int = 3306
     source_socket: str | None = None
+    knows_no_socket_accounts: bool = False
     max_connections: int = 100
     logins_max: int = 20
     login_timeout_s: float = 10.0

@@ -7,6 +7,8 @@ import logging
 import os
 import pwd
 from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
 from binlane.codec.packets.framing import frame
@@ -58,6 +60,22 @@ class Gateway:
         assert self._server is not None, "start() comes first"
         port: int = self._server.sockets[0].getsockname()[1]
         return port
+
+    def change_limits(self, *, max_connections: int, login_timeout_s: float) -> None:
+        """Let more or fewer clients in, and give them more or less time; nobody is sent away."""
+        self._settings = replace(
+            self._settings, max_connections=max_connections, login_timeout_s=login_timeout_s
+        )
+        self._lobby.resize(
+            sessions_max=max_connections,
+            places=min(self._settings.logins_max, max_connections),
+            waiting_max=max_connections,
+        )
+
+    def hurry(self) -> None:
+        """While it stops: wait for nobody any more."""
+        for task in self._clients:
+            task.cancel()
 
     @property
     def sessions_max(self) -> int:
@@ -135,10 +153,13 @@ class Gateway:
         except OSError as error:  # TimeoutError is one
             error.with_traceback(None)
             if deadline is None or not deadline.expired():
-                logger.info("%s: connection lost: %s", peer, error)
+                logger.info("%s: connection lost: %s", peer, error, extra={"peer": peer})
             elif not client.has_gone():
                 self.counts.logins[LoginOutcome.TOO_LATE] += 1
-                self._told.warn("%s: no login in %g s, or others waited", peer, seconds)
+                named = {"peer": peer}
+                self._told.warn(
+                    "%s: no login in %g s, or others waited", peer, seconds, extra=named
+                )
         finally:
             client.close()
 
@@ -148,7 +169,11 @@ class Gateway:
         try:
             if not await lobby.enter(guest):
                 self.counts.logins[LoginOutcome.TOO_MANY] += 1
-                self._told.warn("%s: refused: all %d sessions are taken", peer, lobby.sessions)
+                self._told.warn(
+                    "%s: refused: all %d sessions are taken",
+                    *(peer, lobby.sessions),
+                    extra={"peer": peer},
+                )
                 await client.send(frame(_too_many(), 0))
                 return
             source = await self._connect()
@@ -198,7 +223,11 @@ class Gateway:
             await session.run()
         except BinlaneError as error:
             warn = logger.warning if relay.is_logged_in else self._told.warn
-            warn("%s: session of user %s ends: %s", peer, shown(repr(session.user)), shown(error))
+            warn(
+                "%s: session of user %s ends: %s",
+                *(peer, shown(repr(session.user)), shown(error)),
+                extra={"peer": peer, "user": shown(session.user)},
+            )
             # Else it would hold the session, and the session it, until somebody looks for such.
             error.with_traceback(None)
         finally:
@@ -228,7 +257,7 @@ class _Told:
         self._untold: Counter[str] = Counter()
         self._next_s: dict[str, float] = {}
 
-    def warn(self, text: str, *values: object) -> None:
+    def warn(self, text: str, *values: object, extra: Mapping[str, object] | None = None) -> None:
         """Warn, unless the same was said a moment ago; then it is only counted."""
         now = asyncio.get_running_loop().time()
         if now < self._next_s.get(text, now):
@@ -236,13 +265,13 @@ class _Told:
             return
         count = self._untold.pop(text, 0)
         more = f" ({count} more since the last time)" if count else ""
-        logger.warning("%s%s", text % values, more)
+        logger.warning("%s%s", text % values, more, extra=extra)
         self._next_s[text] = now + _TOLD_EVERY_S
 
 
 def _refused_users(settings: GatewaySettings) -> frozenset[str]:
     """Over a Unix socket the source takes every client for the system account that we run as."""
-    if settings.source_socket is None:
+    if settings.source_socket is None or settings.knows_no_socket_accounts:
         return frozenset()
     return frozenset({pwd.getpwuid(os.geteuid()).pw_name})
 

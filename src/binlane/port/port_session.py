@@ -1015,7 +1015,7 @@ class PortSession:
                 await shared.catalog.fetch(one.facts, one.database)
             objects = shared.catalog.catalog()
         except StatementError as error:
-            logger.warning("%s: %s", self._client.peer, error)
+            logger.warning("%s: %s", self._client.peer, error, extra={"peer": self._client.peer})
             return False
         return all(one.is_settled(objects) for one in doubts)
 
@@ -1067,7 +1067,7 @@ class PortSession:
         try:
             last = await shared.marker.mark(lane)
         except StatementError as error:
-            logger.warning("%s: %s", self._client.peer, error)
+            logger.warning("%s: %s", self._client.peer, error, extra={"peer": self._client.peer})
             shared.attributions.done(lane.number, number, None, [])
             for name in parts:
                 self._lose(model, name, homeless.planned.homeless[name])

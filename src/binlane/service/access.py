@@ -147,6 +147,10 @@ class Access:
         self._rule = rule
         self._known: WeakKeyDictionary[SessionContext, _Known] = WeakKeyDictionary()
 
+    def use(self, rule: BinlogAccess) -> None:
+        """Decide by another rule from now on."""
+        self._rule = rule
+
     @property
     def is_in_use(self) -> bool:
         """Whether anything beside the source's privileges counts."""

@@ -53,7 +53,7 @@ from binlane.scope.statements import (
     alter,
     create,
 )
-from binlane.service.access import Access
+from binlane.service.access import Access, BinlogAccess
 from binlane.service.binlog_events import show_events, wrong
 from binlane.service.binlogs import Binlogs
 from binlane.service.definitions import COMPLETE_TIMEOUT_S, incomplete
@@ -299,6 +299,11 @@ class Statements:
             StatementError: If its account may read no binlog.
         """
         await self._access.names(session, Privilege.READ)
+
+    def decide_by(self, rule: BinlogAccess) -> None:
+        """Let another rule say what sessions see; dumps end that it does not allow."""
+        self._access.use(rule)
+        self._access_changed()
 
     def _access_changed(self) -> None:
         for reading in self._readings.values():
@@ -689,7 +694,7 @@ async def _links(session: SessionContext, scope: Scope) -> SourceLinks:
 def _effective(begin: Position, name: str, notes: Sequence[str]) -> OkAnswer:
     """The answer to a definition that holds."""
     for note in notes:
-        logger.warning("binlog %s: %s", name, note)
+        logger.warning("binlog %s: %s", name, note, extra={"binlog": name})
     info = "; ".join((f"effective after GTID {begin}", *(f"note: {note}" for note in notes)))
     return OkAnswer(info=info, warnings=len(notes))
 
