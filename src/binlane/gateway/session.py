@@ -23,7 +23,17 @@ from binlane.gateway.answers import Answer, OkAnswer, RowsAnswer, RowsInParts
 from binlane.gateway.followed_replies import reply_of
 from binlane.gateway.handler import Handler
 from binlane.gateway.judge import Reply
-from binlane.gateway.machine import Following, Judging, Learning, Relay, Starting, Statement
+from binlane.gateway.login import NO_TLS_ERRNO
+from binlane.gateway.machine import (
+    Entering,
+    Following,
+    Judging,
+    Learning,
+    Relay,
+    Starting,
+    Statement,
+    TlsSide,
+)
 from binlane.gateway.privileges import Privilege, check
 from binlane.gateway.replica_statements import (
     CONSTANTS,
@@ -38,6 +48,7 @@ from binlane.gateway.replica_statements import (
     recognise,
 )
 from binlane.gateway.side import Side
+from binlane.gateway.socket_accounts import check_account
 
 _UNKNOWN_SYSTEM_VARIABLE: Final = 1193
 _WAITING_MAX: Final = 1 << 20
@@ -247,11 +258,21 @@ class Session:
         relay = self._relay
         self._source.write(relay.take_to_source())
         self._client.write(relay.take_to_client())
+        if relay.tls_side is not None:
+            self._begin_tls(relay.tls_side)
         if self._is_draining or self._client_has_ended or relay.question is not None:
             self._progress.set()
         if relay.is_closed:
             self._finish()
         self._regulate()
+
+    def _begin_tls(self, side: TlsSide) -> None:
+        begun = self._relay.begin_tls()
+        if side is TlsSide.CLIENT:
+            self._client.start_tls(begun)
+        else:
+            self._source.start_tls()
+            self._source.write(self._relay.take_to_source())
 
     def _regulate(self) -> None:
         """Let a side wait whose bytes cannot be used now."""
@@ -270,9 +291,18 @@ class Session:
     def _from_source(self, data: bytes) -> None:
         if not data:
             self._source_has_ended = True
+            self._tell_of_source()
             self._finish()
             return
         self._take(self._read_source, data)
+
+    def _tell_of_source(self) -> None:
+        """Say why there is no login, where TLS with the source came to nothing."""
+        if self._source.failure:
+            self._relay.refuse_login(
+                StatementError(f"the source: {self._source.failure}", errno=NO_TLS_ERRNO)
+            )
+            self._client.write(self._relay.take_to_client())
 
     def _read_source(self, data: bytes) -> None:
         relay = self._relay
@@ -307,11 +337,22 @@ class Session:
                 await self._progress.wait()
             elif isinstance(question, BinlogDump | BinlogDumpGtid):
                 await self._dump(question)
+            elif isinstance(question, Entering):
+                await self._enter()
             elif isinstance(question, Starting | Following):
                 await self._prepare(question)
             else:
                 await self._answer(question)
             await self._flush()
+
+    async def _enter(self) -> None:
+        try:
+            await check_account(self)
+        except StatementError as error:
+            logger.warning("%s: user %r is turned away: %s", self.peer, self.user, error)
+            self._relay.turn_away(error)
+        else:
+            self._relay.enter()
 
     async def _prepare(self, question: Starting | Following) -> None:
         relay = self._relay
