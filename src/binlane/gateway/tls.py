@@ -85,14 +85,14 @@ class TlsLayer:
                 raise TlsError("the peer asks for new keys over and over")
         return meant
 
-    def sent(self, data: bytes) -> bytes:
+    def sent(self, data: bytes | memoryview) -> bytes:
         """What goes on the wire to say something; what is said before the keys waits for them."""
         if not data:
             return self.take()
         if self.is_ready:
             self._write(data)
         else:
-            self._waiting.append(data)
+            self._waiting.append(bytes(data))
         return self.take()
 
     def take(self) -> bytes:
@@ -140,7 +140,7 @@ class TlsLayer:
             raise TlsError(_reason(error)) from None
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
-    def _write(self, data: bytes) -> None:
+    def _write(self, data: bytes | memoryview) -> None:
         write = self._object.write
         if len(data) <= _RECORD_MAX:
             write(data)
