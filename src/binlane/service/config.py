@@ -11,13 +11,14 @@ import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from binlane.capture.settings import SourceSettings, StartAt, parse_start
 from binlane.client.settings import ServerUrl
 from binlane.errors import ConfigError
-from binlane.gateway.settings import GatewaySettings
+from binlane.gateway.settings import GatewaySettings, TlsMode
 from binlane.port.settings import Bypass, PortSettings
 from binlane.service.access import BinlogAccess
 from binlane.service.archive import ArchiveSettings
@@ -25,6 +26,7 @@ from binlane.store.settings import StoreSettings
 from binlane.web.settings import HttpSettings
 
 _DAY_S: Final = 86_400
+_Choice = TypeVar("_Choice", bound=Enum)
 _UNITS: Final = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 # Section → key → what it is; everything that may stand in the file.
@@ -37,10 +39,14 @@ KEYS: Final[Mapping[str, Mapping[str, str]]] = {
         "server_id": "server id as a replica of the source; by default a number of its own",
         "heartbeat_period_s": "an idle source says that it lives this often",
         "timeout_s": "longest wait for a connection to the source",
+        "proxy_protocol": "whether the source, a MariaDB, is told the address of each client",
     },
     "listen": {
         "address": "where clients and replicas connect",
         "port": "TCP port; 0 takes a free one",
+        "tls": '"on", "required" or "off": whether clients may, must or cannot use TLS',
+        "tls_cert": "the port's certificate, PEM; by default one is made",
+        "tls_key": "its key, PEM",
         "max_connections": "clients logged in at a time, replicas included",
         "connect_timeout": "seconds that a client's login may take",
         "binlog_access": '"privileges" or "granted": whether GRANT READ ON BINLOG alone lets read',
@@ -126,11 +132,15 @@ def compose(document: Mapping[str, Any], *, base: Path) -> Settings:
     _refuse_unknown(document)
     data_dir = _typed(document.get("data_dir", "data"), str, "data_dir")
     try:
-        source = _source(document.get("source", {}), base)
+        section = dict(document.get("source", {}))
+        proxy_protocol = _bool(section.pop("proxy_protocol", False), "source.proxy_protocol")
+        source = _source(section, base)
         return Settings(
             data_dir=base / data_dir,
             source=source,
-            listen=_listen(document.get("listen", {}), source.url),
+            listen=_listen(
+                document.get("listen", {}), source.url, base, proxy_protocol=proxy_protocol
+            ),
             port=_port(document.get("gateway", {})),
             http=HttpSettings(**document["http"]) if "http" in document else None,
             store=_store(document.get("binlog", {})),
@@ -159,12 +169,25 @@ def _source(section: Mapping[str, Any], base: Path) -> SourceSettings:
     return SourceSettings(**values)
 
 
-def _listen(section: Mapping[str, Any], url: ServerUrl) -> GatewaySettings:
+def _listen(
+    section: Mapping[str, Any], url: ServerUrl, base: Path, *, proxy_protocol: bool
+) -> GatewaySettings:
     values = {key: value for key, value in section.items() if key != "binlog_access"}
     if "connect_timeout" in values:
         values["login_timeout_s"] = values.pop("connect_timeout")
+    if "tls" in values:
+        values["tls"] = _choice(TlsMode, values["tls"], "listen.tls")
+    for key in ("tls_cert", "tls_key"):
+        if key in values:
+            values[key] = base / _typed(values[key], str, f"listen.{key}")
     return GatewaySettings(
-        **values, source_host=url.host, source_port=url.port, source_socket=url.socket
+        **values,
+        source_host=url.host,
+        source_port=url.port,
+        source_socket=url.socket,
+        source_ssl_mode=url.ssl_mode,
+        source_ssl_ca=url.ssl_ca,
+        source_proxy_protocol=proxy_protocol,
     )
 
 
@@ -182,17 +205,10 @@ def _access(section: Mapping[str, Any]) -> BinlogAccess:
 
 def _port(section: Mapping[str, Any]) -> PortSettings:
     values = dict(section)
-    if not isinstance(values.get("enabled", True), bool):
-        raise ConfigError(f"{values['enabled']!r} is neither true nor false", key="gateway.enabled")
+    if "enabled" in values:
+        values["enabled"] = _bool(values["enabled"], "gateway.enabled")
     if "bypass" in values:
-        words = [each.value for each in Bypass]
-        if values["bypass"] not in words:
-            raise ConfigError(
-                f"{values['bypass']!r} is no such choice",
-                key="gateway.bypass",
-                hint="one of " + ", ".join(f'"{word}"' for word in words),
-            )
-        values["bypass"] = Bypass(values["bypass"])
+        values["bypass"] = _choice(Bypass, values["bypass"], "gateway.bypass")
     if "journal_max_size" in values:
         size = size_bytes(values.pop("journal_max_size"), "gateway.journal_max_size")
         values["journal_max_bytes"] = size
@@ -236,10 +252,12 @@ def effective(settings: Settings) -> dict[str, dict[str, object]]:
             "start": start,
             "heartbeat_period_s": source.heartbeat_period_s,
             "timeout_s": source.timeout_s,
+            "proxy_protocol": listen.source_proxy_protocol,
         },
         "listen": {
             "address": listen.address,
             "port": listen.port,
+            "tls": listen.tls.value,
             "max_connections": listen.max_connections,
             "connect_timeout": listen.login_timeout_s,
             "binlog_access": settings.access.value,
@@ -257,6 +275,8 @@ def effective(settings: Settings) -> dict[str, dict[str, object]]:
             "max_binlog_total_size": store.max_binlog_total_size_bytes,
         },
     }
+    if listen.tls_cert is not None and listen.tls_key is not None:
+        values["listen"] |= {"tls_cert": str(listen.tls_cert), "tls_key": str(listen.tls_key)}
     if source.password_file is not None:
         values["source"]["password_file"] = str(source.password_file)
     if source.server_id is not None:
@@ -279,6 +299,23 @@ def size_bytes(value: object, key: str) -> int:
     if match is None:
         raise ConfigError(f"{value!r} is no size", key=key, hint="such as 1073741824 or 1G")
     return int(match[1]) * _UNITS[match[2]]
+
+
+def _choice(choices: type[_Choice], value: object, key: str) -> _Choice:
+    words = [each.value for each in choices]
+    if value not in words:
+        raise ConfigError(
+            f"{value!r} is no such choice",
+            key=key,
+            hint="one of " + ", ".join(f'"{word}"' for word in words),
+        )
+    return choices(value)
+
+
+def _bool(value: object, key: str) -> bool:
+    if not isinstance(value, bool):
+        raise ConfigError(f"{value!r} is neither true nor false", key=key)
+    return value
 
 
 def _typed(value: object, kind: type[str], key: str) -> str:

@@ -25,6 +25,7 @@ from binlane.port.live_catalog import LiveCatalog
 from binlane.service.access import Access
 from binlane.service.archive import Archive
 from binlane.service.binlogs import Binlogs
+from binlane.service.certificates import port_context
 from binlane.service.config import Settings
 from binlane.service.descriptors import settle, tell_once_in_a_while
 from binlane.service.grant_statements import Rows
@@ -138,6 +139,7 @@ class Service:
                     self._settings.port.workers,
                 )
             stack.push_async_callback(self._port.stop)
+        self.reload_certificate()
         await self._gateway.start()
         stack.push_async_callback(self._gateway.stop)
         stack.callback(self.binlogs.end_dumps)
@@ -149,6 +151,14 @@ class Service:
             unfinished = port_file.with_name(f"{port_file.name}.new")
             unfinished.write_text(str(self._gateway.port), encoding="ascii")
             unfinished.replace(port_file)
+
+    def reload_certificate(self) -> None:
+        """Take the port's certificate and key from their files, for clients that come from now on.
+
+        Raises:
+            ConfigError: If they cannot be used; the port goes on with those that it has.
+        """
+        self._gateway.tls = port_context(self._settings.listen, self._settings.data_dir)
 
     async def _start_http(self, stack: AsyncExitStack, settings: HttpSettings) -> None:
         self._status.start()
