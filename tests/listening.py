@@ -15,6 +15,7 @@ from pymysql.cursors import Cursor
 
 from binlane.capture.settings import SourceSettings
 from binlane.client.settings import ServerUrl
+from binlane.gateway.counts import LoginOutcome
 from binlane.gateway.settings import GatewaySettings, TlsMode
 from binlane.gateway.transport import Gateway
 from binlane.service.access import Access, BinlogAccess
@@ -101,6 +102,11 @@ class ListeningPort:
     def state(self, name: str) -> str:
         """What SHOW BINLOGS says of how a binlog fares."""
         return str(next(row[7] for row in self.execute("SHOW BINLOGS") if row[0] == name))
+
+    @property
+    def logins(self) -> Mapping[LoginOutcome, int]:
+        """What became of those who connected."""
+        return self._gateway.counts.logins
 
     def file(self, name: str) -> Path:
         """Where a binlog file stands."""

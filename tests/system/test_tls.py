@@ -17,6 +17,7 @@ from binlane.client.settings import SslMode
 from binlane.codec.packets.flags import Capability
 from binlane.codec.packets.framing import frame
 from binlane.codec.packets.handshake import SslRequest
+from binlane.gateway.counts import LoginOutcome
 from binlane.gateway.settings import TlsMode
 from binlane.service.private_server import MYSQL_SOURCE_OPTIONS, PrivateServer
 from tests.listening import HOST, ListeningPort, wait_until
@@ -31,6 +32,10 @@ REQUEST = frame(
     ).encode(),
     1,
 )
+
+# As MariaDB 10.11 and MySQL 9.7 say it.
+BAD_HANDSHAKE = b"\2\xff\x13\x04#08S01Bad handshake"
+ALERT = bytes.fromhex("15030300020216")
 
 
 @pytest.fixture(scope="module")
@@ -75,24 +80,43 @@ def test_plain_client_goes_on(port: ListeningPort) -> None:
 
 
 @pytest.mark.parametrize(
-    "words",
+    "words, alert, told",
     [
-        b"GET / HTTP/1.1\r\n\r\n",
-        REQUEST + b"no TLS at all",
-        REQUEST + b"\x16\x03\x01\xff\xff",
-        REQUEST * 3,
+        (b"GET / HTTP/1.1\r\n\r\n", b"", b"Malformed communication packet"),
+        (REQUEST + b"no TLS at all", b"", BAD_HANDSHAKE),
+        (REQUEST + b"\x16\x03\x01\xff\xff", ALERT, BAD_HANDSHAKE),
+        (REQUEST * 3, b"", BAD_HANDSHAKE),
     ],
     ids=["another protocol", "no TLS", "half a hello", "again and again"],
 )
-def test_whoever_breaks_tls_is_dropped(
-    port: ListeningPort, words: bytes, caplog: pytest.LogCaptureFixture
+def test_whoever_breaks_tls_is_told_and_counted(
+    port: ListeningPort, words: bytes, alert: bytes, told: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
+    before = port.logins[LoginOutcome.BROKEN]
+    heard = b""
     with closing(socket.create_connection((HOST, port.port), timeout=20)) as client:
+        client.recv(1 << 16)  # the greeting
+        client.sendall(words)
+        while data := client.recv(1 << 16):
+            heard += data
+    assert heard.startswith(alert)
+    assert told in heard
+    assert port.logins[LoginOutcome.BROKEN] == before + 1
+    assert port.execute("SELECT 1", **APP, ssl=ANY) == ((1,),)
+    assert not [each for each in caplog.records if each.levelno >= logging.ERROR]
+
+
+@pytest.mark.parametrize(
+    "words", [REQUEST, REQUEST + b"\x16\x03\x01\2\0\1"], ids=["silent", "half a hello"]
+)
+def test_handshake_that_is_not_finished_ends_in_time(port: ListeningPort, words: bytes) -> None:
+    before = port.logins[LoginOutcome.TOO_LATE]
+    with closing(socket.create_connection((HOST, port.port), timeout=20)) as client:
+        client.recv(1 << 16)  # the greeting
         client.sendall(words)
         while client.recv(1 << 16):
             pass
-    assert port.execute("SELECT 1", **APP, ssl=ANY) == ((1,),)
-    assert not [each for each in caplog.records if each.levelno >= logging.ERROR]
+    wait_until(lambda: port.logins[LoginOutcome.TOO_LATE] > before, what="it is counted")
 
 
 def test_client_that_cuts_its_connection(port: ListeningPort) -> None:

@@ -57,6 +57,7 @@ from binlane.gateway.side import Side, nothing
 from binlane.gateway.socket_accounts import check_account
 from binlane.positions import FilePosition
 
+_BAD_HANDSHAKE: Final = 1043
 _UNKNOWN_SYSTEM_VARIABLE: Final = 1193
 _NOT_PREPARED: Final = 1295
 _HIDDEN_IN_MYSQL: Final = frozenset(fact.value for fact in UNKNOWN_TO_MYSQL)
@@ -309,9 +310,21 @@ class Session:
     def _from_client(self, data: bytes) -> None:
         if not data:
             self._client_has_ended = True
+            self._tell_of_client()
             self._finish()
         else:
             self._take(self._read_client, data)
+
+    def _tell_of_client(self) -> None:
+        """Say why there is no login, as servers do, where TLS with the client did not begin."""
+        client, relay = self._client, self._relay
+        if client.failure and not client.is_encrypted:
+            relay.refuse_login(
+                StatementError(
+                    f"Bad handshake: {client.failure}", errno=_BAD_HANDSHAKE, sqlstate="08S01"
+                )
+            )
+            client.write_in_clear(relay.take_to_client())
 
     def _read_client(self, data: bytes) -> None:
         """Take bytes of the client; none to go on with those that are there."""

@@ -114,6 +114,11 @@ class Side(asyncio.Protocol):
         return self._address("sockname")
 
     @property
+    def is_encrypted(self) -> bool:
+        """Whether keys were agreed on, whatever came behind them."""
+        return self._tls is not None and self._tls.is_ready
+
+    @property
     def is_congested(self) -> bool:
         """Whether the peer takes no more for now."""
         return not self._takes.is_set()
@@ -176,12 +181,22 @@ class Side(asyncio.Protocol):
         return self._take()
 
     def write(self, data: bytes | memoryview) -> None:
-        """Send bytes, however many wait to be sent; those are copied."""
+        """Send bytes, however many wait to be sent; those are copied.
+
+        Nothing is sent where TLS has failed.
+        """
         if self._is_lost or self.failure:
             return
         if self._tls is not None:
             data = self._tls.sent(data)
         if data:
+            self._there.write(data)
+
+    def write_in_clear(self, data: bytes) -> None:
+        """Send bytes beside TLS that did not come to keys, and is over."""
+        assert self.failure, "it has not failed"
+        assert not self.is_encrypted, "the peer hears nothing in clear"
+        if not self._is_lost:
             self._there.write(data)
 
     async def send(self, data: bytes | memoryview) -> None:

@@ -217,10 +217,10 @@ class Gateway:
             # Else it would hold the session, and the session it, until somebody looks for such.
             error.with_traceback(None)
         finally:
-            if relay.is_refused:
-                self.counts.logins[LoginOutcome.REFUSED] += 1
-            elif not relay.is_logged_in and (is_broken or client.failure):
+            if not relay.is_logged_in and (is_broken or client.failure):
                 self.counts.logins[LoginOutcome.BROKEN] += 1
+            elif relay.is_refused:
+                self.counts.logins[LoginOutcome.REFUSED] += 1
             if client.failure:
                 self._told.warn("client %s: %s", peer, client.failure)
             if source.failure:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from binlane.client.settings import SslMode
-from binlane.codec.packets.flags import Capability, Command, ServerStatus
+from binlane.codec.packets.flags import Capability, Command, ExtendedCapability, ServerStatus
 from binlane.codec.packets.framing import Packet, PacketSplitter, frame, frames
 from binlane.codec.packets.handshake import Greeting, HandshakeResponse, SslRequest
 from binlane.codec.packets.replies import ErrPacket, OkPacket
@@ -102,6 +102,38 @@ def test_client_by_tls_and_source_without() -> None:
     assert packets(relay.take_to_source()) == [Packet(1, login(tls=False))]
     relay.from_source(frame(b"\x01\x03", 2) + frame(OK, 3))
     assert packets(relay.take_to_client()) == [Packet(3, b"\x01\x03"), Packet(4, OK)]
+
+
+@pytest.mark.parametrize("data", [frame(b"\0", 2), b"\xff\xff\xff\2"], ids=["broken", "large"])
+def test_client_is_told_what_is_wrong_behind_its_wish_for_tls(data: bytes) -> None:
+    relay = Relay(RULES)
+    relay.from_source(frame(GREETING.encode(), 0))
+    relay.take_to_client()
+    relay.from_client(frame(HEAD_TLS.encode(), 1))
+    assert relay.begin_tls() == b""
+    with pytest.raises(CodecError) as caught:
+        relay.from_client(data)
+    relay.protest(caught.value)
+    (packet,) = packets(relay.take_to_client())
+    assert (packet.sequence, ErrPacket.decode(packet.payload).errno) == (3, 1835)
+
+
+@pytest.mark.parametrize("tls", [True, False])
+def test_com_multi_is_not_offered(*, tls: bool) -> None:
+    multi = ExtendedCapability.COM_MULTI | ExtendedCapability.PROGRESS
+    greeting = replace(GREETING, version="5.5.5-10.4.0-MariaDB", extended_capabilities=multi)
+    relay = Relay(RULES)
+    relay.from_source(frame(greeting.encode(), 0))
+    (packet,) = packets(relay.take_to_client())
+    offered = Greeting.decode(packet.payload).extended_capabilities
+    assert offered == ExtendedCapability.PROGRESS
+    if tls:
+        relay.from_client(frame(HEAD_TLS.encode(), 1))
+        assert relay.begin_tls() == b""
+    head = replace(HEAD_TLS if tls else HEAD, extended_capabilities=multi)
+    wish = HandshakeResponse(head=head, user="app", auth_response=bytes(32), plugin=CACHING)
+    relay.from_client(frame(wish.encode(), 1 + tls))
+    assert relay._login.extended == ExtendedCapability.PROGRESS
 
 
 @pytest.mark.parametrize("key", [b"PEM", b"other"])

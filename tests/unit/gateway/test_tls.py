@@ -68,6 +68,21 @@ def test_garbage_is_an_error(roles: tuple[TlsRole, TlsRole], data: bytes) -> Non
         server.receive(data)
 
 
+def test_what_waits_for_keys_is_not_what_is_written_over_it(
+    roles: tuple[TlsRole, TlsRole],
+) -> None:
+    server, client = map(TlsLayer, roles)
+    client.begin()
+    room = bytearray(b"said before the keys")
+    assert server.sent(memoryview(room)) == b""
+    room[:] = bytes(len(room))
+    assert exchanged(server, client) == (b"", b"said before the keys")
+    room[:] = b"said with the keys: x"[: len(room)]
+    record = server.sent(memoryview(room))
+    room[:] = bytes(len(room))
+    assert client.receive(record) == b"said with the keys: "
+
+
 def test_damaged_record_is_an_error(roles: tuple[TlsRole, TlsRole]) -> None:
     server, client = map(TlsLayer, roles)
     client.begin()
@@ -129,10 +144,89 @@ def test_failure_is_told_and_ends(roles: tuple[TlsRole, TlsRole]) -> None:
         async with asyncio.timeout(_TIMEOUT_S):
             assert await here.read() == b""
         assert here.failure.startswith("TLS failed: ")
+        here.write(b"nobody could read it")
+        here.write_in_clear(b"why")
+        async with asyncio.timeout(_TIMEOUT_S):
+            assert await there.read() == b"why"
         there.write(b"more")
         await asyncio.sleep(0.02)
         here.close()
         there.close()
         await asyncio.sleep(0.05)
+
+    asyncio.run(run())
+
+
+async def _joined(roles: tuple[TlsRole, TlsRole]) -> tuple[Side, Side]:
+    """Two ends that have agreed on keys."""
+    one, other = socket.socketpair()
+    loop = asyncio.get_running_loop()
+    _, here = await loop.create_connection(Side, sock=one)
+    _, there = await loop.create_connection(Side, sock=other)
+    here.tls_role, there.tls_role = roles
+    here.start_tls()
+    there.start_tls()
+    there.write(b"x")
+    async with asyncio.timeout(_TIMEOUT_S):
+        assert await here.read() == b"x"
+    return here, there
+
+
+def test_nothing_is_said_behind_a_record_that_was_damaged(roles: tuple[TlsRole, TlsRole]) -> None:
+    async def run() -> None:
+        here, there = await _joined(roles)
+        assert there._tls is not None
+        record = bytearray(there._tls.sent(b"text"))
+        record[-1] ^= 1
+        there._there.write(record)
+        async with asyncio.timeout(_TIMEOUT_S):
+            assert await here.read() == b""
+        assert here.failure
+        here.write(b"an error of OpenSSL, if it got there")
+        here.close()
+        there.close()
+        await asyncio.sleep(0.02)
+
+    asyncio.run(run())
+
+
+def test_connection_that_is_cut_inside_of_a_record(roles: tuple[TlsRole, TlsRole]) -> None:
+    async def run() -> None:
+        here, there = await _joined(roles)
+        assert there._tls is not None
+        there._there.write(there._tls.sent(b"whole") + there._tls.sent(b"not whole")[:-1])
+        there._there.close()
+        async with asyncio.timeout(_TIMEOUT_S):
+            assert await here.read() == b"whole"
+            assert await here.read() == b""
+        assert here.failure == ""
+        here.close()
+        await asyncio.sleep(0.02)
+
+    asyncio.run(run())
+
+
+def test_peer_that_takes_nothing_makes_others_wait(roles: tuple[TlsRole, TlsRole]) -> None:
+    async def run() -> None:
+        here, there = await _joined(roles)
+        there.pause(is_paused=True)
+        piece, sent = bytes(64 << 10), 0
+        async with asyncio.timeout(_TIMEOUT_S):
+            while not here.is_congested:
+                here.write(memoryview(piece))
+                sent += len(piece)
+                await asyncio.sleep(0)
+            sending = asyncio.ensure_future(here.send(memoryview(piece)))
+            await asyncio.sleep(0.02)
+            assert not sending.done()
+            assert here._there.get_write_buffer_size() < 1 << 20
+            found = 0
+            there.pause(is_paused=False)
+            while found < sent + len(piece):
+                found += len(await there.read())
+            await sending
+        here.close()
+        there.close()
+        await asyncio.sleep(0.02)
 
     asyncio.run(run())
