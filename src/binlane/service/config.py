@@ -16,10 +16,11 @@ from typing import Any, Final, TypeVar
 from binlane.capture.settings import SourceSettings, StartAt, parse_start
 from binlane.client.settings import ServerUrl
 from binlane.errors import ConfigError
-from binlane.gateway.settings import GatewaySettings
+from binlane.gateway.settings import GatewaySettings, TlsMode
 from binlane.port.settings import Bypass, PortSettings
 from binlane.service.access import BinlogAccess
 from binlane.service.archive import ArchiveSettings
+from binlane.service.certificates import check_given
 from binlane.service.embedded_settings import EmbeddedSettings, embedded_source
 from binlane.service.logs import LogFormat, LogLevel, LogSettings
 from binlane.service.setting_keys import setting_of
@@ -154,13 +155,14 @@ def compose(document: Mapping[str, Any], *, base: Path) -> Settings:
 
 
 def check_files(settings: Settings) -> None:
-    """See that the files that settings name can be read.
+    """See that the files that settings name can be used.
 
     Raises:
         ConfigError: If one cannot.
     """
     if settings.embedded is None:
         settings.source.secret()
+    check_given(settings.listen)
 
 
 def _composed(given: Given, base: Path) -> Settings:
@@ -186,6 +188,7 @@ def _composed(given: Given, base: Path) -> Settings:
 
     data_dir = Path(values.get("", {}).get("data_dir", base / "data"))
     embedded = of("embedded", _embedded)
+    proxy_protocol = bool(values.get("source", {}).pop("proxy_protocol", False))
     source = of(
         "source", _source if embedded is None else lambda given: _own_source(given, data_dir)
     )
@@ -209,6 +212,9 @@ def _composed(given: Given, base: Path) -> Settings:
             source_host=source.url.host,
             source_port=source.url.port,
             source_socket=source.url.socket,
+            source_ssl_mode=source.url.ssl_mode,
+            source_ssl_ca=source.url.ssl_ca,
+            source_proxy_protocol=proxy_protocol,
         ),
         http=http,
         store=store,
@@ -275,6 +281,11 @@ def _listen(values: dict[str, Any]) -> tuple[GatewaySettings, BinlogAccess]:
     access = _word(word, BinlogAccess, "listen.binlog_access")
     if "connect_timeout" in values:
         values["login_timeout_s"] = values.pop("connect_timeout")
+    if "tls" in values:
+        values["tls"] = _word(values["tls"], TlsMode, "listen.tls")
+    for key in ("tls_cert", "tls_key"):
+        if key in values:
+            values[key] = Path(values[key])
     return GatewaySettings(**values), access
 
 
@@ -351,6 +362,7 @@ def effective(settings: Settings) -> dict[str, dict[str, object]]:
             "server_id": source.server_id,
             "heartbeat_period_s": source.heartbeat_period_s,
             "timeout_s": source.timeout_s,
+            "proxy_protocol": listen.source_proxy_protocol,
         },
         "embedded": {
             "enabled": is_embedded,
@@ -359,6 +371,9 @@ def effective(settings: Settings) -> dict[str, dict[str, object]]:
         "listen": {
             "address": listen.address,
             "port": listen.port,
+            "tls": listen.tls.value,
+            "tls_cert": None if listen.tls_cert is None else str(listen.tls_cert),
+            "tls_key": None if listen.tls_key is None else str(listen.tls_key),
             "max_connections": listen.max_connections,
             "connect_timeout": listen.login_timeout_s,
             "binlog_access": settings.access.value,

@@ -115,9 +115,7 @@ class EmbeddedServer:
             source=replace(
                 settings.source, url=url, password_file=self._home / ACCOUNT_PASSWORD_FILE
             ),
-            listen=replace(
-                settings.listen, source_socket=socket_path, knows_no_socket_accounts=True
-            ),
+            listen=replace(settings.listen, source_socket=socket_path),
         )
 
     async def start(self) -> None:

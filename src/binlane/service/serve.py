@@ -25,6 +25,7 @@ from binlane.port.live_catalog import LiveCatalog
 from binlane.service.access import Access
 from binlane.service.archive import Archive
 from binlane.service.binlogs import Binlogs
+from binlane.service.certificates import port_context
 from binlane.service.config import Settings
 from binlane.service.descriptors import settle, tell_once_in_a_while
 from binlane.service.embedded import EmbeddedServer
@@ -195,10 +196,11 @@ class Service:
                     self.settings.port.workers,
                 )
             stack.push_async_callback(self._port.stop)
+        listen = self.settings.listen
+        self._gateway.tls = port_context(listen, self.settings.data_dir)
         await self._gateway.start()
         stack.push_async_callback(self._gateway.stop)
         stack.callback(self.binlogs.end_dumps)
-        listen = self.settings.listen
         logger.info("listening on %s:%d (MySQL protocol)", listen.address, self._gateway.port)
         if self.settings.http is not None:
             await self._start_http(stack, self.settings.http)
@@ -236,13 +238,22 @@ class Service:
         self._gateway.hurry()
 
     async def use(self, settings: Settings) -> None:
-        """Take over what can be changed while it runs; of the rest nothing."""
-        await self.binlogs.use(settings.store)
+        """Take over what can be changed while it runs; of the rest nothing.
+
+        Raises:
+            BinlaneError: If something cannot be used; then nothing is taken over.
+        """
         listen = replace(
             self.settings.listen,
             max_connections=settings.listen.max_connections,
             login_timeout_s=settings.listen.login_timeout_s,
+            tls_cert=settings.listen.tls_cert,
+            tls_key=settings.listen.tls_key,
         )
+        # From the files as they are now, for clients that come from now on.
+        context = port_context(listen, self.settings.data_dir)
+        await self.binlogs.use(settings.store)
+        self._gateway.tls = context
         self.settings = replace(
             self.settings,
             store=settings.store,

@@ -103,6 +103,7 @@ KEYS: Final[Mapping[str, Mapping[str, Key]]] = {
         "server_id": Key(WHOLE, "server id as a replica of the source; by default one is made up"),
         "heartbeat_period_s": Key(NUMBER, "an idle source says that it lives this often"),
         "timeout_s": Key(NUMBER, "longest wait for a connection to the source"),
+        "proxy_protocol": Key(FLAG, "whether the source, a MariaDB, is told each client's address"),
     },
     "embedded": {
         "enabled": Key(FLAG, "whether the source is a MariaDB of our own, as with --embedded"),
@@ -111,6 +112,11 @@ KEYS: Final[Mapping[str, Mapping[str, Key]]] = {
     "listen": {
         "address": Key(TEXT, "where clients and replicas connect"),
         "port": Key(WHOLE, "TCP port; 0 takes a free one"),
+        "tls": Key(TEXT, '"on", "required" or "off": whether clients may, must or cannot use TLS'),
+        "tls_cert": Key(
+            PATH, "the port's certificate, PEM; by default one is made", at_sighup=True
+        ),
+        "tls_key": Key(PATH, "its key, PEM", at_sighup=True),
         "max_connections": Key(
             WHOLE, "clients logged in at a time, replicas included", at_sighup=True
         ),

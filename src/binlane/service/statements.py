@@ -101,6 +101,7 @@ class ConnectedReplica:
         port: Its `report_port`, 0 if it has none.
         uuid: Its `server_uuid`, empty if it has none.
         thread_id: Of its session, on the source.
+        is_tls: Whether it speaks TLS.
         progress: How far it is.
     """
 
@@ -112,6 +113,7 @@ class ConnectedReplica:
     port: int = 0
     uuid: str = ""
     thread_id: int = 0
+    is_tls: bool = False
     progress: DumpProgress = field(default_factory=DumpProgress)
 
     def is_same(self, other: ConnectedReplica, flavor: Flavor) -> bool:
@@ -350,6 +352,7 @@ class Statements:
             port=told.port if told else 0,
             uuid=next((each for each in uuids if each), ""),
             thread_id=session.thread_id,
+            is_tls=session.is_tls,
         )
         self._end_older(replica, request.flavor)
         ended: asyncio.Future[StatementError | None] = asyncio.get_running_loop().create_future()

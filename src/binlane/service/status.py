@@ -258,6 +258,7 @@ def _reader_status(reader: ConnectedReplica, published: Published, now_s: float)
         port=reader.port,
         uuid=reader.uuid,
         connection_id=reader.thread_id,
+        is_tls=reader.is_tls,
         since_at_s=progress.begun_s,
         state=state,
         file=progress.file,
