@@ -232,7 +232,7 @@ def test_sighup_decides_anew_who_may_read(source: PrivateServer, tmp_path: Path)
         f"CREATE USER reader IDENTIFIED BY '{PASSWORD}'",
         "GRANT REPLICATION SLAVE ON *.* TO reader",
     )
-    with ServeProcess(tmp_path / "serve", source, capture=FAST) as serve:
+    with ServeProcess(tmp_path / "serve", source, capture=FAST, extra=HTTP) as serve:
         serve.execute("CREATE BINLOG 'b'")
         with serve.connect("reader", PASSWORD) as session:
             begin_dump(session)
@@ -248,6 +248,7 @@ def test_sighup_decides_anew_who_may_read(source: PrivateServer, tmp_path: Path)
         told = [json.loads(line) for line in serve.log.splitlines() if line.startswith("{")]
         (ends,) = [line for line in told if "the dump of b ends" in line["message"]]
         assert (ends["binlog"], ends["peer"][:10]) == ("b", "127.0.0.1:")
+        assert "http.port is not set any more, which takes a restart" in serve.log
         refusals = [line for line in told if "dump refused" in line["message"]]
         assert {line["user"] for line in refusals} == {"reader"}
         reread(serve, "", "")

@@ -21,7 +21,7 @@ from binlane.gateway.counts import LoginOutcome
 from binlane.gateway.settings import TlsMode
 from binlane.service.private_server import MYSQL_SOURCE_OPTIONS, PrivateServer
 from tests.listening import HOST, ListeningPort, wait_until
-from tests.servers import ServerFactory, execute
+from tests.servers import ServerFactory, execute, mariadb118_program
 
 APP = {"user": "tls_app", "password": "secret"}
 ANY = {"check_hostname": False}
@@ -231,4 +231,46 @@ def test_mysql_replica_by_its_defaults(servers: ServerFactory, tmp_path: Path, p
                 return False
 
         wait_until(has_row, what="the replica has the row")
+        assert [each.is_tls for each in listening.statements.replicas] == [True]
         execute(replica, "STOP REPLICA")
+
+
+@pytest.mark.parametrize(
+    "place", ["MASTER_USE_GTID=slave_pos", "MASTER_LOG_FILE='all.000001', MASTER_LOG_POS=4"]
+)
+def test_mariadb118_replica_by_its_defaults(
+    servers: ServerFactory, tmp_path: Path, place: str
+) -> None:
+    program = mariadb118_program()
+    if program is None:
+        pytest.skip("BINLANE_MARIADB118 names no MariaDB 11.8")
+    source = servers.start("source")
+    execute(
+        source,
+        "CREATE USER replica@'%' IDENTIFIED BY 'secret'",
+        "GRANT REPLICATION SLAVE ON *.* TO replica@'%'",
+    )
+    replica = servers.start("replica", ("--server-id=20",), program=program)
+    with ListeningPort(source, tmp_path / "data", gateway=ON) as listening:
+        listening.execute("CREATE BINLOG 'all'")
+        ((begin,),) = execute(source, "SELECT @@GLOBAL.gtid_binlog_pos")
+        execute(
+            source, "CREATE DATABASE d", "CREATE TABLE d.t (a INT)", "INSERT INTO d.t VALUES (7)"
+        )
+        execute(
+            replica,
+            f"SET GLOBAL gtid_slave_pos = '{begin}'",
+            f"CHANGE MASTER TO MASTER_HOST='{HOST}', MASTER_PORT={listening.port},"
+            f" MASTER_USER='replica', MASTER_PASSWORD='secret', {place}",
+            "START SLAVE",
+        )
+
+        def has_row() -> bool:
+            try:
+                return execute(replica, "SELECT a FROM d.t") == ((7,),)
+            except pymysql.err.MySQLError:
+                return False
+
+        wait_until(has_row, what="the replica has the row")
+        assert [each.is_tls for each in listening.statements.replicas] == [True]
+        execute(replica, "STOP SLAVE")

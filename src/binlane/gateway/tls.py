@@ -38,6 +38,8 @@ class TlsError(Exception):
 class TlsLayer:
     """One connection's TLS.
 
+    OpenSSL's buffers never shrink: what goes through them goes a record at a time.
+
     Attributes:
         is_ready: Whether the two have agreed on keys.
         has_ended: Whether the peer has said that it sends no more.
@@ -73,6 +75,13 @@ class TlsLayer:
             TlsError: If that is no TLS, or this side does not trust the peer; `take` has what the
                 peer is to be told of it.
         """
+        if len(data) <= _RECORD_MAX:
+            return self._receive(data)
+        view = memoryview(data)
+        pieces = range(0, len(data), _RECORD_MAX)
+        return b"".join([self._receive(view[at : at + _RECORD_MAX]) for at in pieces])
+
+    def _receive(self, data: bytes | memoryview) -> bytes:
         self._arrived.write(data)
         if not self.is_ready and not self._agree():
             return b""
@@ -89,11 +98,20 @@ class TlsLayer:
         """What goes on the wire to say something; what is said before the keys waits for them."""
         if not data:
             return self.take()
-        if self.is_ready:
-            self._write(data)
-        else:
+        if not self.is_ready:
             self._waiting.append(bytes(data))
+        elif len(data) > _RECORD_MAX:
+            return self._taken_by_record(memoryview(data))
+        else:
+            self._object.write(data)
         return self.take()
+
+    def _taken_by_record(self, view: memoryview) -> bytes:
+        parts = [self.take()]
+        while view:
+            view = view[self._object.write(view[:_RECORD_MAX]) :]
+            parts.append(self.take())
+        return b"".join(parts)
 
     def take(self) -> bytes:
         """What goes on the wire."""
@@ -119,7 +137,9 @@ class TlsLayer:
         self.is_ready = True
         waiting, self._waiting = self._waiting, []
         for data in waiting:
-            self._write(data)
+            view = memoryview(data)
+            while view:
+                view = view[self._object.write(view) :]
         return True
 
     def _read(self) -> bytes:
@@ -139,15 +159,6 @@ class TlsLayer:
         except ssl.SSLError as error:
             raise TlsError(_reason(error)) from None
         return parts[0] if len(parts) == 1 else b"".join(parts)
-
-    def _write(self, data: bytes | memoryview) -> None:
-        write = self._object.write
-        if len(data) <= _RECORD_MAX:
-            write(data)
-            return
-        view = memoryview(data)
-        while view:
-            view = view[write(view) :]
 
 
 def _reason(error: ssl.SSLError) -> str:

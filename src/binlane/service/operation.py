@@ -200,9 +200,8 @@ async def _reread(service: Service, surroundings: Surroundings) -> None:
     for setting, value in changed.items():
         logger.info("SIGHUP: %s is %s now", setting, value, extra={"setting": setting})
     for setting, value in kept.items():
-        logger.warning(
-            "SIGHUP: %s = %s takes a restart", setting, value, extra={"setting": setting}
-        )
+        now = "is not set any more, which" if value is None else f"= {value}"
+        logger.warning("SIGHUP: %s %s takes a restart", setting, now, extra={"setting": setting})
     if not changed and not kept:
         logger.info("SIGHUP: no setting has changed")
 
