@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import socket
+import ssl
 import struct
 import threading
 import time
@@ -16,6 +17,8 @@ from typing import Any, Final
 import pymysql
 import pytest
 
+from binlane.gateway.settings import GatewaySettings
+from binlane.service.certificates import TLS_DIRECTORY, port_context
 from binlane.service.private_server import SOURCE_OPTIONS, PrivateServer
 from binlane.service.setting_keys import KEYS, setting_of
 from binlane.store.verify import verify
@@ -197,9 +200,16 @@ def test_sighup_takes_over_what_can_be_changed(source: PrivateServer, tmp_path: 
         serve.execute("CREATE BINLOG 'b'")
         limits = "max_connections = 2\nconnect_timeout = 7\naddress = '127.0.0.2'\n"
         limits += "binlog_access = 'granted'\n"
+        port_context(GatewaySettings(), tmp_path / "other")
+        certificate, key = (
+            tmp_path / "other" / TLS_DIRECTORY / f"server-{kind}.pem" for kind in ("cert", "key")
+        )
+        limits += f"tls_cert = '{certificate}'\ntls_key = '{key}'\n"
+        assert shown_certificate(serve) != certificate.read_text()
         reread(serve, limits, CHANGED)
         wait_until(lambda: "listen.address = 127.0.0.2 takes a restart" in serve.log)
         told = [json.loads(line) for line in serve.log.splitlines() if line.startswith("{")]
+        assert shown_certificate(serve) == certificate.read_text()
         # A warning is all that is logged from then on.
         assert {line["setting"] for line in told} <= {"listen.address", "listen.port"}
         with serve.connect("root", ""), serve.connect("root", ""):
@@ -300,6 +310,14 @@ def test_a_broken_file_at_sighup_changes_nothing(source: PrivateServer, tmp_path
         assert "is 4096 now" not in serve.log
         assert serve.execute("SHOW BINLOGS") == ()
         assert serve.stop() == 0
+
+
+def shown_certificate(serve: ServeProcess) -> str:
+    """What clients are shown, as PEM."""
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    with pymysql.connect(host="127.0.0.1", port=serve.port, user="root", ssl=context) as session:
+        return ssl.DER_cert_to_PEM_cert(session._sock.getpeercert(binary_form=True))
 
 
 def reread(serve: ServeProcess, listen: str, extra: str) -> None:
