@@ -316,7 +316,8 @@ def shown_certificate(serve: ServeProcess) -> str:
     """What clients are shown, as PEM."""
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    with pymysql.connect(host="127.0.0.1", port=serve.port, user="root", ssl=context) as session:
+    session: Any = pymysql.connect(host="127.0.0.1", port=serve.port, user="root", ssl=context)
+    with session:
         return ssl.DER_cert_to_PEM_cert(session._sock.getpeercert(binary_form=True))
 
 
