@@ -90,6 +90,7 @@ async def serve_dump(  # noqa: PLR0913 - each comes from somebody else
         the meantime: what comes after it is the next command.
     """
     dump = Dump(request)
+    named = {"binlog": live.name}
     try:
         progress = DumpProgress() if progress is None else progress
         stream = _Stream(
@@ -102,16 +103,18 @@ async def serve_dump(  # noqa: PLR0913 - each comes from somebody else
         if dump.is_inside_event:
             raise ConnectionAbortedError("the dump was ended inside of an event")
     except _EndingError:
-        logger.info("dump of %s to replica %d ends", live.name, request.server_id)
+        logger.info("dump of %s to replica %d ends", live.name, request.server_id, extra=named)
     except StatementError as error:
-        logger.info("dump of %s to replica %d: %s", live.name, request.server_id, error)
+        logger.info(
+            "dump of %s to replica %d: %s", live.name, request.server_id, error, extra=named
+        )
         if dump.is_inside_event:
             raise ConnectionAbortedError("the rest of an event is not sent") from None
         return dump.error(error)
     except ConnectionError:
         raise  # the replica has gone: nobody is left to be told
     except (CodecError, OSError) as error:
-        logger.exception("dump of %s to replica %d", live.name, request.server_id)
+        logger.exception("dump of %s to replica %d", live.name, request.server_id, extra=named)
         if dump.is_inside_event:
             raise ConnectionAbortedError("the rest of an event cannot be sent") from None
         return dump.error(refusal(f"error reading log entry: {error}", hint="run binlane verify"))

@@ -19,6 +19,7 @@ from types import MappingProxyType
 from typing import Final
 from weakref import WeakKeyDictionary
 
+from binlane.client.questions import ALL_ROWS
 from binlane.codec.format import flavor_of
 from binlane.codec.types import Flavor
 from binlane.errors import StatementError
@@ -53,9 +54,10 @@ _BESIDE: Final = "READ on a binlog, or "
 _WHO: Final = MappingProxyType(
     {
         Flavor.MARIADB: "SELECT HEX(CONVERT(CURRENT_USER() USING utf8mb4)),"
-        " HEX(CONVERT(CURRENT_ROLE() USING utf8mb4)), @@GLOBAL.gtid_binlog_pos",
+        " HEX(CONVERT(CURRENT_ROLE() USING utf8mb4)), @@GLOBAL.gtid_binlog_pos LIMIT 1",
         Flavor.MYSQL: "SELECT HEX(CONVERT(CURRENT_USER() USING utf8mb4)),"
-        " NULLIF(HEX(CONVERT(CURRENT_ROLE() USING utf8mb4)), '4E4F4E45'), @@GLOBAL.gtid_executed",
+        " NULLIF(HEX(CONVERT(CURRENT_ROLE() USING utf8mb4)), '4E4F4E45'), @@GLOBAL.gtid_executed"
+        " LIMIT 1",
     }
 )
 _ROLES: Final = MappingProxyType(
@@ -150,6 +152,10 @@ class Access:
         self._binlogs = binlogs
         self._rule = rule
         self._known: WeakKeyDictionary[SessionContext, _Known] = WeakKeyDictionary()
+
+    def use(self, rule: BinlogAccess) -> None:
+        """Decide by another rule from now on."""
+        self._rule = rule
 
     @property
     def is_in_use(self) -> bool:
@@ -310,9 +316,14 @@ async def _roles(
     """
     try:
         granted = [
-            tuple(map(_text, row)) for row in (await session.query_source(_ROLES[flavor])).texts()
+            tuple(map(_text, row))
+            for row in (await session.query_source(_ROLES[flavor] + ALL_ROWS)).texts()
         ]
-        enabled = () if flavor is Flavor.MARIADB else (await session.query_source(_ENABLED)).texts()
+        enabled = (
+            ()
+            if flavor is Flavor.MARIADB
+            else (await session.query_source(_ENABLED + ALL_ROWS)).texts()
+        )
     except StatementError:
         return set()  # a MySQL that does not tell
     edges = [

@@ -55,7 +55,7 @@ from binlane.scope.statements import (
     alter,
     create,
 )
-from binlane.service.access import Access
+from binlane.service.access import Access, BinlogAccess
 from binlane.service.binlog_events import show_events, wrong
 from binlane.service.binlogs import Binlogs
 from binlane.service.definitions import COMPLETE_TIMEOUT_S, incomplete
@@ -107,6 +107,7 @@ class ConnectedReplica:
         uuid: Its `server_uuid`, empty if it has none.
         thread_id: Of its session, on the source.
         keeps_gtids: Whether it keeps MySQL's GTIDs.
+        is_tls: Whether it speaks TLS.
         progress: How far it is.
     """
 
@@ -119,6 +120,7 @@ class ConnectedReplica:
     uuid: str = ""
     thread_id: int = 0
     keeps_gtids: bool = False
+    is_tls: bool = False
     progress: DumpProgress = field(default_factory=DumpProgress)
 
     def is_same(self, other: ConnectedReplica, flavor: Flavor) -> bool:
@@ -271,7 +273,7 @@ class Statements:
         if len(names) != 1:
             return None
         found = await session.query_source(
-            f"SELECT BINLOG_GTID_POS({_text(place.file)}, {place.position})"
+            f"SELECT BINLOG_GTID_POS({_text(place.file)}, {place.position}) LIMIT 1"
         )
         told = found.texts()[0][0]
         if told is None:
@@ -310,7 +312,7 @@ class Statements:
         live = self._binlogs.live(name)
         source_id = ""
         if isinstance(request.connect_state, GtidSet):
-            found = await session.query_source("SELECT @@GLOBAL.server_uuid")
+            found = await session.query_source("SELECT @@GLOBAL.server_uuid LIMIT 1")
             source_id = found.texts()[0][0] or ""
         with self._connected(session, request, name) as (replica, ended):
             async with Reading(self._access, session, live) as reading:
@@ -337,6 +339,11 @@ class Statements:
     async def listed(self, session: SessionContext) -> tuple[str, ...] | None:
         """The names of binlogs that errors may list to a session; None if none may be listed."""
         return await self._access.listed(session)
+
+    def decide_by(self, rule: BinlogAccess) -> None:
+        """Let another rule say what sessions see; dumps end that it does not allow."""
+        self._access.use(rule)
+        self._access_changed()
 
     def _access_changed(self) -> None:
         for reading in self._readings.values():
@@ -384,6 +391,7 @@ class Statements:
             uuid=next((each for each in uuids if each), ""),
             thread_id=session.thread_id,
             keeps_gtids=request.keeps_gtids,
+            is_tls=session.is_tls,
         )
         self._check_one_binlog(replica)
         self._end_older(replica, request.flavor)
@@ -586,7 +594,7 @@ class Statements:
     async def _show_replicas(self, session: SessionContext, statement: ShowReplicas) -> Answer:
         del statement
         names = await self._access.names(session, Privilege.REPLICAS)
-        found = await session.query_source("SELECT @@GLOBAL.server_id")
+        found = await session.query_source("SELECT @@GLOBAL.server_id LIMIT 1")
         source_id = found.texts()[0][0]
         rows = [
             (
@@ -704,7 +712,7 @@ async def _parsed(session: SessionContext, statement: str) -> BinlogStatement | 
             return None
     except SqlSyntaxError:
         pass  # the names may be right in the other mode
-    found = await session.query_source("SELECT @@SESSION.sql_mode")
+    found = await session.query_source("SELECT @@SESSION.sql_mode LIMIT 1")
     ansi_quotes = "ANSI_QUOTES" in (found.texts()[0][0] or "").split(",")
     return parse_binlog_statement(statement, ansi_quotes=ansi_quotes)
 
@@ -748,18 +756,18 @@ async def _links(session: SessionContext, scope: Scope) -> SourceLinks:
 def _effective(begin: Position, name: str, notes: Sequence[str]) -> OkAnswer:
     """The answer to a definition that holds."""
     for note in notes:
-        logger.warning("binlog %s: %s", name, note)
+        logger.warning("binlog %s: %s", name, note, extra={"binlog": name})
     info = "; ".join((f"effective after GTID {begin}", *(f"note: {note}" for note in notes)))
     return OkAnswer(info=info, warnings=len(notes))
 
 
 async def _ignores_case(session: SessionContext) -> bool:
     """Whether the source takes names that differ in case alone for one."""
-    found = await session.query_source("SELECT @@GLOBAL.lower_case_table_names")
+    found = await session.query_source("SELECT @@GLOBAL.lower_case_table_names LIMIT 1")
     return found.texts()[0][0] != "0"
 
 
 async def _source_position(session: SessionContext) -> GtidPosition | GtidSet:
     flavor = flavor_of(session.server_version)
-    found = await session.query_source(f"SELECT @@GLOBAL.{_DONE[flavor]}")
+    found = await session.query_source(f"SELECT @@GLOBAL.{_DONE[flavor]} LIMIT 1")
     return parse_position(found.texts()[0][0] or "", flavor.value)
