@@ -53,6 +53,7 @@ from binlane.gateway.replica_statements import (
     fact_named,
     recognise,
 )
+from binlane.gateway.seldom import Seldom
 from binlane.gateway.side import Side, nothing
 from binlane.gateway.socket_accounts import check_account
 from binlane.positions import FilePosition
@@ -77,7 +78,7 @@ class Session:
         peer: Address of the client, for messages.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - both sides, and who else has to do with it
         self,
         client: Side,
         source: Side,
@@ -86,6 +87,7 @@ class Session:
         peer: str,
         relay: Relay,
         logged_in: Callable[[], None],
+        told: Seldom,
     ) -> None:
         """Prepare; `run` relays.
 
@@ -96,6 +98,7 @@ class Session:
             peer: Address of the client.
             relay: At its beginning.
             logged_in: Called once the source has let the client in.
+            told: Gets warnings.
         """
         self.peer = peer
         self._client = client
@@ -105,6 +108,7 @@ class Session:
         relay.find_judge = lambda: handler.judge(self)
         self._is_judged = False
         self._logged_in = logged_in
+        self._told = told
         self._progress = asyncio.Event()
         self._is_draining = self._reads_on = False
         self._client_has_ended = self._source_has_ended = False
@@ -405,7 +409,7 @@ class Session:
         try:
             await check_account(self)
         except StatementError as error:
-            logger.warning("%s: user %r is turned away: %s", self.peer, self.user, error)
+            self._told.warn("%s: user %r is turned away: %s", self.peer, self.user, error)
             self._relay.turn_away(error)
         else:
             self._relay.enter()
@@ -436,7 +440,7 @@ class Session:
         except StatementError as error:
             relay.refuse(error)
         except BinlaneError as error:
-            logger.warning("%s: %s", self.peer, shown(error), extra=self._named)
+            self._told.warn("%s: %s", self.peer, shown(error), extra=self._named)
             relay.refuse(StatementError(str(error), hint=error.hint))
         else:
             if answer is None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import ssl
-from collections import Counter
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -21,6 +19,7 @@ from binlane.gateway.lobby import Guest, Lobby
 from binlane.gateway.log_texts import shown
 from binlane.gateway.login import LoginRules
 from binlane.gateway.machine import Relay
+from binlane.gateway.seldom import Seldom
 from binlane.gateway.session import Session
 from binlane.gateway.settings import GatewaySettings, TlsMode
 from binlane.gateway.side import Side
@@ -28,8 +27,6 @@ from binlane.gateway.tls import TlsRole
 
 _CANNOT_CONNECT_ERRNO: Final = 2003
 _TOO_MANY_ERRNO: Final = 1040
-# How often strangers may make us say something.
-_TOLD_EVERY_S: Final = 60.0
 # The source's answer to a login that a client did not begin.
 _LEAVE_TIMEOUT_S: Final = 2.0
 
@@ -58,7 +55,7 @@ class Gateway:
             places=min(settings.logins_max, settings.max_connections),
             waiting_max=settings.max_connections,
         )
-        self._told = _Told()
+        self._told = Seldom()
         self.counts = PortCounts()
 
     @property
@@ -134,6 +131,7 @@ class Gateway:
         for task in self._clients:
             task.cancel()
         await asyncio.gather(*self._clients, return_exceptions=True)
+        self._told.close()
         await self._server.wait_closed()
 
     def _accept(self, client: Side) -> None:
@@ -211,7 +209,7 @@ class Gateway:
                     side.write(_proxy_header(client))
                 return side
         except (OSError, TimeoutError) as error:
-            logger.warning("source %s cannot be reached: %s", _source(settings), error)
+            self._told.warn("source %s cannot be reached: %s", _source(settings), error)
             return None
 
     async def _relay(self, client: Side, source: Side, guest: Guest, peer: str) -> None:
@@ -227,7 +225,11 @@ class Gateway:
             client.tls_role = TlsRole(context=self.tls, is_server=True)
         source.tls_role = self._source_role
         session = Session(
-            client, source, self._handler, peer=peer, relay=relay, logged_in=logged_in
+            *(client, source, self._handler),
+            peer=peer,
+            relay=relay,
+            logged_in=logged_in,
+            told=self._told,
         )
         task = asyncio.current_task()
         assert task is not None, "sessions run in tasks"
@@ -237,8 +239,7 @@ class Gateway:
             await session.run()
         except BinlaneError as error:
             is_broken = True
-            warn = logger.warning if relay.is_logged_in else self._told.warn
-            warn(
+            self._told.warn(
                 "%s: session of user %s ends: %s",
                 *(peer, shown(repr(session.user)), shown(error)),
                 extra={"peer": peer, "user": shown(session.user)},
@@ -298,25 +299,6 @@ class Gateway:
                 await session.take_leave()
         except (OSError, TimeoutError, BinlaneError):
             pass  # the client has gone; nobody is left to be told
-
-
-class _Told:
-    """Warnings that strangers can cause as often as they like: each kind is told once a minute."""
-
-    def __init__(self) -> None:
-        self._untold: Counter[str] = Counter()
-        self._next_s: dict[str, float] = {}
-
-    def warn(self, text: str, *values: object, extra: Mapping[str, object] | None = None) -> None:
-        """Warn, unless the same was said a moment ago; then it is only counted."""
-        now = asyncio.get_running_loop().time()
-        if now < self._next_s.get(text, now):
-            self._untold[text] += 1
-            return
-        count = self._untold.pop(text, 0)
-        more = f" ({count} more since the last time)" if count else ""
-        logger.warning("%s%s", text % values, more, extra=extra)
-        self._next_s[text] = now + _TOLD_EVERY_S
 
 
 def _proxy_header(client: Side) -> bytes:
