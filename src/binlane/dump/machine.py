@@ -41,6 +41,9 @@ from binlane.positions import GtidPosition, GtidSet, Position
 BEGINNING: Final = len(MAGIC)
 """Position of the first event of a file."""
 
+NOWHERE: Final = "waiting.000000"
+"""What a replica shows for a file while it waits, if it asked for none."""
+
 _POSITION_MASK: Final = 0xFFFFFFFF
 _MADE_AT_ONCE: Final = 500
 """Empty transactions whose packets are made at once, some milliseconds' work."""
@@ -89,6 +92,29 @@ class Dump:
         # Of an event that passes in parts:
         self._passing_bytes = self._frame_bytes = 0
         self._is_last_frame = True
+
+    def wait(self) -> bytes:
+        """Say that the source lives, as long as it is not known what may be sent.
+
+        It tells nothing but what the replica asked for: its own file and position, or none.
+
+        Returns:
+            An artificial ROTATE, then heartbeats.
+        """
+        if self.file:
+            return self.heartbeat()
+        request = self._request
+        self.file, self.position = request.file or NOWHERE, request.position
+        if not request.file:
+            self.position = BEGINNING
+        self._format = Format(
+            server_version="",
+            flavor=request.flavor,
+            checksum=request.checksum,
+            post_header_lengths=b"",
+        )
+        rotate = RotateEvent(position=self.position, file=self.file)
+        return self._made(rotate, is_artificial=True)
 
     def open_file(
         self, head: FileHead, *, position: int = BEGINNING, after: Position | None = None

@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from functools import cache
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import BinaryIO, Final, TypeVar
 from weakref import WeakKeyDictionary
 
 from binlane.codec.format import HEADER_LENGTH
@@ -53,6 +53,8 @@ _NO_WAIT: Final = os.RWF_NOWAIT if hasattr(os, "RWF_NOWAIT") else 0
 
 logger = logging.getLogger(__name__)
 
+_T = TypeVar("_T")
+
 Send = Callable[[bytes | memoryview], Awaitable[None]]
 """Sends bytes, which may be overwritten once it has run up to where it waits; returns when the client
 takes more."""
@@ -61,6 +63,24 @@ takes more."""
 def _may_go_on() -> StatementError | None:
     """Of a dump that nobody ends."""
     return None
+
+
+async def awaited(work: Awaitable[_T], request: DumpRequest, dump: Dump, send: Send) -> _T:
+    """Wait for what a dump needs to begin; a replica that wants heartbeats gets such meanwhile.
+
+    Args:
+        work: What is waited for; cancelled when the replica has gone.
+        request: What the replica asks for.
+        dump: Of the same request, at its beginning.
+        send: As of `serve_dump`, which goes on with the same dump.
+    """
+    task = asyncio.ensure_future(work)
+    try:
+        while not (await asyncio.wait((task,), timeout=request.heartbeat_period_s))[0]:
+            await send(dump.wait())
+        return task.result()
+    finally:
+        task.cancel()
 
 
 async def serve_dump(  # noqa: PLR0913 - each comes from somebody else
@@ -72,6 +92,7 @@ async def serve_dump(  # noqa: PLR0913 - each comes from somebody else
     ended: asyncio.Future[StatementError | None] | None = None,
     refusal_of: Callable[[], StatementError | None] = _may_go_on,
     progress: DumpProgress | None = None,
+    dump: Dump | None = None,
 ) -> bytes:
     """Send a binlog to a replica until one of them ends; cancel it when the replica has gone.
 
@@ -84,12 +105,13 @@ async def serve_dump(  # noqa: PLR0913 - each comes from somebody else
         refusal_of: Gives the error with which the dump is to end behind the event group that it is
             at, once there is one; the binlog's readers are woken then.
         progress: Is kept up to date, for whoever shows it.
+        dump: Of the request, where `awaited` was given it before.
 
     Returns:
         The last packet, EOF or ERR. The caller sends it, having dropped what the replica sent in
         the meantime: what comes after it is the next command.
     """
-    dump = Dump(request)
+    dump = Dump(request) if dump is None else dump
     named = {"binlog": live.name}
     try:
         progress = DumpProgress() if progress is None else progress

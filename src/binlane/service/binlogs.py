@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from binlane.capture.settings import SourceSettings
-from binlane.positions import Position
+from binlane.positions import AnyGtid, Position
 from binlane.routing.table_links import NO_LINKS, TableLinks
 from binlane.scope.definition import Definition, unknown_binlog
 from binlane.service.definitions import Definitions
@@ -165,8 +165,8 @@ class Binlogs:
         return self._loop.accounts.version
 
     @property
-    def departed(self) -> Mapping[AccountName, int]:
-        """Names that accounts of the source had, and the version at which they had them no more."""
+    def departed(self) -> Mapping[AccountName, AnyGtid]:
+        """Names that accounts of the source had, and the GTID from which on they had them no more."""
         return self._loop.accounts.departed
 
     @property

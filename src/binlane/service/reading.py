@@ -11,10 +11,9 @@ from typing import Final, Self
 from binlane.errors import BinlaneError, StatementError
 from binlane.gateway.handler import SessionContext
 from binlane.gateway.privileges import Privilege
-from binlane.service.access import Access
+from binlane.service.access import NOT_IN_TIME, Access
 from binlane.store.live import LiveBinlog
 
-_NOT_IN_TIME: Final = 1205
 _AGAIN_S: Final = 1.0
 
 logger = logging.getLogger(__name__)
@@ -69,7 +68,7 @@ class Reading:
             try:
                 names = await self._access.names(self._session, Privilege.READ)
             except StatementError as error:
-                if error.errno == _NOT_IN_TIME:
+                if error.errno == NOT_IN_TIME:
                     await asyncio.sleep(_AGAIN_S)
                     self._has_changed.set()
                     continue

@@ -16,9 +16,10 @@ from binlane.codec.packets.commands import BinlogDump, BinlogDumpGtid
 from binlane.codec.packets.results import ColumnDefinition
 from binlane.codec.types import Flavor
 from binlane.dump.lookup import gtid_position_in, place_behind
+from binlane.dump.machine import Dump
 from binlane.dump.progress import DumpProgress
 from binlane.dump.request import FATAL_ERRNO, DumpRequest, refusal
-from binlane.dump.transport import serve_dump
+from binlane.dump.transport import awaited, serve_dump
 from binlane.errors import DefinitionError, StatementError
 from binlane.gateway.answers import Answer, OkAnswer, RowsAnswer
 from binlane.gateway.handler import Send, SessionContext
@@ -55,7 +56,13 @@ from binlane.scope.statements import (
     alter,
     create,
 )
-from binlane.service.access import Access, BinlogAccess
+from binlane.service.access import (
+    DUMP_TIMEOUT_S,
+    FOLLOWED_TIMEOUT_S,
+    NOT_IN_TIME,
+    Access,
+    BinlogAccess,
+)
 from binlane.service.binlog_events import show_events, wrong
 from binlane.service.binlogs import Binlogs
 from binlane.service.definitions import COMPLETE_TIMEOUT_S, incomplete
@@ -74,6 +81,7 @@ from binlane.store.binlog import Binlog
 from binlane.store.catalog import Activity
 from binlane.store.files import BinlogFile
 from binlane.store.heads import read_head
+from binlane.store.live import LiveBinlog
 
 logger = logging.getLogger(__name__)
 
@@ -308,13 +316,37 @@ class Statements:
         """
         flavor = flavor_of(session.server_version)
         request = DumpRequest.of(command, session.variables, flavor=flavor)
-        name = self._binlog_for(request, await self._access.names(session, Privilege.READ))
-        live = self._binlogs.live(name)
+        dump = Dump(request)
+        try:
+            live = await awaited(self._binlog_of(session, request), request, dump, send)
+            return await self._serve(session, request, dump, live, send)
+        except StatementError as error:
+            if not dump.file:
+                raise
+            # Something was sent, so that this is no first packet.
+            return dump.error(error)
+
+    @_listing_what_is_seen
+    async def _binlog_of(self, session: SessionContext, request: DumpRequest) -> LiveBinlog:
+        """The binlog that a replica asks for; who is told that the source lives may wait for long."""
+        is_patient = request.heartbeat_period_s is not None
+        timeout_s = DUMP_TIMEOUT_S if is_patient else FOLLOWED_TIMEOUT_S
+        names = await self._access.names(session, Privilege.READ, timeout_s=timeout_s)
+        return self._binlogs.live(self._binlog_for(request, names))
+
+    async def _serve(
+        self,
+        session: SessionContext,
+        request: DumpRequest,
+        dump: Dump,
+        live: LiveBinlog,
+        send: Send,
+    ) -> bytes:
         source_id = ""
         if isinstance(request.connect_state, GtidSet):
             found = await session.query_source("SELECT @@GLOBAL.server_uuid LIMIT 1")
             source_id = found.texts()[0][0] or ""
-        with self._connected(session, request, name) as (replica, ended):
+        with self._connected(session, request, live.name) as (replica, ended):
             async with Reading(self._access, session, live) as reading:
                 self._readings[session] = reading
                 try:
@@ -324,17 +356,22 @@ class Statements:
                         ended=ended,
                         refusal_of=reading.refusal,
                         progress=replica.progress,
+                        dump=dump,
                     )
                 finally:
                     del self._readings[session]
 
     async def register(self, session: SessionContext) -> None:
-        """Let a session introduce itself as a replica.
+        """Let a session introduce itself as a replica; it is told nothing.
 
         Raises:
-            StatementError: If its account may read no binlog.
+            StatementError: If its account may read no binlog, as far as that is known at once.
         """
-        await self._access.names(session, Privilege.READ)
+        try:
+            await self._access.names(session, Privilege.READ, timeout_s=0)
+        except StatementError as error:
+            if error.errno != NOT_IN_TIME:
+                raise
 
     async def listed(self, session: SessionContext) -> tuple[str, ...] | None:
         """The names of binlogs that errors may list to a session; None if none may be listed."""
