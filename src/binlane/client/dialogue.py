@@ -51,7 +51,8 @@ _FAST_AUTH_DONE: Final = b"\x03"
 _FULL_AUTH_WANTED: Final = b"\x04"
 _REQUEST_PUBLIC_KEY: Final = b"\x02"
 _GRANT_HINT: Final = (
-    "the account needs GRANT REPLICATION SLAVE ON *.* on the source; check user and password_file"
+    "check the account's name, its host part and the password; to replicate it also needs GRANT"
+    " REPLICATION SLAVE ON *.* on the source"
 )
 _HINTS: Final = MappingProxyType(
     {

@@ -604,13 +604,22 @@ class Session:
         """What the log names of this session."""
         return {"peer": self.peer, "user": shown(self.user)}
 
+    def _wanted(self, command: BinlogDump | BinlogDumpGtid) -> str:
+        """From where on a dump is to come, for the log."""
+        if isinstance(command, BinlogDumpGtid):
+            return "by GTID"
+        state = self.variables.get("slave_connect_state")
+        if state is not None and self._flavor is Flavor.MARIADB:
+            return f"from GTID {state or '(none)'} on"
+        return f"from {command.file or 'the first file'}:{command.position} on"
+
     async def _dump(self, command: BinlogDump | BinlogDumpGtid) -> None:
         try:
             await self._ask(_KEEP_OPEN)
             await self._learn_variables()
             logger.info(
-                "%s: user %s dumps %s",
-                *(self.peer, shown(self.user), shown(command)),
+                "%s: user %s, server id %d, reads %s",
+                *(self.peer, shown(self.user), command.server_id, shown(self._wanted(command))),
                 extra=self._named,
             )
             last_packet = await self._handler.dump(self, command, self._client.send)

@@ -408,7 +408,8 @@ class Statements:
         raise DefinitionError(
             f"a replica by GTID does not say which binlog it wants; the binlogs are {listed}",
             errno=1236,
-            hint=f"name a file instead: {_BY_FILE[request.flavor]}='{names[0]}.000001'",
+            hint=f"let its account read one alone, GRANT READ ON BINLOG '{names[0]}' TO …, or name"
+            f" a file: {_BY_FILE[request.flavor]}='{names[0]}.000001'",
         )
 
     @contextmanager
