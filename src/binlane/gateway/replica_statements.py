@@ -34,7 +34,16 @@ INSPECTED_MAX: Final = 1 << 18
 _TOKENS_MAX: Final = 1024
 """Replicas set two dozen variables at a time, and no statement of theirs is longer."""
 
-_WORDS: Final = (b"binlog", b"binary", b"master", b"source", b"slave", b"replica", b"gtid")
+_WORDS: Final = (
+    b"binlog",
+    b"binary",
+    b"master",
+    b"source",
+    b"slave",
+    b"replica",
+    b"gtid",
+    b"tables_info",
+)
 _SYSTEM: Final = re.compile(rb"\bsystem\b")
 _SHOWN: Final = re.compile(rb"\b(?:variables|status)\b")
 _KILL: Final = re.compile(rb"\bfor\s+kill\b")
@@ -59,6 +68,7 @@ VARIABLES: Final = frozenset(
         "slave_gtid_until",
         "slave_uuid",
         "replica_uuid",
+        "binlane_tables_info",
     }
 )
 """User variables by which replicas say how they want their dump."""

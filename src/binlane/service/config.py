@@ -61,6 +61,7 @@ KEYS: Final[Mapping[str, Mapping[str, str]]] = {
         "expire_logs_days": "files that ended so many days ago go when another begins; 0 keeps them",
         "binlog_expire_logs_seconds": "the same in seconds",
         "max_binlog_total_size": "the oldest files go until a binlog has this size; 0 keeps them",
+        "binlog_with_tables_info": "whether statements are logged with the tables they concern",
     },
     "archive": {
         "uri": "closed files, indexes and watermarks are copied there: s3://bucket/prefix",
@@ -219,6 +220,13 @@ def _store(section: Mapping[str, Any]) -> StoreSettings:
     if "max_binlog_size" in values:
         size = size_bytes(values.pop("max_binlog_size"), "binlog.max_binlog_size")
         values["max_binlog_size_bytes"] = size
+    if "binlog_with_tables_info" in values:
+        has_info = values.pop("binlog_with_tables_info")
+        if not isinstance(has_info, bool):
+            raise ConfigError(
+                f"{has_info!r} is neither true nor false", key="binlog.binlog_with_tables_info"
+            )
+        values["has_tables_info"] = has_info
     return StoreSettings(**values)
 
 
@@ -255,6 +263,7 @@ def effective(settings: Settings) -> dict[str, dict[str, object]]:
             "sync_binlog": store.sync_binlog,
             "binlog_expire_logs_seconds": store.expire_logs_s,
             "max_binlog_total_size": store.max_binlog_total_size_bytes,
+            "binlog_with_tables_info": store.has_tables_info,
         },
     }
     if source.password_file is not None:
