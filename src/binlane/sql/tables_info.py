@@ -10,13 +10,14 @@ from typing import Final
 
 from binlane.codec.query import QueryEvent
 from binlane.names import TableName
-from binlane.sql.facts import OPEN_ENDED_KINDS, StatementEffects, StatementKind
+from binlane.sql.facts import DDL_KINDS, OPEN_ENDED_KINDS, StatementEffects, StatementKind
 from binlane.sql.logged_statements import is_about_transactions, logged_statement
 
 INFO_MAX: Final = (1 << 16) - 1
 """Bytes that a statement, and what is told of its tables, may have each: lengths of 16 bits."""
 
 _NAME_MAX: Final = 255
+_BRACKETS: Final = frozenset({b"BEGIN", b"COMMIT", b"ROLLBACK"})
 _OPEN_ENDED: Final = OPEN_ENDED_KINDS | {StatementKind.UNKNOWN}
 
 
@@ -45,6 +46,30 @@ def tables_of_text(body: QueryEvent) -> tuple[TableName, ...]:
         return ()
     effects = logged_statement(body).effects()
     return () if is_open_ended(effects) else effects.involved_tables
+
+
+def contradiction(body: QueryEvent) -> str | None:
+    """What is wrong with the tables that an extended event names, by its text; None if nothing is.
+
+    Where a statement changes rows, views, functions and triggers make tables others than those that
+    the text names. What makes, changes or drops tables is about those alone.
+
+    Raises:
+        CodecError: If its context is damaged.
+    """
+    told = frozenset(told_tables(body))
+    if is_about_transactions(body.query):
+        # Those of a group that makes a table have its name.
+        return None if not told or body.query in _BRACKETS else "it concerns no table"
+    effects = logged_statement(body).effects()
+    if is_open_ended(effects):
+        return None
+    named = frozenset(effects.involved_tables)
+    is_exact = effects.kind in DDL_KINDS and effects.kind is not StatementKind.CREATE_TABLE_SELECT
+    if told == named or not (is_exact or told <= named):
+        return None
+    texts = (", ".join(map(str, sorted(tables))) or "no table" for tables in (told, named))
+    return "the event tells of {}, its text of {}".format(*texts)
 
 
 def encode_tables(tables: Iterable[TableName], database: bytes) -> bytes | None:

@@ -351,6 +351,11 @@ class Store:
         return save
 
     @property
+    def has_tables_info(self) -> bool:
+        """Whether its binlogs are written with tables info."""
+        return self._settings.has_tables_info
+
+    @property
     def variables(self) -> Mapping[str, str]:
         """What SET GLOBAL gave the binlogs' variables, by name; any thread may ask."""
         return self._variables
