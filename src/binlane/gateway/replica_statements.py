@@ -218,13 +218,13 @@ class Shows:
         text: The statement.
         names: Which rows may, in lower case.
         is_exact: Whether nothing else is asked for.
-        condition: Where WHERE begins in the text, in characters; None without.
+        condition: Its WHERE clause; empty without.
     """
 
     text: str
     names: frozenset[str]
     is_exact: bool
-    condition: int | None = None
+    condition: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -403,9 +403,9 @@ def _shows(
 ) -> ReplicaStatement | None:
     behind = next(i for i, token in enumerate(tokens) if token.word == word) + 1
     asked = frozenset(names)
-    is_exact, condition = False, None
+    is_exact, condition = False, ""
     if behind < len(tokens) and tokens[behind].word == "WHERE":
-        condition = tokens[behind].offset
+        condition = statement[tokens[behind].offset : tokens[-1].end]
     if behind < len(tokens) and tokens[behind].word == "LIKE":
         pattern = tokens[behind + 1].value
         asked = frozenset(name for name in names if is_like(name, pattern))

@@ -511,10 +511,9 @@ class Session:
             value = await self._fact(fact) if fact.value in statement.names else None
             if value is None:
                 continue
-            if statement.condition is not None:
+            if statement.condition:
                 columns = f"'{fact.value}' AS Variable_name, '{value}' AS Value"
-                condition = statement.text[statement.condition :].rstrip().rstrip(";")
-                text = f"SELECT 1 FROM (SELECT {columns}) AS variables {condition}"  # noqa: S608  # the client's own, in its session
+                text = f"SELECT 1 FROM (SELECT {columns}) AS variables {statement.condition}"  # noqa: S608  # the client's own, in its session
                 if not (await self.query_source(text)).rows:
                     continue
             found.append((fact.value.encode(), value.encode()))
