@@ -150,6 +150,11 @@ class JudgingHandler:
     def __init__(self, find: Callable[[SessionContext], Judge | None]) -> None:
         self._find = find
 
+    @property
+    def has_tables_info(self) -> bool:
+        """As of `Handler`."""
+        return False
+
     def judge(self, session: SessionContext) -> Judge | None:
         """As of `Handler`."""
         return self._find(session)

@@ -1,7 +1,8 @@
 """What a dump sends, packet by packet: bytes of files in, packets out.
 
 Events of a file are forwarded as they are, only their headers are looked at; those that are larger
-than what is read at once pass in parts. Where nothing is left out that hangs on GTIDs a kernel makes
+than what is read at once pass in parts. Statements with tables info are made plain, for readers that
+did not ask for it (`plain_form`). Where nothing is left out that hangs on GTIDs a kernel makes
 the packets (`packing`), from the same bytes the same. Made for the dump are
 the artificial ROTATE before each file, the FORMAT_DESCRIPTION of the first file (so that a replica
 that reconnects keeps its temporary tables), heartbeats, and what tells a replica where it stands
@@ -31,6 +32,7 @@ from binlane.codec.transaction import GtidListEvent
 from binlane.codec.types import EventType, HeaderFlag
 from binlane.dump.left_out import NOTED, LeftOut, Place, empty_transactions
 from binlane.dump.packing import SLICE_BYTES, Packer
+from binlane.dump.plain_form import LENGTH_MAX, QUERIES, plain_event
 from binlane.dump.request import DumpRequest
 from binlane.dump.skipping import skipper_for
 from binlane.dump.start import FileHead
@@ -73,6 +75,7 @@ class Dump:
         file: Base name of the file that it stands in.
         position: Where the next event begins, in bytes.
         has_ended: Whether `feed` came to where it was to end.
+        needed_bytes: How many the event at `position` has, where `feed` has to have it whole.
     """
 
     def __init__(self, request: DumpRequest, *, sequence: int = 1) -> None:
@@ -89,6 +92,8 @@ class Dump:
         self.file = ""
         self.position = BEGINNING
         self.has_ended = False
+        self.needed_bytes = 0
+        self._makes_plain = False
         # Of an event that passes in parts:
         self._passing_bytes = self._frame_bytes = 0
         self._is_last_frame = True
@@ -142,6 +147,7 @@ class Dump:
             self._format = replace(head.format, checksum=self._request.checksum)
         rotate = self._made(RotateEvent(position=position, file=head.file), is_artificial=True)
         self._format = head.format
+        self._makes_plain = head.format.has_tables_info and not self._request.wants_tables_info
         format_description = encode_event(self._format_description(first, position), None)
         self._is_first_file = False
         return rotate + self._packet(format_description)
@@ -169,8 +175,9 @@ class Dump:
 
     @property
     def can_be_packed(self) -> bool:
-        """Whether what comes next may be packed: nothing is left out but what has its own type."""
-        return not self._passing_bytes and (self._skipper is None or self._skipper.is_done)
+        """Whether what comes next may be packed: it stays as it is, or is left out by its type."""
+        is_done = self._skipper is None or self._skipper.is_done
+        return is_done and not (self._passing_bytes or self._makes_plain)
 
     def pack(self, packer: Packer, size: int) -> memoryview:
         """Forward whole events of the file, as `feed` does, from a packer's room; no large ones.
@@ -210,6 +217,7 @@ class Dump:
             return self._pass(data)
         start, offset, size = self.position, 0, len(data)
         parts: list[bytes | memoryview] = []
+        self.needed_bytes = 0
         view = memoryview(data)
         is_done = self._skipper is None or self._skipper.is_done
         sends_all, notes = is_done and self._request.wants_annotate, self._left_out
@@ -221,7 +229,12 @@ class Dump:
                 self.has_ended = True
                 break
             is_whole = length <= size - offset
-            if not is_whole and length <= SLICE_BYTES:
+            is_changed = self._makes_plain and data[offset + _TYPE_OFFSET] in QUERIES
+            if not is_whole and (is_changed or length <= SLICE_BYTES):
+                if is_changed and length > LENGTH_MAX:
+                    text = f"a statement with tables info says it is {length} bytes long"
+                    raise CodecError(text).at(self.file, self.position)
+                self.needed_bytes = length if is_changed else 0
                 break
             is_sent = sends_all or self._is_sent(data, offset, parts)
             if is_sent and notes is not None and data[offset + _TYPE_OFFSET] in NOTED:
@@ -230,7 +243,9 @@ class Dump:
                 parts.append(self._begin_to_pass(length, data[offset:]))
                 offset = size
                 break
-            if is_sent:
+            if is_sent and is_changed:
+                self._append(parts, self._plain(data[offset : offset + length]))
+            elif is_sent:
                 self._append(parts, view[offset : offset + length])
             offset += length
         self.position = start + offset
@@ -349,7 +364,15 @@ class Dump:
             parts.append(self.position_after_skipped())
         return type_code != EventType.ANNOTATE_ROWS or self._request.wants_annotate
 
-    def _append(self, parts: list[bytes | memoryview], event: memoryview) -> None:
+    def _plain(self, event: bytes) -> bytes:
+        """A statement in the form that all programs read."""
+        assert self._format is not None, "a file was opened"
+        try:
+            return plain_event(event, self._format)
+        except CodecError as error:
+            raise error.at(self.file, self.position) from None
+
+    def _append(self, parts: list[bytes | memoryview], event: bytes | memoryview) -> None:
         length = len(event) + 1
         if length >= FRAME_PAYLOAD_MAX:
             parts.append(self._packet(bytes(event)))
@@ -378,6 +401,8 @@ class Dump:
         """The file's own, as closed; one that a replica comes back to has no creation time."""
         header, body = event.header, event.body
         assert isinstance(body, FormatDescriptionEvent), "FileHead.decode saw to it"
+        if self._makes_plain:
+            body = body.with_tables_info(has_tables_info=False)
         header = replace(header, flags=header.flags & ~HeaderFlag.BINLOG_IN_USE)
         if position != BEGINNING:
             header, body = replace(header, next_position=0), replace(body, created=0)

@@ -342,7 +342,8 @@ class _Stream:
         dump, position = self._dump, self._dump.position
         # All who come by here read up to the same places, and an event that has no more bytes than
         # lie between two of them is whole at the next reading.
-        end = min((position // SLICE_BYTES + 2) * SLICE_BYTES, limit)
+        end = (position // SLICE_BYTES + 2) * SLICE_BYTES
+        end = min(max(end, position + min(dump.needed_bytes, len(_packer().room))), limit)
         size, left = end - position, limit - position
         if size <= _SMALL_READ:
             data = _read(stream, position, size)

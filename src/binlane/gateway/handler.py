@@ -116,6 +116,11 @@ class SessionContext(Protocol):
 class Handler(Protocol):
     """Whoever knows the binlogs."""
 
+    @property
+    def has_tables_info(self) -> bool:
+        """Whether binlogs are written with tables info."""
+        ...
+
     def judge(self, session: SessionContext) -> Judge | None:
         """Who judges the statements of a session; None lets all pass.
 

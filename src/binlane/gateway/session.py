@@ -38,6 +38,7 @@ from binlane.gateway.machine import (
 from binlane.gateway.privileges import Privilege, check
 from binlane.gateway.replica_statements import (
     CONSTANTS,
+    OWN,
     SNAPSHOT,
     UNKNOWN_TO_MYSQL,
     VARIABLES,
@@ -552,6 +553,10 @@ class Session:
             value = None if fact is None else await self._fact(fact)
             if value is not None:
                 told[name] = value
+        for own in await self._own_rows(statement):
+            names = (_text(row[0]).encode() for row in rows)
+            place = next((at for at, name in enumerate(names) if name > own[0]), len(rows))
+            rows = [*rows[:place], own, *rows[place:]]
         if statement.names.issuperset(SNAPSHOT):
             told |= await self._snapshot({_text(row[0]).lower(): _text(row[-1]) for row in rows})
         shown: list[Sequence[Cell]] = []
@@ -561,6 +566,21 @@ class Session:
             if not is_hidden:
                 shown.append((*row[:-1], told[name].encode()) if name in told else row)
         return RowsAnswer(result.heads, shown)
+
+    async def _own_rows(self, statement: Shows) -> list[tuple[bytes, bytes]]:
+        """Rows of variables that no source has; the source evaluates a condition on them."""
+        found: list[tuple[bytes, bytes]] = []
+        for fact in sorted(OWN, key=lambda one: one.value):
+            value = await self._fact(fact) if fact.value in statement.names else None
+            if value is None:
+                continue
+            if statement.condition:
+                columns = f"'{fact.value}' AS Variable_name, '{value}' AS Value"
+                text = f"SELECT 1 FROM (SELECT {columns}) AS variables {statement.condition}"  # noqa: S608  # the client's own, in its session
+                if not (await self.query_source(text)).rows:
+                    continue
+            found.append((fact.value.encode(), value.encode()))
+        return found
 
     async def _snapshot(self, status: Mapping[str, str]) -> dict[str, str]:
         """What the source's status tells of a consistent snapshot, as of the binlog."""
@@ -578,6 +598,8 @@ class Session:
         """What is asked; None where the source is to answer."""
         if fact in CONSTANTS:
             return CONSTANTS[fact]
+        if fact is Fact.TABLES_INFO:
+            return "ON" if self._handler.has_tables_info else "OFF"
         if fact is Fact.FORMAT:
             return await self._handler.binlog_format(self)
         if fact is Fact.GTID_PURGED:

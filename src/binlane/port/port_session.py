@@ -162,6 +162,7 @@ class PortParts:
         seen: Gives the binlogs that a session's account may see; None for all.
         uses: What statements use of their context.
         set_global_values: Keeps such values, None for those that are taken back; blocks.
+        tells_tables: Binlogs say which tables statements concern.
     """
 
     definitions: Callable[[], tuple[Definition, ...]]
@@ -173,6 +174,7 @@ class PortParts:
     seen: Seen = _all_seen
     uses: KnownUses = field(default_factory=KnownUses)
     set_global_values: Callable[[Mapping[str, str | None]], None] = lambda _: None
+    tells_tables: bool = False
 
 
 FindParts = Callable[[], Awaitable[PortParts | None]]
@@ -854,6 +856,8 @@ class PortSession:
         if _reads_without_locks(facts, resolved, session):
             return None
         self._planning.know_generated(expected.number, resolved)
+        if self._shared.tells_tables:
+            self._planning.know_tables(expected.number, facts, resolved)
         return reader.needs(expected.values, use)
 
     def _send(

@@ -175,6 +175,11 @@ class Binlogs:
         return self._loop.main.position
 
     @property
+    def has_tables_info(self) -> bool:
+        """Whether binlogs are written with tables info."""
+        return self._loop.store.has_tables_info
+
+    @property
     def variables(self) -> Mapping[str, str]:
         """What SET GLOBAL gave the binlogs' variables, by name."""
         return self._loop.store.variables

@@ -315,12 +315,8 @@ def _archive(values: dict[str, Any]) -> ArchiveSettings:
 
 
 def _store(values: dict[str, Any]) -> StoreSettings:
-    if values.pop("binlog_with_tables_info", False):
-        raise ConfigError(
-            "extended Query events are not written",
-            key="binlog.binlog_with_tables_info",
-            hint="leave it out, or false",
-        )
+    if "binlog_with_tables_info" in values:
+        values["has_tables_info"] = values.pop("binlog_with_tables_info")
     days = values.pop("expire_logs_days", None)
     seconds = values.pop("binlog_expire_logs_seconds", None)
     if days is not None:
@@ -390,7 +386,7 @@ def effective(settings: Settings) -> dict[str, dict[str, object]]:
             "sync_binlog": store.sync_binlog,
             "binlog_expire_logs_seconds": store.expire_logs_s,
             "max_binlog_total_size": store.max_binlog_total_size_bytes,
-            "binlog_with_tables_info": False,
+            "binlog_with_tables_info": store.has_tables_info,
         },
         "archive": {}
         if archive is None

@@ -252,7 +252,11 @@ class Router:
         """The router of these definitions; one that was asked before knows its texts."""
         definitions = [binlog.definition for binlog in binlogs]
         if self._spans is None or self._definitions != definitions:
-            self._spans = SpanRouter(definitions, [binlog.memory for binlog in binlogs])
+            self._spans = SpanRouter(
+                definitions,
+                [binlog.memory for binlog in binlogs],
+                has_tables_info=any(binlog.may_have_tables_info for binlog in binlogs),
+            )
             self._definitions = definitions
         return self._spans
 
@@ -418,7 +422,7 @@ class Router:
         if self._substitution is not None:
             routing = self._substitution.route(output, group, waits=waits)
         else:
-            place = binlog.definition, binlog.format, binlog.prepared, binlog.memory
+            place = binlog.definition, binlog.source_format, binlog.prepared, binlog.memory
             routing = route_rows(group, *place)
         self._count(output, group, routing)
         if routing.memory is not None:

@@ -252,11 +252,12 @@ class Service:
         )
         # From the files as they are now, for clients that come from now on.
         context = port_context(listen, self.settings.data_dir)
-        await self.binlogs.use(settings.store)
+        store = replace(settings.store, has_tables_info=self.settings.store.has_tables_info)
+        await self.binlogs.use(store)
         self._gateway.tls = context
         self.settings = replace(
             self.settings,
-            store=settings.store,
+            store=store,
             log=settings.log,
             listen=listen,
             access=settings.access,

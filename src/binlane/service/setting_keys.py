@@ -149,7 +149,9 @@ KEYS: Final[Mapping[str, Mapping[str, Key]]] = {
         "max_binlog_total_size": Key(
             SIZE, "the oldest files go until a binlog has this size; 0 keeps them", at_sighup=True
         ),
-        "binlog_with_tables_info": Key(FLAG, "extended Query events; there are none yet"),
+        "binlog_with_tables_info": Key(
+            FLAG, "whether statements are logged with the tables they concern"
+        ),
     },
     "archive": {
         "uri": Key(TEXT, "closed files are copied there: s3://bucket/prefix"),

@@ -207,6 +207,11 @@ class Statements:
             )
         )
 
+    @property
+    def has_tables_info(self) -> bool:
+        """Whether binlogs are written with tables info."""
+        return self._binlogs.has_tables_info
+
     def judge(self, session: SessionContext) -> Judge | None:
         """Who judges the statements of a session; None lets all pass."""
         return None if self._port is None else self._port.judge(session)

@@ -229,7 +229,8 @@ class Substitution:
             StoreError: As `Binlog.append`.
         """
         binlog = output.binlog
-        if output.name not in plan.binlogs:
+        # Which tables statements concern is for the reference.
+        if output.name not in plan.binlogs or binlog.may_have_tables_info:
             return False
         if binlog.reached.covers(gtid):
             return True
@@ -259,7 +260,7 @@ class Substitution:
         """
         found = self._find(output, group.gtid, waits=waits)
         binlog = output.binlog
-        place = binlog.definition, binlog.format, binlog.prepared, binlog.memory
+        place = binlog.definition, binlog.source_format, binlog.prepared, binlog.memory
         lane = self._lane(group.gtid)
         if isinstance(found, GroupPlan):
             self._meet(output, lane, found)

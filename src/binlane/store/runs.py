@@ -49,7 +49,7 @@ def append_run(  # noqa: PLR0913  # who gets what, and who else may have to do i
             following += 1
             passed = told = following
             continue
-        router.know(number, binlog.memory)
+        router.know(number, binlog.memory, has_tables_info=binlog.has_tables_info)
         kept = router.counts(number).groups
         spans = router.select(
             run,

@@ -172,7 +172,9 @@ class Store:
             if record.definition.name == name:
                 self._clear_away(record.definition)
         head = FileHead(
-            format_description=stored_format(format_description),
+            format_description=stored_format(
+                format_description, has_tables_info=self._settings.has_tables_info
+            ),
             begin=start,
             server_id=server_id,
             size_bytes=0,
@@ -353,6 +355,11 @@ class Store:
                 raise
 
         return save
+
+    @property
+    def has_tables_info(self) -> bool:
+        """Whether its binlogs are written with tables info."""
+        return self._settings.has_tables_info
 
     @property
     def variables(self) -> Mapping[str, str]:
