@@ -147,6 +147,7 @@ class ListeningPort:
         self.port = self._gateway.port
 
     async def _stop(self) -> None:
+        self.binlogs.end_dumps()
         await self._gateway.stop()
         await self.binlogs.stop()
         self._store.close()

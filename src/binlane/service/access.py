@@ -24,7 +24,13 @@ from binlane.codec.format import flavor_of
 from binlane.codec.types import Flavor
 from binlane.errors import StatementError
 from binlane.gateway.handler import SessionAge, SessionContext
-from binlane.gateway.privileges import Privilege, denied, global_privileges, is_held
+from binlane.gateway.privileges import (
+    ACCESS_DENIED_ERRNO,
+    Privilege,
+    denied,
+    global_privileges,
+    is_held,
+)
 from binlane.positions import Position, parse_position
 from binlane.scope.definition import Definition, unknown_binlog
 from binlane.service.account_changes import PUBLIC
@@ -187,13 +193,26 @@ class Access:
         """The name of a binlog, if the session's account has a privilege for it.
 
         Raises:
-            DefinitionError: If there is none of this name that it may see.
+            UnknownBinlogError: If there is none of this name that it may see.
             StatementError: As `names`.
         """
         names = await self.names(session, privilege)
         if name not in names:
             raise unknown_binlog(name, names)
         return name
+
+    async def listed(self, session: SessionContext) -> tuple[str, ...] | None:
+        """The names that an error may list to a session's account; None if it may not see any listed.
+
+        Raises:
+            StatementError: As `names`, but for 1227.
+        """
+        try:
+            return await self.names(session, Privilege.MONITOR)
+        except StatementError as error:
+            if error.errno != ACCESS_DENIED_ERRNO:
+                raise
+            return None
 
     async def sees_all(self, session: SessionContext) -> bool:
         """Whether there is no binlog that a session's account may not see.
