@@ -28,6 +28,7 @@ def test_alone_it_lists_its_commands() -> None:
         "lint",
         "docs",
         "bench",
+        "wheel",
     }
 
 
