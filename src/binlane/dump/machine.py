@@ -175,9 +175,8 @@ class Dump:
 
     @property
     def can_be_packed(self) -> bool:
-        """Whether what comes next may be packed: it stays as it is, or is left out by its type."""
-        is_done = self._skipper is None or self._skipper.is_done
-        return is_done and not (self._passing_bytes or self._makes_plain)
+        """Whether what comes next may be packed: nothing is left out but what has its own type."""
+        return not self._passing_bytes and (self._skipper is None or self._skipper.is_done)
 
     def pack(self, packer: Packer, size: int) -> memoryview:
         """Forward whole events of the file, as `feed` does, from a packer's room; no large ones.
@@ -189,6 +188,8 @@ class Dump:
         Returns:
             Packets, valid until the packer is used again.
         """
+        if self._makes_plain:
+            self._make_plain(packer.room, size)
         left_out = None if self._request.wants_annotate else EventType.ANNOTATE_ROWS
         packed = packer.pack(size, self._sequence, left_out=left_out)
         if self._left_out is not None:
@@ -244,7 +245,7 @@ class Dump:
                 offset = size
                 break
             if is_sent and is_changed:
-                self._append(parts, self._plain(data[offset : offset + length]))
+                self._append(parts, self._plain(data[offset : offset + length], self.position))
             elif is_sent:
                 self._append(parts, view[offset : offset + length])
             offset += length
@@ -364,13 +365,30 @@ class Dump:
             parts.append(self.position_after_skipped())
         return type_code != EventType.ANNOTATE_ROWS or self._request.wants_annotate
 
-    def _plain(self, event: bytes) -> bytes:
-        """A statement in the form that all programs read."""
+    def _make_plain(self, room: memoryview, size: int) -> None:
+        """Give the statements among whole events the form that all programs read, in their place."""
+        offset = 0
+        while size - offset >= HEADER_LENGTH:
+            (length,) = _LENGTH.unpack_from(room, offset + _LENGTH_OFFSET)
+            end = offset + length
+            if length < HEADER_LENGTH or end > size:
+                return
+            if room[offset + _TYPE_OFFSET] in QUERIES:
+                event = bytes(room[offset:end])
+                room[offset:end] = self._plain(event, self.position + offset)
+            offset = end
+
+    def _plain(self, event: bytes, position: int) -> bytes:
+        """A statement in the form that all programs read.
+
+        Raises:
+            CodecError: If it is damaged.
+        """
         assert self._format is not None, "a file was opened"
         try:
             return plain_event(event, self._format)
         except CodecError as error:
-            raise error.at(self.file, self.position) from None
+            raise error.at(self.file, position) from None
 
     def _append(self, parts: list[bytes | memoryview], event: bytes | memoryview) -> None:
         length = len(event) + 1

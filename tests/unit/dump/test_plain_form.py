@@ -18,7 +18,7 @@ from binlane.codec.status_vars import decode_status_vars, encode_status_vars
 from binlane.codec.transaction import GtidListEvent, XidEvent
 from binlane.codec.types import EventType
 from binlane.dump.machine import Dump
-from binlane.dump.packing import SLICE_BYTES
+from binlane.dump.packing import SLICE_BYTES, Packer
 from binlane.dump.plain_form import plain_event
 from binlane.dump.request import DumpRequest
 from binlane.dump.start import FileHead
@@ -159,13 +159,13 @@ def test_others_get_plain_events_at_the_same_positions_however_they_are_read() -
     for step in (1000, SLICE_BYTES, 1 << 20):
         dump = Dump(DumpRequest())
         _, description = _events(dump.open_file(head))
-        assert not dump.can_be_packed
         sent = []
         while dump.position < len(data):
             size = max(step, dump.needed_bytes, SLICE_BYTES if step < SLICE_BYTES else 0)
             sent += _events(dump.feed(data[dump.position : dump.position + size]))
         found[step] = [description, *sent]
     assert found[1000] == found[SLICE_BYTES] == found[1 << 20]
+    assert found[1000] == _packed(head, data)
     copied = MAGIC + b"".join(found[1000])
     assert len(copied) == len(data)
     read, written = list(walk([copied], file="f")), list(walk([data], file="f"))
@@ -173,6 +173,19 @@ def test_others_get_plain_events_at_the_same_positions_however_they_are_read() -
     assert read[0].next_position == end
     texts = [e.body.query.rstrip() for e in read if isinstance(e.body, QueryEvent)]
     assert texts == [QUERY.query, long.query, QUERY.query]
+
+
+def _packed(head: FileHead, data: bytes) -> list[bytes]:
+    """What a dump sends whose packets a kernel makes, from a slice that an event is too long for."""
+    dump, packer = Dump(DumpRequest()), Packer()
+    (_, *sent) = _events(dump.open_file(head))
+    for size in (SLICE_BYTES // 2, len(packer.room)):
+        part = data[dump.position : dump.position + size]
+        packer.room[: len(part)] = part
+        assert dump.can_be_packed
+        sent += _events(bytes(dump.pack(packer, len(part))))
+    assert dump.position == len(data)
+    return sent
 
 
 def test_a_statement_that_is_longer_than_any_is_damage() -> None:
