@@ -17,7 +17,7 @@ import time
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from itertools import pairwise
-from typing import Final
+from typing import Final, NamedTuple
 
 from binlane.check.hints import HINTS
 from binlane.client.source_objects import Source
@@ -55,10 +55,11 @@ from binlane.port.binlog_variables import (
     shown,
     shows,
 )
-from binlane.port.context_reader import ContextReader, Needs
+from binlane.port.context_reader import ContextReader, Needs, may_run_programs
 from binlane.port.context_use import ContextUse, KnownUses
 from binlane.port.doubts import Doubt
 from binlane.port.group_planning import GroupPlanning, bases
+from binlane.port.known_statements import Circumstances, KnownRead, KnownWrite, known_write
 from binlane.port.lanes import Lane, LanePool
 from binlane.port.live_catalog import LiveCatalog
 from binlane.port.marks import Marker
@@ -70,6 +71,7 @@ from binlane.programs.runner import is_program
 from binlane.routing.plan import EncodedEvent, GroupPlan, Part
 from binlane.scope.definition import Definition
 from binlane.session.group_plans import DraftPart, Planned, PlannedSession
+from binlane.session.recurring import KnownEffect
 from binlane.session.report import StatementResult
 from binlane.session.session import Session
 from binlane.sql.catalog import SchemaCatalog
@@ -77,7 +79,6 @@ from binlane.sql.evaluation.functions import is_built_in
 from binlane.sql.facts import (
     DDL_KINDS,
     WRITING_KINDS,
-    RowChange,
     StatementFacts,
     StatementKind,
 )
@@ -130,9 +131,12 @@ _LANE_AGAIN_S: Final = 5.0
 """A session that got no lane asks for one again after so long."""
 _ADDED_TO_WHILE_READ: Final = frozenset(("MYISAM", "ARIA", "MRG_MYISAM"))
 _BARE: Final = re.compile(r"\w+", re.ASCII)
-_INSERTING: Final = frozenset(
-    (RowChange.INSERT, RowChange.REPLACE, RowChange.UPSERT, RowChange.LOAD)
+_CHANGING: Final = frozenset(
+    (StatementKind.INSERT, StatementKind.REPLACE, StatementKind.UPDATE, StatementKind.DELETE)
 )
+_ALIKE_MAX: Final = 256
+_AS_IT_IS: Final = Run()
+_ACTIVE: Final = int(ServerStatus.IN_TRANSACTION)
 
 
 def is_own(refusal: Refusal) -> bool:
@@ -191,6 +195,7 @@ class _UnderWay:
         use: What of the context it uses; None where nobody looked.
         catalog_version: Of the objects that it was judged with.
         is_intended: Its plans were given to `Attributions`.
+        plans: They.
         rewritten: What the source runs in its place; None for itself.
     """
 
@@ -201,7 +206,24 @@ class _UnderWay:
     use: ContextUse | None = None
     catalog_version: object = None
     is_intended: bool = False
+    plans: Sequence[GroupPlan] = ()
     rewritten: Rewritten | None = None
+
+
+class _KnownUnderWay(NamedTuple):
+    """A statement that the source runs, of which others have run that are alike.
+
+    Attributes:
+        text: Its text.
+        known: What is known of them.
+        number: It has.
+        body: The event of its text; None of one that is not planned.
+    """
+
+    text: str
+    known: KnownRead | KnownWrite
+    number: int
+    body: bytes | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,6 +283,8 @@ class PortSession:
         self._last = ""
         self._planning = GroupPlanning(self._flavor)
         self._under_way: list[_UnderWay] = []
+        self._known_under_way: _KnownUnderWay | None = None
+        self._alike: dict[KnownEffect, KnownRead | KnownWrite] = {}
         self._unsettled: list[_Told] = []
         self._doubts: list[Doubt] = []
         self._homeless: list[_Homeless] = []
@@ -310,8 +334,11 @@ class PortSession:
         text = reader.read_text(told)
         if text is None or not self._is_current() or self._wants_lane(model):
             return None
+        effect = model.unchanging(text)
+        if effect is not None and self._let_known_run(text, effect, model, reader):
+            return _AS_IT_IS
         expected = model.preview_known(text)
-        return None if expected is None else self._let_run(text, model, reader, expected)
+        return None if expected is None else self._let_run(text, model, reader, expected, effect)
 
     async def judge_later(self, statements: Sequence[ClientStatement]) -> Verdict:
         """Say what becomes of a command; the source is asked for what is not known.
@@ -379,8 +406,15 @@ class PortSession:
         under_way, self._under_way = self._under_way, []
         model, reader = self._model, self._reader
         if replies:
-            self._is_in_transaction = bool(replies[-1].status & ServerStatus.IN_TRANSACTION)
-        if model is None or reader is None or not under_way:
+            self._is_in_transaction = _is_in_transaction(replies[-1])
+        if model is None or reader is None:
+            return NOTHING_LEFT
+        known, self._known_under_way = self._known_under_way, None
+        if known is not None:
+            if self._follow_known(known, model, replies):
+                return NOTHING_LEFT
+            under_way = [self._looked_at(known, model, reader)]
+        if not under_way:
             return NOTHING_LEFT
         if not replies:
             # The command was not sent: what was intended does not come.
@@ -414,13 +448,15 @@ class PortSession:
         self._model = self._reader = None
         self._warnings.forget()
         self._under_way.clear()
+        self._known_under_way = None
+        self._alike.clear()
         self._planning.clear()
         self._is_out_of_step = self._is_in_transaction = False
 
     async def _drop_temporary(self) -> None:
         """Have binlogs drop the temporary tables that the source has dropped by itself."""
         model, reader = self._model, self._reader
-        if model is None or reader is None or self._under_way or self._is_out_of_step:
+        if model is None or reader is None or self._is_under_way or self._is_out_of_step:
             return
         context = reader.last()
         planned = model.disconnect()
@@ -438,7 +474,7 @@ class PortSession:
         if self._lane is not None and self._shared is not None:
             attributions, lanes = self._shared.attributions, self._shared.lanes
             assert lanes is not None, "it gave the lane"
-            if self._under_way:
+            if self._is_under_way:
                 attributions.lost(self._lane.number)
             attributions.given(self._lane.number)
             lanes.release(self._lane)
@@ -712,7 +748,7 @@ class PortSession:
         needs = self._needs(model, reader, facts, expected)
         if needs is not None and reader.must_ask(needs):
             await reader.read(self._client.query_source, needs)
-        return self._send(text, facts, reader, expected, needs)
+        return self._send(text, model, facts, reader, expected, needs)
 
     async def _judge_several(self, model: PlannedSession, texts: Sequence[str]) -> Verdict:
         """Judge all statements of a packet, each behind those before it, before any of them runs."""
@@ -763,8 +799,138 @@ class PortSession:
             hint="send the SET by itself",
         )
 
+    @property
+    def _is_under_way(self) -> bool:
+        """Whether the source runs a statement that is followed."""
+        return bool(self._under_way) or self._known_under_way is not None
+
+    def _let_known_run(
+        self, text: str, effect: KnownEffect, model: PlannedSession, reader: ContextReader
+    ) -> bool:
+        """Let a statement run of which others have run that are alike; whether it is one.
+
+        Args:
+            text: The statement's.
+            effect: What the model says of it.
+            model: The session.
+            reader: Of its context.
+        """
+        known, shared = self._alike.get(effect), self._shared
+        if known is None or shared is None or self._spoils or self._warnings.count:
+            return False
+        definitions, version, values = known.circumstances
+        if (
+            definitions is not self._definitions
+            or version is not shared.catalog.version
+            or not reader.begin_plain(values)
+        ):
+            del self._alike[effect]
+            return False
+        number, body = model.session.state.number + 1, None
+        if isinstance(known, KnownWrite):
+            body = known.body(text)
+            if self._lane is None or body is None:
+                return False
+            plans = (known.plan_of(body),)
+            shared.attributions.intend(self._lane.number, number, plans, known.encoded(body))
+        self._known_under_way = _KnownUnderWay(text, known, number, body)
+        return True
+
+    def _follow_known(
+        self, one: _KnownUnderWay, model: PlannedSession, replies: Sequence[Reply]
+    ) -> bool:
+        """Follow such a statement; False where it did not do what others did.
+
+        Args:
+            one: It.
+            model: The session.
+            replies: The source's.
+        """
+        known, body, shared, lane = one.known, one.body, self._shared, self._lane
+        if len(replies) != 1 or shared is None:
+            return False
+        reply = replies[0]
+        if (
+            reply.errno
+            or known.circumstances.version is not shared.catalog.version
+            or self._is_in_transaction is not model.session.is_transaction_active
+        ):
+            return False
+        if isinstance(known, KnownRead):
+            if reply.tracked or reply.gtids:
+                return False
+            model.repeat()
+            return True
+        if lane is None or body is None or reply.is_result_set:
+            return False
+        changed = _changed_rows(reply.info) if known.is_update else None
+        if not (reply.affected_rows if changed is None else changed):
+            return False
+        model.repeat()
+        attributions, insert_id = shared.attributions, reply.insert_id
+        last = self._told(replies)
+        if last is None or not (insert_id and known.has_insert_id):
+            attributions.done(lane.number, one.number, last)
+        else:
+            plans = (known.plan_of(body, insert_id),)
+            encoded = known.encoded(body, insert_id)
+            attributions.done(lane.number, one.number, last, plans, encoded)
+        return True
+
+    def _looked_at(
+        self, one: _KnownUnderWay, model: PlannedSession, reader: ContextReader
+    ) -> _UnderWay:
+        """Such a statement, as one that nothing was known of: nothing has changed meanwhile."""
+        expected = model.preview(one.text)
+        session = model.session
+        facts = read(one.text, database=session.database, dialect=session.dialect)
+        needs = self._needs(model, reader, facts, expected)
+        begun = None if needs is None else reader.begin(needs)
+        context = None if begun is None else begun[0]
+        if context is not None:
+            self._planning.know(expected.numbers, context)
+        return _UnderWay(
+            text=one.text,
+            facts=facts,
+            expected=expected,
+            context=context,
+            use=self._use(model, facts, expected, needs),
+            catalog_version=one.known.circumstances.version,
+            is_intended=isinstance(one.known, KnownWrite),
+        )
+
+    def _keep(self, one: _UnderWay, effect: KnownEffect, reader: ContextReader) -> None:
+        """Keep of a statement what others have that are alike."""
+        kind, expected = one.facts.effects.kind, one.expected
+        circumstances = Circumstances(self._definitions, one.catalog_version, reader.values)
+        if self._spoils or not reader.begin_plain(reader.values):
+            return
+        known: KnownRead | KnownWrite | None = None
+        if kind is StatementKind.SELECT:
+            is_silent = not (expected.groups or expected.homeless or expected.has_texts)
+            if is_silent and not (expected.result.notes or may_run_programs(one.facts)):
+                known = KnownRead(circumstances)
+        elif kind in _CHANGING and len(one.plans) == 1 and one.use is not None:
+            known = known_write(
+                expected,
+                one.plans[0],
+                one.text,
+                one.use,
+                circumstances,
+                is_update=kind is StatementKind.UPDATE,
+            )
+        if known is not None:
+            if len(self._alike) >= _ALIKE_MAX:
+                self._alike.clear()
+            self._alike[effect] = known
+
     def _let_run(
-        self, text: str, model: PlannedSession, reader: ContextReader, expected: Planned
+        self,
+        text: str,
+        model: PlannedSession,
+        reader: ContextReader,
+        expected: Planned,
+        effect: KnownEffect | None,
     ) -> Verdict | None:
         """Let a statement run whose kind is known; None if its context has to be asked for first."""
         session = model.session
@@ -774,7 +940,10 @@ class PortSession:
         needs = self._needs(model, reader, facts, expected)
         if needs is not None and reader.must_ask(needs):
             return None
-        return self._send(text, facts, reader, expected, needs)
+        verdict = self._send(text, model, facts, reader, expected, needs)
+        if effect is not None and verdict == _AS_IT_IS:
+            self._keep(self._under_way[-1], effect, reader)
+        return verdict
 
     async def _known(
         self, model: PlannedSession, text: str, *, is_in_packet: bool = False
@@ -854,9 +1023,22 @@ class PortSession:
         self._planning.know_generated(expected.number, resolved)
         return reader.needs(expected.values, use)
 
+    def _use(
+        self, model: PlannedSession, facts: StatementFacts, expected: Planned, needs: Needs | None
+    ) -> ContextUse | None:
+        """What a statement uses of its context; None where nobody has to look."""
+        if needs is not None:
+            return needs.use
+        kind, shared = facts.effects.kind, self._shared
+        if kind not in _CHANGING or expected.has_texts or self._lane is None or shared is None:
+            return None
+        # Rows as they are, it still leaves what later texts need as it was.
+        return shared.uses.of(facts, model.session, shared.catalog.version)
+
     def _send(
         self,
         text: str,
+        model: PlannedSession,
         facts: StatementFacts,
         reader: ContextReader,
         expected: Planned,
@@ -870,14 +1052,14 @@ class PortSession:
             facts=facts,
             expected=expected,
             context=context,
-            use=None if needs is None else needs.use,
+            use=self._use(model, facts, expected, needs),
             catalog_version=None if self._shared is None else self._shared.catalog.version,
         )
         if context is not None:
             self._planning.know(expected.numbers, context)
         if expected.groups and self._lane is not None and self._shared is not None:
-            plans = self._plans(expected)
-            self._shared.attributions.intend(self._lane.number, expected.number, plans)
+            one.plans = self._plans(expected)
+            self._shared.attributions.intend(self._lane.number, expected.number, one.plans)
             one.is_intended = True
         self._under_way = [one]
         return Run(before)
@@ -941,7 +1123,7 @@ class PortSession:
             )
             self._planning.know(planned.numbers, one.context)
         if not reply.errno:
-            is_active = bool(reply.status & ServerStatus.IN_TRANSACTION)
+            is_active = _is_in_transaction(reply)
             if is_active != session.is_transaction_active:
                 self._lose_step()
         self._warnings.follow(one.facts, replies, planned.result.notes)
@@ -1089,6 +1271,11 @@ def _reads_without_locks(
     if session.locks_reads and facts.effects.kind is not StatementKind.SELECT:
         return False
     return any(not one.is_temporary for one in reads)
+
+
+def _is_in_transaction(reply: Reply) -> bool:
+    # The operator of flags takes many times as long.
+    return bool(int.__and__(reply.status, _ACTIVE))
 
 
 def _literal(value: str) -> str:
