@@ -62,6 +62,7 @@ from binlane.port.group_planning import GroupPlanning, bases
 from binlane.port.known_statements import Circumstances, KnownRead, KnownWrite, known_write
 from binlane.port.lanes import Lane, LanePool
 from binlane.port.live_catalog import LiveCatalog
+from binlane.port.long_texts import LongTexts, is_long
 from binlane.port.marks import Marker
 from binlane.port.statement_context import StatementContext
 from binlane.port.told_refusals import as_told
@@ -285,6 +286,7 @@ class PortSession:
         self._under_way: list[_UnderWay] = []
         self._known_under_way: _KnownUnderWay | None = None
         self._alike: dict[KnownEffect, KnownRead | KnownWrite] = {}
+        self._long_texts = LongTexts()
         self._unsettled: list[_Told] = []
         self._doubts: list[Doubt] = []
         self._homeless: list[_Homeless] = []
@@ -327,7 +329,7 @@ class PortSession:
             return None
         told, is_complete = statements[0].text, statements[0].is_complete
         model, reader = self._model, self._reader
-        if not is_complete:
+        if not is_complete or is_long(told):
             return None
         if model is None or reader is None:
             return self._pass_unread(told)
@@ -347,14 +349,20 @@ class PortSession:
             StatementError: If the source does not tell what has to be known.
             PeerError: If it goes away.
         """
-        model = self._model
-        if model is None:
+        verdict: Verdict | None = None
+        try:
+            verdict = await self._judge_later(statements)
+        finally:
+            if not isinstance(verdict, Run):
+                self._long_texts.forget()
+        return verdict
+
+    async def _judge_later(self, statements: Sequence[ClientStatement]) -> Verdict:
+        if self._model is None:
             self._shared = await self._find_parts()
-            if all(one.is_complete and self._concerns_nobody(one.text) for one in statements):
-                self._has_passed = True
+            if await self._concern_nobody(statements):
                 return Pass()
-        if model is None or (self._is_out_of_step and not self._is_in_transaction):
-            model = await self._begin()
+        model = await self._begun()
         reader, shared = self._reader, self._shared
         if model is None or reader is None or shared is None:
             return Pass()
@@ -363,16 +371,19 @@ class PortSession:
             await self._enter_lane(shared)
         if any(reader.must_ask_to_read(one.text) for one in statements):
             await reader.read(self._client.query_source)
-        texts = []
-        for statement in statements:
-            text = reader.read_text(statement.text) if statement.is_complete else None
+        texts: list[str] = []
+        for one in statements:
+            text = reader.read_text(one.text) if one.is_complete else None
             if text is None:
-                return self._judge_unread(model, statement)
+                return self._judge_unread(model, one)
             texts.append(text)
-        if len(texts) == 1:
-            is_prepared = statements[0].is_prepared
-            return await self._judge_one(model, reader, texts[0], is_prepared=is_prepared)
-        return await self._judge_several(model, texts)
+        session = model.session
+        if await self._long_texts.read(texts, session.database, session.dialect):
+            self._make_current(model, shared)
+        if len(texts) > 1:
+            return await self._judge_several(model, texts)
+        is_prepared = statements[0].is_prepared
+        return await self._judge_one(model, reader, texts[0], is_prepared=is_prepared)
 
     async def state_now(self) -> tuple[LiveCatalog, Session] | None:
         """The objects, and the model as the client's session is; None where it is not followed.
@@ -381,9 +392,7 @@ class PortSession:
             StatementError: If the source does not tell what has to be known.
             PeerError: If it goes away.
         """
-        model = self._model
-        if model is None or (self._is_out_of_step and not self._is_in_transaction):
-            model = await self._begin()
+        model = await self._begun()
         shared = self._shared
         if model is None or shared is None or self._is_out_of_step:
             return None
@@ -420,11 +429,13 @@ class PortSession:
             # The command was not sent: what was intended does not come.
             self._withdraw(under_way)
             reader.unsent()
+            self._long_texts.forget()
             return NOTHING_LEFT
         warnings = 0
         for one, own in self._each_reply(under_way, replies):
             planned = self._follow(model, reader, one, own)
             warnings += sum(note.is_told for note in planned.result.notes)
+        self._long_texts.forget()
         is_more = self._unsettled or self._doubts or self._homeless
         return Done(warnings, self._settle if is_more else None)
 
@@ -449,6 +460,7 @@ class PortSession:
         self._warnings.forget()
         self._under_way.clear()
         self._known_under_way = None
+        self._long_texts.forget()
         self._alike.clear()
         self._planning.clear()
         self._is_out_of_step = self._is_in_transaction = False
@@ -479,6 +491,13 @@ class PortSession:
             attributions.given(self._lane.number)
             lanes.release(self._lane)
         self._lane = None
+
+    async def _begun(self) -> PlannedSession | None:
+        """The model, begun if there is none that can go on; None where no session is judged."""
+        model = self._model
+        if model is None or (self._is_out_of_step and not self._is_in_transaction):
+            return await self._begin()
+        return model
 
     async def _begin(self) -> PlannedSession | None:
         """Begin to go along with the client's session, as it is now; None where none is judged."""
@@ -603,6 +622,17 @@ class PortSession:
             return None
         self._has_passed = True
         return Pass()
+
+    async def _concern_nobody(self, statements: Sequence[ClientStatement]) -> bool:
+        """Whether that holds for all of some statements."""
+        if self._shared is None or not all(one.is_complete for one in statements):
+            return False
+        texts = [one.text for one in statements]
+        await self._long_texts.read(texts, "", self._first_dialect)
+        if not all(map(self._concerns_nobody, texts)):
+            return False
+        self._has_passed = True
+        return True
 
     def _concerns_nobody(self, text: str) -> bool:
         """Whether no binlog could refuse a statement, or have anything but its rows.
