@@ -207,7 +207,7 @@ class Attributions:
                 nothing, which means that it made none.
             plans: Of its groups, where they are others than those that were intended; empty where
                 nothing is known of them, nor, without `last`, whether there are any.
-            encoded: As of `intend`.
+            encoded: As of `intend`, of plans that are others.
 
         Raises:
             ValueError: If `last` is neither.
@@ -216,8 +216,8 @@ class Attributions:
         is_known = plans is None or len(plans) > 0
         groups = self._lane(lane)
         statement = groups.find(number)
-        if statement is not None and plans is not None and _are_same(statement.plans, plans):
-            plans = None
+        if encoded is None and plans is not None and statement is not None:
+            plans = None if _are_same(statement.plans, plans) else plans
         if statement is None and not spans:
             return
         place = None

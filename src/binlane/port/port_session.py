@@ -80,6 +80,7 @@ from binlane.sql.evaluation.functions import is_built_in
 from binlane.sql.facts import (
     DDL_KINDS,
     WRITING_KINDS,
+    Shape,
     StatementFacts,
     StatementKind,
 )
@@ -137,6 +138,7 @@ _CHANGING: Final = frozenset(
 )
 _ALIKE_MAX: Final = 256
 _AS_IT_IS: Final = Run()
+_PASS: Final = Pass()
 _ACTIVE: Final = int(ServerStatus.IN_TRANSACTION)
 
 
@@ -277,6 +279,7 @@ class PortSession:
         self._shared: PortParts | None = None
         self._is_relayed = False
         self._model: PlannedSession | None = None
+        self._reading: Reading | None = None
         self._catalog = SchemaCatalog(self._flavor)
         self._definitions: tuple[Definition, ...] = ()
         self._reader: ContextReader | None = None
@@ -287,6 +290,7 @@ class PortSession:
         self._known_under_way: _KnownUnderWay | None = None
         self._alike: dict[KnownEffect, KnownRead | KnownWrite] = {}
         self._long_texts = LongTexts()
+        self._passing: set[Shape] = set()
         self._unsettled: list[_Told] = []
         self._doubts: list[Doubt] = []
         self._homeless: list[_Homeless] = []
@@ -306,7 +310,11 @@ class PortSession:
             return Reading(self._first_dialect, "utf8mb4")
         if self._model is None or self._reader is None or self._reader.values is None:
             return None
-        return Reading(self._model.session.dialect, self._reader.values.client_charset)
+        dialect, charset = self._model.session.dialect, self._reader.values.client_charset
+        found = self._reading
+        if found is None or found.dialect is not dialect or found.character_set != charset:
+            found = self._reading = Reading(dialect, charset)
+        return found
 
     async def learn(self) -> None:
         """Find out how the source reads the session's next statement."""
@@ -462,6 +470,7 @@ class PortSession:
         self._known_under_way = None
         self._long_texts.forget()
         self._alike.clear()
+        self._passing.clear()
         self._planning.clear()
         self._is_out_of_step = self._is_in_transaction = False
 
@@ -594,9 +603,9 @@ class PortSession:
             model.session.have(definitions)
         shared.catalog.fit(self._catalog)
 
-    def _is_nothing(self, text: str) -> bool:
+    @staticmethod
+    def _is_nothing(facts: StatementFacts) -> bool:
         """Whether a session may begin with a statement without the model knowing of it."""
-        facts = read(text, database="", dialect=self._first_dialect)
         effects = facts.effects
         if facts.error is not None or effects.stopped_at is not None:
             return False
@@ -616,12 +625,29 @@ class PortSession:
 
     def _pass_unread(self, text: str) -> Pass | None:
         """Let a statement pass that nobody has to follow yet; None for others."""
-        if self._is_nothing(text):
-            return Pass()
-        if not self._concerns_nobody(text):
+        facts, shared = self._first_read(text), self._shared
+        if (
+            facts.shape is not None
+            and facts.shape in self._passing
+            and shared is not None
+            and shared.definitions() is self._definitions
+            and not shared.global_values()
+        ):
+            return _PASS
+        if self._is_nothing(facts):
+            return _PASS
+        if shared is None or not self._concerns_nobody(facts):
             return None
         self._has_passed = True
-        return Pass()
+        if shared.definitions() is not self._definitions or len(self._passing) >= _ALIKE_MAX:
+            self._definitions = shared.definitions()
+            self._passing.clear()
+        if facts.shape is not None:
+            self._passing.add(facts.shape)
+        return _PASS
+
+    def _first_read(self, text: str) -> StatementFacts:
+        return read(text, database="", dialect=self._first_dialect)
 
     async def _concern_nobody(self, statements: Sequence[ClientStatement]) -> bool:
         """Whether that holds for all of some statements."""
@@ -629,12 +655,12 @@ class PortSession:
             return False
         texts = [one.text for one in statements]
         await self._long_texts.read(texts, "", self._first_dialect)
-        if not all(map(self._concerns_nobody, texts)):
+        if not all(self._concerns_nobody(self._first_read(text)) for text in texts):
             return False
         self._has_passed = True
         return True
 
-    def _concerns_nobody(self, text: str) -> bool:
+    def _concerns_nobody(self, facts: StatementFacts) -> bool:
         """Whether no binlog could refuse a statement, or have anything but its rows.
 
         So it is where all binlogs log everything as rows, of sessions that do not say otherwise.
@@ -647,7 +673,6 @@ class PortSession:
             one.logging_mode is LoggingMode.ROW and one.scope.is_unscoped for one in definitions
         ):
             return False
-        facts = read(text, database="", dialect=self._first_dialect)
         names = {one.name for one in (*facts.assignments, *facts.statement_assignments)}
         return (
             facts.effects.stopped_at is None
