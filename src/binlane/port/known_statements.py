@@ -7,7 +7,8 @@ two things differ: the text, and the AUTO_INCREMENT value that goes with it.
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from collections.abc import Sequence
+from typing import Final, NamedTuple, overload
 
 from binlane.codec.types import EventType
 from binlane.port.context_use import ContextUse
@@ -102,6 +103,10 @@ class KnownWrite(NamedTuple):
             binlogs |= text.others
         return GroupPlan(sections=plan.sections, binlogs=binlogs, bases=plan.bases, ends=plan.ends)
 
+    def plans_of(self, body: bytes) -> Sequence[GroupPlan]:
+        """The plans of another one before it is sent; argument as of `plan_of`."""
+        return _Foreseen(self, body) if self.has_insert_id else (self.plan_of(body),)
+
     def encoded(self, body: bytes, insert_id: int = 0) -> bytes:
         """The bytes of that plan alone, as `encode_plans` gives them; arguments as of `plan_of`."""
         text = self.text
@@ -112,6 +117,27 @@ class KnownWrite(NamedTuple):
             value = insert_id.to_bytes(_VALUE_BYTES, "little")
             return b"".join((text.before, value, head, body, text.after))
         return b"".join((text.before, head, body, text.after))
+
+
+class _Foreseen(Sequence[GroupPlan]):
+    """The plan of a write whose reply brings another one: made if somebody asks before."""
+
+    __slots__ = ("_body", "_write")
+
+    def __init__(self, write: KnownWrite, body: bytes) -> None:
+        self._write, self._body = write, body
+
+    def __len__(self) -> int:
+        return 1
+
+    @overload
+    def __getitem__(self, index: int) -> GroupPlan: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[GroupPlan]: ...
+
+    def __getitem__(self, index: int | slice) -> GroupPlan | Sequence[GroupPlan]:
+        return (self._write.plan_of(self._body),)[index]
 
 
 class PlannedText(NamedTuple):

@@ -886,7 +886,7 @@ class PortSession:
             body = known.body(text)
             if self._lane is None or body is None:
                 return False
-            plans = (known.plan_of(body),)
+            plans = known.plans_of(body)
             shared.attributions.intend(self._lane.number, number, plans, known.encoded(body))
         self._known_under_way = _KnownUnderWay(text, known, number, body)
         return True
