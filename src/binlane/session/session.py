@@ -283,8 +283,14 @@ class Session:
         return self._recurring.foresee(_bare(statement), outcome)
 
     def unchanging(self, statement: str) -> KnownEffect | None:
-        """What a statement does if that is known and leaves the session as it is; else None."""
-        return self._recurring.unchanging(_bare(statement))
+        """What a statement does if that is known and leaves the session as it is; else None.
+
+        Args:
+            statement: Its text alone: with anything around it is not known.
+        """
+        if len(_bare(statement)) < len(statement):
+            return None
+        return self._recurring.unchanging(statement)
 
     def repeat(self) -> None:
         """Run a statement that `unchanging` told of: there is one more, and nothing else is new."""
