@@ -242,7 +242,7 @@ class JudgingPort:
 
     def __enter__(self) -> Self:
         self._thread.start()
-        self._run(self._start())
+        self.run(self._start())
         return self
 
     def __exit__(
@@ -251,12 +251,12 @@ class JudgingPort:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._run(self._gateway.stop())
+        self.run(self._gateway.stop())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(_TIMEOUT_S)
         self._loop.close()
 
-    def _run(self, work: Coroutine[Any, Any, None]) -> None:
+    def run(self, work: Coroutine[Any, Any, None]) -> None:
         asyncio.run_coroutine_threadsafe(work, self._loop).result(_TIMEOUT_S)
 
     async def _start(self) -> None:

@@ -30,7 +30,8 @@ _U32: Final = Struct("<I")
 _HEAD: Final = Struct("<III")
 _U32_PAIR: Final = Struct("<II")
 _PART: Final = Struct("<BIII")
-_EVENT: Final = Struct("<BHI")
+EVENT_HEAD: Final = Struct("<BHI")
+"""What stands before an event's body: its type code, its flags, and its length."""
 _CHANGES: Final = ("insert", "update", "delete")
 _CHANGE_NUMBERS: Final = {kind: number for number, kind in enumerate(_CHANGES)}
 _IS_TEXT: Final = 1
@@ -96,7 +97,7 @@ def _add_plan(pieces: list[bytes], plan: GroupPlan) -> None:
     for name, end in plan.ends.items():
         add(_named(name, end is not None))
         if end is not None:
-            add(_EVENT.pack(end.type_code, end.flags, len(end.body)) + end.body)
+            add(EVENT_HEAD.pack(end.type_code, end.flags, len(end.body)) + end.body)
 
 
 def _add_parts(add: Callable[[bytes], None], parts: tuple[Part, ...]) -> None:
@@ -116,7 +117,7 @@ def _add_parts(add: Callable[[bytes], None], parts: tuple[Part, ...]) -> None:
         if tables:
             add(_U32.pack(len(tables)) + b"".join(map(_table_bytes, tables)))
         for type_code, body, flags in events:
-            add(_EVENT.pack(type_code, flags, len(body)))
+            add(EVENT_HEAD.pack(type_code, flags, len(body)))
             add(body)
 
 
@@ -210,7 +211,7 @@ def _part(reader: Reader) -> Part:
 
 
 def _event(reader: Reader) -> EncodedEvent:
-    type_code, flags, length = reader.unpack(_EVENT)
+    type_code, flags, length = reader.unpack(EVENT_HEAD)
     return EncodedEvent(type_code, reader.take(length), flags)
 
 

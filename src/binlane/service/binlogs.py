@@ -104,12 +104,15 @@ class Binlogs:
     @property
     def definitions(self) -> tuple[Definition, ...]:
         """All definitions, by name; the same tuple as long as they are the same."""
-        outputs = self._loop.outputs.values()
-        if len(self._defined) != len(outputs) or any(
-            one is not output.binlog.definition
-            for one, output in zip(self._defined, outputs, strict=True)
-        ):
-            self._defined = tuple(output.binlog.definition for output in outputs)
+        outputs, defined = self._loop.outputs.values(), self._defined
+        if len(defined) == len(outputs):
+            # It is asked before each statement: a generator would cost as much as all this.
+            for one, output in zip(defined, outputs, strict=True):
+                if one is not output.binlog.definition:
+                    break
+            else:
+                return defined
+        self._defined = tuple(output.binlog.definition for output in outputs)
         return self._defined
 
     def get(self, name: str) -> Binlog:
