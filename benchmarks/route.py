@@ -4,7 +4,8 @@ Both read the same file, one after the other, so that a busy machine is busy for
 are medians of user plus system time. The official tool prints the log as base64 to nothing, binlane
 writes binlog files: of all tables, of one, and of all tables into ten binlogs, of which the tables
 are dealt out among nine and the tenth has the rest. `warm_cpu_s` is the same in a process that
-has all modules loaded.
+has all modules loaded. A filter (`--do-table`) lets one table into a binlog of everything; `cat`
+prints the same as the official tool does by default, to nothing.
 
     python -m benchmarks.route [--megabytes N] [--rounds N] [--directory DIR] [LOG...]
 """
@@ -18,13 +19,14 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 
 from benchmarks.measuring import Figures, chosen_logs, official_tool, options, run
 from binlane.check.definitions import read_definitions
+from binlane.filters.terms import parse_terms
 from binlane.grouping.raw import RawRun, raw_groups
 from binlane.names import TableName
 from binlane.route.job import RouteRequest, route_files
@@ -34,7 +36,9 @@ from binlane.store.byte_source import FileBytes
 
 LOGS = ("oltp", "bulk")
 BINLANE = [sys.executable, "-m", "binlane", "route", "--quiet"]
+CAT = [sys.executable, "-m", "binlane", "cat", "--quiet"]
 _BINLOGS = 10
+_WHOLE = "CREATE BINLOG 'all';\n"
 
 
 def main() -> None:
@@ -46,6 +50,11 @@ def main() -> None:
             figures = compare(path, tool, definitions, given.rounds)
             print(
                 json.dumps({"benchmark": "route", "log": name, "into": what, **figures}), flush=True
+            )
+        for what, wanted in filters_for(path):
+            figures = compare(path, tool, _WHOLE, given.rounds, wanted)
+            print(
+                json.dumps({"benchmark": "filter", "log": name, "to": what, **figures}), flush=True
             )
 
 
@@ -72,29 +81,44 @@ def definitions_for(path: Path) -> Iterator[tuple[str, str]]:
     yield "ten binlogs", "".join([*dealt, f"CREATE BINLOG 'rest' IGNORE({rest});\n"])
 
 
-def warm_cpu_s(path: Path, definitions: str, out: Path) -> float:
+def filters_for(path: Path) -> Iterator[tuple[str, list[str]]]:
+    """Names and tables of the filters that are measured."""
+    tables = tables_of(path)
+    yield f"one of {len(tables)} tables", [str(tables[0])]
+    yield "no table", ["nothing.of_this"]
+
+
+def warm_cpu_s(path: Path, definitions: str, out: Path, wanted: list[str]) -> float:
     """CPU seconds of a run in this process."""
     schedule = Schedule(read_definitions(definitions.encode(), name="definitions"))
-    request = RouteRequest(paths=(str(path),), schedule=schedule, out=out)
+    terms = parse_terms({"do_table": wanted})
+    request = RouteRequest(paths=(str(path),), schedule=schedule, out=out, filter_terms=terms)
     start = time.process_time()
     route_files(request)
     return time.process_time() - start
 
 
-def compare(path: Path, tool: list[str], definitions: str, rounds: int) -> dict[str, object]:
-    """Medians of both programs over one file, and their ratio."""
+def compare(
+    path: Path, tool: list[str], definitions: str, rounds: int, wanted: Sequence[str] = ()
+) -> dict[str, object]:
+    """Medians of both programs over one file, and their ratio; with a filter also of `cat`."""
     runs: dict[str, list[Figures]] = {"tool": [], "binlane": []}
+    options = [f"--do-table={table}" for table in wanted]
+    if wanted:
+        runs["cat"] = []
     warm: list[float] = []
     with tempfile.TemporaryDirectory(dir=path.parent) as place:
         script, out = Path(place) / "defs.sql", Path(place) / "out"
         script.write_text(definitions)
-        command = [*BINLANE, "--binlogs", str(script), "--out", str(out), str(path)]
+        command = [*BINLANE, "--binlogs", str(script), "--out", str(out), *options, str(path)]
         for _ in range(rounds):
             runs["tool"].append(run([*tool, str(path)]))
             shutil.rmtree(out, ignore_errors=True)
             runs["binlane"].append(run(command))
             shutil.rmtree(out)
-            warm.append(warm_cpu_s(path, definitions, out))
+            warm.append(warm_cpu_s(path, definitions, out, list(wanted)))
+            if wanted:
+                runs["cat"].append(run([*CAT, *options, str(path)]))
         size = sum(each.stat().st_size for each in out.rglob("*") if each.is_file())
     medians = {
         side: Figures(

@@ -12,6 +12,7 @@ from binlane.landing.change_tables import ChangeTables
 from binlane.landing.current_tables import CurrentTables
 from binlane.landing.history_tables import HistoryTables
 from binlane.landing.journal import Journal
+from binlane.landing.landed import LandedTables
 from binlane.landing.lander import BatchTerms, Lander
 from binlane.landing.linked_tables import StaleBatchError
 from binlane.landing.tables.delta import DeltaFormat
@@ -33,7 +34,7 @@ class LogLander(Lander):
     def __init__(
         self, into: Path, scope: Scope, new_tables: NewTables, modes: Collection[Mode]
     ) -> None:
-        self._into = into
+        self._into, self._scope = into, scope
         self.journal = Journal.open(str(into), None, {})
         self.kept = {
             mode: TableStore(
@@ -50,7 +51,7 @@ class LogLander(Lander):
             current=CurrentTables(kept[Mode.CURRENT], journal) if Mode.CURRENT in kept else None,
             changes=ChangeTables(kept[Mode.CHANGES]) if Mode.CHANGES in kept else None,
             history=HistoryTables(kept[Mode.HISTORY], journal) if Mode.HISTORY in kept else None,
-            scope=scope,
+            tables=LandedTables(scope, None),
         )
 
     def land(self, binlogs: Binlogs) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import closing
 from datetime import UTC, datetime
 from os import PathLike, fspath
@@ -19,12 +19,13 @@ from binlane.ranges.decoding import are_kernels_ready
 from binlane.ranges.earlier import LogBefore
 from binlane.ranges.items import Want
 from binlane.ranges.log_range import LogRange
-from binlane.ranges.read import LogState, read_range
+from binlane.ranges.read import LogState, filter_state_of, read_range
 from binlane.scope.scope import Scope
 from binlane.store.byte_source import is_large
 from binlane.store.chunks import base_name, open_chunks, read_keys
 
 if TYPE_CHECKING:
+    from binlane.filters.terms import FilterTerms
     from binlane.landing.engine import Engine
     from binlane.landing.progress import LandingReport, Progress
     from binlane.sql.catalog import SchemaCatalog
@@ -78,6 +79,8 @@ def scan(  # noqa: PLR0913 - each argument narrows what is read
     keys: Path | None = None,
     schema: Path | None = None,
     rows_max: int | None = None,
+    rename: str = "follow",
+    **filters: str | Iterable[str],
 ) -> Iterator[pa.RecordBatch]:
     """The row changes of binlog files as Arrow record batches.
 
@@ -92,6 +95,9 @@ def scan(  # noqa: PLR0913 - each argument narrows what is read
         schema: SQL file with CREATE TABLE statements, such as `mysqldump --no-data` writes: names
             and types that the log does not tell. DDL in the log keeps it up to date.
         rows_max: Rows of a batch at most; if None as many as serve well.
+        rename: With a filter: `follow` has renamed tables stay wanted, `name` goes by names alone.
+        filters: `do_table`, `ignore_table`, `do_db`, `ignore_db`, `wild_do_table` and
+            `wild_ignore_table`: a name or several, as the options of `binlane cat`.
 
     Yields:
         Batches of one table each, its name in the schema's metadata as `table`. One row is one
@@ -109,6 +115,7 @@ def scan(  # noqa: PLR0913 - each argument narrows what is read
         scope=Scope.everything() if tables is None else parse_tables(tables),
         start=_bound(start, "start"),
         stop=_bound(stop, "stop"),
+        filter_terms=_filter_terms(filters, rename) if filters else None,
     )
     key_file = None if keys is None else fspath(keys)
     if key_file is not None:
@@ -119,6 +126,27 @@ def scan(  # noqa: PLR0913 - each argument narrows what is read
         rows_max=rows_max,
     )
     return _scan_files(_paths(path), want, key_file, None if schema is None else _catalog(schema))
+
+
+def _filter_terms(filters: Mapping[str, str | Iterable[str]], rename: str) -> FilterTerms:
+    """What a filter lets through.
+
+    Raises:
+        ConfigError: If there is no such list, or if a name is none.
+    """
+    from binlane.filters.terms import LIST_OPTIONS, parse_terms  # noqa: PLC0415 - for filters only
+
+    for name in filters:
+        if name not in LIST_OPTIONS:
+            raise ConfigError(
+                f"there is no argument {name}",
+                key=name,
+                hint=f"lists are {', '.join(LIST_OPTIONS)}",
+            )
+    lists = {
+        name: [given] if isinstance(given, str) else list(given) for name, given in filters.items()
+    }
+    return parse_terms(lists, rename=rename)
 
 
 def land(  # noqa: PLR0913 - each argument is a setting
@@ -144,7 +172,8 @@ def land(  # noqa: PLR0913 - each argument is a setting
         engine: Who runs the tasks: by default processes of this machine;
             `binlane.spark.engine.SparkEngine(spark)` for a cluster.
         observer: Called with the progress, often.
-        settings: Others of `binlane.landing.settings.LandingSettings`, such as `follow_s=1.0`.
+        settings: Others of `binlane.landing.settings.LandingSettings`, such as `follow_s=1.0`; and
+            `do_table` and its like with `rename`, as of `scan`.
 
     Raises:
         CodecError: With file and position, if the log is damaged.
@@ -152,10 +181,16 @@ def land(  # noqa: PLR0913 - each argument is a setting
         StoreLockedError: If another driver lands there.
         StoreError: If the log or the target cannot be used.
     """
+    from binlane.filters.terms import LIST_OPTIONS  # noqa: PLC0415 - likewise
     from binlane.landing.landing import land as land_log  # noqa: PLC0415 - for this function only
     from binlane.landing.settings import LandingSettings  # noqa: PLC0415 - likewise
     from binlane.landing.work import Format, Mode  # noqa: PLC0415 - likewise
 
+    filters: dict[str, Any] = {
+        name: settings.pop(name) for name in LIST_OPTIONS if name in settings
+    }
+    if filters:
+        settings["filter_terms"] = _filter_terms(filters, settings.pop("rename", "follow"))
     try:
         chosen = LandingSettings(
             modes=frozenset(map(Mode, mode.split(",") if isinstance(mode, str) else mode)),
@@ -188,7 +223,11 @@ def _scan_files(
     if not pieces:
         return
     with closing(LogBefore(pieces[0])) as before:
-        state = LogState(prepared=Prepared(before), catalog=catalog)
+        state = LogState(
+            prepared=Prepared(before),
+            catalog=catalog,
+            filter_state=filter_state_of(pieces[0], want.selection),
+        )
         for piece in pieces:
             is_fast = _is_for_kernels(piece.uri)
             for item in read_range(piece, want, state=state, by_kernels=is_fast):

@@ -91,7 +91,9 @@ class _Run:
         from binlane.cli.cat_fast import print_fast  # noqa: PLC0415  # for large logs only
 
         with self._metered(writes_to_terminal=output.isatty()) as meter:
-            print_fast(self._request, renderer, output, keys=self._keys(), meter=meter)
+            print_fast(
+                self._request, renderer, output, keys=self._keys(), meter=meter, note=self._note
+            )
 
     def summarise(self) -> None:
         """Print what is in the log."""

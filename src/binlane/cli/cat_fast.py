@@ -1,7 +1,7 @@
 """Whether a command line of `cat` is printed by the kernels, and printing it so.
 
-Only whole logs as text, without a filter, and only where there is enough of it: a small file is
-printed before the kernels are loaded.
+Only whole logs as text, or what a filter by tables leaves of them, and only where there is enough
+of it: a small file is printed before the kernels are loaded.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Final, TextIO
 from binlane.cli.cat_request import CatRequest
 
 if TYPE_CHECKING:
+    from binlane.cat.fast_text.printer import FastText
     from binlane.cat.renderer import Renderer
+    from binlane.cat.text.options import TextOptions
     from binlane.codec.encryption import KeyRing
 
 _WORTH_BYTES: Final = 1 << 20
@@ -24,7 +26,7 @@ def is_worth_kernels(request: CatRequest) -> bool:
     """Whether the kernels can print what is asked for, are built, and are worth loading."""
     given = request.given
     is_plain = (
-        request.prints_all
+        (request.prints_all or (request.is_filtered_only and given["encryption_keys"] is None))
         and given["format_"] == "text"
         and given["force_if_open"]
         and not (given["flashback"] or given["force"] or request.is_remote)
@@ -34,7 +36,24 @@ def is_worth_kernels(request: CatRequest) -> bool:
     from binlane.cat.fast_text.printer import can_print  # noqa: PLC0415  # needs numpy
     from binlane.kernels.load import compiled_module  # noqa: PLC0415  # as above
 
-    return can_print(request.text_options()) and compiled_module("text") is not None
+    options = request.text_options()
+    if not can_print(options) or compiled_module("text") is None:
+        return False
+    return request.prints_all or (
+        compiled_module("scan") is not None
+        and all(_can_be_filtered(path, options) for path in request.files)
+    )
+
+
+def _can_be_filtered(path: str, options: TextOptions) -> bool:
+    """Whether a file can be read twice, and the kernels print what is left of it."""
+    from binlane.cat.fast_text.printer import can_print_log  # noqa: PLC0415  # needs numpy
+    from binlane.store.byte_source import FileBytes  # noqa: PLC0415
+
+    if not Path(path).is_file():
+        return False
+    with closing(FileBytes(path)) as source:
+        return can_print_log(source, options)
 
 
 def print_fast(
@@ -44,6 +63,7 @@ def print_fast(
     *,
     keys: KeyRing | None,
     meter: Callable[[int], None] | None,
+    note: Callable[[str], None],
 ) -> None:
     """Print all files of a request for which `is_worth_kernels`.
 
@@ -53,6 +73,7 @@ def print_fast(
         output: Its bytes are written directly.
         keys: Of encrypted files.
         meter: Told how many bytes were read.
+        note: Told where a filter leaves out what its rules do not plainly say.
 
     Raises:
         CodecError: At the first fault; what stands before it is printed.
@@ -68,10 +89,35 @@ def print_fast(
     printer = FastText(
         renderer, request.text_options(), output.buffer.write, kernel=kernels().print_events
     )
+    if not request.prints_all:
+        _print_filtered(request, printer, meter, note)
+        return
     for path in request.files:
         with closing(FileBytes.of_log(path, keys=keys)) as source:
             told = source if meter is None else MeteredBytes(source, meter)
             printer.print_file(told, path=path, name=base_name(path))
+
+
+def _print_filtered(
+    request: CatRequest,
+    printer: FastText,
+    meter: Callable[[int], None] | None,
+    note: Callable[[str], None],
+) -> None:
+    from binlane.cat.fast_text.filtered import FilteredBytes  # noqa: PLC0415  # needs numpy
+    from binlane.filters.events import EventFilter, GroupFilter  # noqa: PLC0415
+    from binlane.filters.runs import RunFilter  # noqa: PLC0415
+    from binlane.filters.state import FilterState  # noqa: PLC0415
+    from binlane.store.byte_source import FileBytes, MeteredBytes  # noqa: PLC0415
+    from binlane.store.chunks import base_name  # noqa: PLC0415
+
+    state = FilterState(request.filter_terms())
+    events, runs = EventFilter(state, note), RunFilter(GroupFilter(state, note))
+    for path in request.files:
+        with closing(FileBytes(path)) as judged, closing(FileBytes(path)) as given:
+            told = given if meter is None else MeteredBytes(given, meter)
+            source = FilteredBytes(judged, told, events, runs, path=path, name=base_name(path))
+            printer.print_file(source, path=path, name=base_name(path), others=source.others)
 
 
 def _size_bytes(paths: tuple[str, ...]) -> int:

@@ -13,6 +13,7 @@ import click
 
 from binlane.cli.cat_values import Gtids, Ids, Position, Rewrite, Time
 from binlane.cli.client_options import GroupedOption
+from binlane.cli.filter_options import filter_options
 
 _NO_FILES: Final = "binlane reads no option files; give its options on the command line"
 _NO_TLS_SETTING: Final = "not built; --ssl-mode, --ssl-ca, --ssl-cert and --ssl-key are"
@@ -184,44 +185,10 @@ OPTIONS: Final = (
         "--do-event",
         multiple=True,
         metavar="TYPE",
-        help="Only events of this type, as --format=json names it; repeatable.",
+        help="Only events of this type, as --format=json names it, or statements of this kind, such "
+        "as insert, create-table or ddl; repeatable.",
     ),
-    _option(
-        _TABLES,
-        "--do-table",
-        multiple=True,
-        metavar="DB.TABLE",
-        help="Only what concerns these tables; repeatable.",
-    ),
-    _option(
-        _TABLES,
-        "--ignore-table",
-        multiple=True,
-        metavar="DB.TABLE",
-        help="Nothing that concerns these tables.",
-    ),
-    _option(
-        _TABLES,
-        "--do-db",
-        multiple=True,
-        metavar="DB",
-        help="Only what concerns tables of these databases.",
-    ),
-    _option(
-        _TABLES,
-        "--ignore-db",
-        multiple=True,
-        metavar="DB",
-        help="Nothing that concerns tables of these databases.",
-    ),
-    _option(
-        _TABLES,
-        "--rename",
-        type=click.Choice(["follow", "name"]),
-        default="follow",
-        show_default=True,
-        help="follow: a renamed table stays chosen; name: only names count.",
-    ),
+    *filter_options(GroupedOption, group=_TABLES),
     _option(
         _TEXT,
         "-v",

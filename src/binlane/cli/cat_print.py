@@ -16,7 +16,8 @@ from binlane.codec.types import EventType
 from binlane.errors import CodecError
 
 if TYPE_CHECKING:
-    from binlane.cat.filters.tables import NameFilter, TableFilter
+    from binlane.cat.filters.names import NameFilter
+    from binlane.filters.events import EventFilter
 
 
 class _Filter(Protocol):
@@ -108,19 +109,23 @@ class Pipeline:
 
 def _filters(
     request: CatRequest, note: Callable[[str], None]
-) -> Iterator[NameFilter | TableFilter]:
+) -> Iterator[NameFilter | EventFilter]:
     if request.prints_all:
         return
-    from binlane.cat.filters.tables import NameFilter, TableFilter  # noqa: PLC0415  # needs SQL
-
     if request.is_filtered_by_name:
+        from binlane.cat.filters.names import NameFilter  # noqa: PLC0415  # needs SQL
+
         given = request.given
         yield NameFilter(
             database=given["database"], table=given["table"], rewrites=request.rewrites
         )
-    lists = request.table_lists()
-    if not lists.is_everything:
-        yield TableFilter(lists, note)
+    terms = request.filter_terms()
+    if not terms.is_everything:
+        from binlane.cli.cat_renderers import known_objects  # noqa: PLC0415  # as above
+        from binlane.filters.events import EventFilter  # noqa: PLC0415  # as above
+        from binlane.filters.state import FilterState  # noqa: PLC0415  # as above
+
+        yield EventFilter(FilterState(terms), note, known_objects(request))
 
 
 def event_printer(

@@ -9,6 +9,7 @@ from binlane.cat.renderer import Renderer
 from binlane.cli.cat_request import CatRequest
 
 if TYPE_CHECKING:
+    from binlane.filters.known_objects import KnownObjects
     from binlane.sql.catalog import SchemaCatalog
 
 _SERVER: Final = re.compile(r"(mariadb|mysql)://")
@@ -56,12 +57,27 @@ def catalog_for(request: CatRequest) -> SchemaCatalog | None:
     from binlane.sql.catalog import SchemaCatalog  # noqa: PLC0415  # only where names are wanted
 
     catalog = SchemaCatalog()
-    if source is not None and _SERVER.match(source):
+    if source is not None:
+        _load(catalog, source, request)
+    return catalog
+
+
+def known_objects(request: CatRequest) -> KnownObjects | None:
+    """The views, routines and triggers that `--schema` gives, for the filter; None without it."""
+    source = request.given["schema"]
+    if source is None:
+        return None
+    from binlane.filters.known_objects import KnownObjects  # noqa: PLC0415  # as above
+
+    return KnownObjects(lambda catalog: _load(catalog, source, request))
+
+
+def _load(catalog: SchemaCatalog, source: str, request: CatRequest) -> None:
+    if _SERVER.match(source):
         from binlane.cli.cat_remote import server_schema  # noqa: PLC0415  # only with a server
 
         catalog.load_statements(server_schema(source, request.given))
-    elif source is not None:
-        from binlane.store.chunks import open_chunks  # noqa: PLC0415  # as above
+        return
+    from binlane.cli.filter_options import load_schema  # noqa: PLC0415  # as above
 
-        catalog.load(b"".join(open_chunks(source)).decode("utf-8", "surrogateescape"))
-    return catalog
+    load_schema(source, catalog)

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from binlane.cat.filters.selection import IdList, Selection
-from binlane.cli.cat_values import table_named
+from binlane.cli.filter_options import has_filter
 from binlane.positions import GtidPosition
 
 if TYPE_CHECKING:
-    from binlane.cat.filters.tables import TableLists
     from binlane.cat.text.options import TextOptions
+    from binlane.filters.terms import FilterTerms
 
 # Of each pair, one says the opposite of the other, or leaves nothing for it to do.
 _EXCLUDE_EACH_OTHER: Final = (
@@ -45,6 +45,7 @@ class CatRequest:
         given: Every option's value by its name.
         selection: Which events by position, time, id and GTID.
         event_types: Upper-case names of the types to print; empty for all.
+        statement_kinds: Kinds of statements to print, as typed; empty for all.
         rewrites: New names of databases.
     """
 
@@ -52,6 +53,7 @@ class CatRequest:
     given: Mapping[str, Any]
     selection: Selection
     event_types: frozenset[str]
+    statement_kinds: tuple[str, ...]
     rewrites: Mapping[str, str]
 
     @classmethod
@@ -62,11 +64,13 @@ class CatRequest:
             click.UsageError: If they contradict each other.
         """
         _check(given)
+        event_types, kinds = _event_types(given["do_event"])
         request = cls(
             files=files,
             given=given,
             selection=_selection(given),
-            event_types=_event_types(given["do_event"]),
+            event_types=event_types,
+            statement_kinds=kinds,
             rewrites=MappingProxyType(dict(given["rewrites"])),
         )
         if (
@@ -100,42 +104,30 @@ class CatRequest:
             self.selection.is_everything
             and not self.event_types
             and not self.is_filtered_by_name
-            and not any(
-                self.given[name] for name in ("do_table", "ignore_table", "do_db", "ignore_db")
-            )
+            and not self.statement_kinds
+            and not has_filter(self.given)
         )
 
-    def table_lists(self) -> TableLists:
-        """The lists that are binlane's own.
+    @property
+    def is_filtered_only(self) -> bool:
+        """Whether nothing but the filter by tables and kinds of statements leaves events out."""
+        return (
+            self.selection.is_everything
+            and not self.event_types
+            and not self.is_filtered_by_name
+            and not self.given["keep_empty_groups"]
+            and self.given["schema"] is None
+        )
+
+    def filter_terms(self) -> FilterTerms:
+        """What goes by the tables that events concern, and by kinds of statements.
 
         Raises:
-            click.UsageError: If one of their names is none.
+            click.UsageError: If a name is none.
         """
-        from binlane.cat.filters.tables import (  # noqa: PLC0415  # needs the SQL layer
-            RenameMode,
-            make_lists,
-        )
-        from binlane.names import TableName  # noqa: PLC0415
+        from binlane.cli.filter_options import filter_terms  # noqa: PLC0415  # needs the SQL layer
 
-        named = {
-            option: [_named(option, text) for text in self.given[option]]
-            for option in ("do_table", "ignore_table")
-        }
-        full = {
-            option: [name for name in names if isinstance(name, TableName)]
-            for option, names in named.items()
-        }
-        plain = {
-            option: [name for name in names if isinstance(name, str)]
-            for option, names in named.items()
-        }
-        return make_lists(
-            do=[*self.given["do_db"], *full["do_table"]],
-            ignore=[*self.given["ignore_db"], *full["ignore_table"]],
-            do_names=plain["do_table"],
-            ignore_names=plain["ignore_table"],
-            rename=RenameMode(self.given["rename"]),
-        )
+        return filter_terms(self.given, kinds=self.statement_kinds)
 
     def text_options(self) -> TextOptions:
         """What the text shows."""
@@ -221,25 +213,23 @@ def _check_window(positions: Mapping[str, Any], *, is_strict: bool) -> None:
             raise click.UsageError(f"--stop-position {gtid} comes before --start-position {done}")
 
 
-def _event_types(texts: tuple[str, ...]) -> frozenset[str]:
+def _event_types(texts: tuple[str, ...]) -> tuple[frozenset[str], tuple[str, ...]]:
+    """Names of types of events, and of kinds of statements."""
     from binlane.codec.types import EventType  # noqa: PLC0415  # as above
 
-    names = frozenset(
-        name.strip().upper() for text in texts for name in text.split(",") if name.strip()
-    )
+    names = sorted({name.strip() for text in texts for name in text.split(",") if name.strip()})
     known = {*EventType.__members__, "UNKNOWN"}
-    for name in sorted(names - known):
-        raise click.UsageError(
-            f"--do-event: there is no event type {name}; such are QUERY, TABLE_MAP, WRITE_ROWS_V1"
-        )
-    return names
+    kinds = tuple(name for name in names if name.upper() not in known)
+    if kinds:
+        from binlane.filters.kinds import is_kind  # noqa: PLC0415  # needs the SQL layer
 
-
-def _named(option: str, text: str) -> Any:
-    try:
-        return table_named(text)
-    except ValueError as error:
-        raise click.UsageError(f"{_shown(option)}: {error}") from None
+        for name in kinds:
+            if not is_kind(name):
+                raise click.UsageError(
+                    f"--do-event: there is no event type {name.upper()}; such are QUERY, TABLE_MAP, "
+                    "WRITE_ROWS_V1; nor is it a kind of statements, as insert, create-table or ddl"
+                )
+    return frozenset(name.upper() for name in names) & known, kinds
 
 
 def _shown(name: str) -> str:

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import click
 
 from binlane.positions import SERVER_ID_MAX, GtidPosition, GtidSet
-
-if TYPE_CHECKING:
-    from binlane.names import TableName
 
 _DIGITS_TO_FORMAT: Final = {8: "%Y%m%d", 12: "%y%m%d%H%M%S", 14: "%Y%m%d%H%M%S"}
 
@@ -105,33 +102,3 @@ class Rewrite(_Value):
         if not (old.strip() and arrow and new.strip()):
             raise ValueError(f"{text!r} is not FROM->TO")
         return old.strip(), new.strip()
-
-
-def table_named(text: str) -> TableName | str:
-    """`database.table`, quoted or not, or the name of a table in any database.
-
-    Raises:
-        ValueError: If it is neither.
-    """
-    from binlane.names import TableName  # noqa: PLC0415  # only where tables are named
-
-    parts = _parts(text.strip())
-    if len(parts) == 1:
-        return parts[0]
-    if len(parts) != 2 or not all(parts):
-        raise ValueError(f"{text!r} is no DATABASE.TABLE")
-    return TableName(*parts)
-
-
-def _parts(text: str) -> list[str]:
-    parts, quoted = [""], False
-    for sign in text:
-        if sign == "`":
-            quoted = not quoted
-        elif sign == "." and not quoted:
-            parts.append("")
-        else:
-            parts[-1] += sign
-    if quoted or not all(parts):
-        raise ValueError(f"{text!r} is no DATABASE.TABLE")
-    return parts

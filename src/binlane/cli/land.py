@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from binlane.cli import passwords
+from binlane.cli.filter_options import filter_terms, has_filter, takes_tables
 from binlane.cli.progress import LandingMeter
 from binlane.cli.talk import verbose_option
 from binlane.errors import ConfigError, StoreError
@@ -44,6 +45,7 @@ _SHIFTS: Final = {"": 0, "K": 10, "M": 20, "G": 30}
 @click.option(
     "--tables", default="", metavar="LISTS", help="shop.orders, crm or LOG(…), IGNORE(…)."
 )
+@takes_tables
 @click.option("--follow", is_flag=True, help="Go on with what comes, until interrupted.")
 @click.option(
     "--trigger",
@@ -217,6 +219,7 @@ def _settings(options: dict[str, Any]) -> LandingSettings:
         skip=frozenset(gtid.lower() for gtid in options["skip"]),
         is_taking_over=options["take_over"],
         keys=options["encryption_keys"],
+        filter_terms=filter_terms(options) if has_filter(options) else None,
         batch_bytes=BATCH_BYTES_DEFAULT if size is None else _size(size, "batch-bytes"),
     )
 

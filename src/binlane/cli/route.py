@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from binlane.cli.filter_options import filter_terms, load_schema, takes_filter
 from binlane.cli.main import EXIT_WRONG
 from binlane.cli.main import report as report_error
 from binlane.cli.talk import verbose_option
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 
 _AT_GTID: Final = re.compile(rb"^[ \t]*--[ \t]+@at-gtid[ \t]+(\S+)[^\n]*$", re.MULTILINE)
 _INCIDENTS_SHOWN: Final = 10
+_WHOLE: Final = b"CREATE BINLOG 'binlog';"
 
 
 @click.command("route")
@@ -36,9 +39,9 @@ _INCIDENTS_SHOWN: Final = 10
     "--binlogs",
     "definitions_file",
     metavar="DEFS.sql",
-    required=True,
     type=click.Path(path_type=Path, dir_okay=False),
-    help="CREATE BINLOG statements: which binlogs to make, and what each logs.",
+    help="CREATE BINLOG statements: which binlogs to make, and what each logs; with a filter it "
+    "may be missing: then one binlog, named binlog, has all that passes.",
 )
 @click.option(
     "--out",
@@ -88,14 +91,15 @@ _INCIDENTS_SHOWN: Final = 10
     metavar="SCHEMA.sql",
     type=click.Path(path_type=Path, dir_okay=False),
     help="The tables as they were before the first file, such as a dump without rows: tells which "
-    "foreign keys there are.",
+    "foreign keys there are, and what views and stored code are about.",
 )
+@takes_filter
 @verbose_option
 @click.option("--quiet", is_flag=True, help="Say only what is wrong.")
 def command(  # noqa: PLR0913  # one parameter an option
     *,
     paths: tuple[str, ...],
-    definitions_file: Path,
+    definitions_file: Path | None,
     out: Path,
     changes: Sequence[tuple[str, str]],
     key_file: str | None,
@@ -104,6 +108,7 @@ def command(  # noqa: PLR0913  # one parameter an option
     with_tables_info: bool,
     schema_file: Path | None,
     quiet: bool,
+    **given: Any,
 ) -> int:
     """Make scoped binlogs from binlog files of MariaDB or MySQL, oldest first.
 
@@ -118,6 +123,9 @@ def command(  # noqa: PLR0913  # one parameter an option
     from binlane.store.settings import StoreSettings  # noqa: PLC0415
 
     size = size_bytes(max_binlog_size, "--max-binlog-size")
+    terms = filter_terms(given, kinds=given["do_event"])
+    if definitions_file is None and terms.is_everything:
+        raise click.UsageError("Missing option '--binlogs', or --do-table and its like")
     request = RouteRequest(
         paths=paths,
         schedule=_schedule(definitions_file, changes),
@@ -126,6 +134,8 @@ def command(  # noqa: PLR0913  # one parameter an option
         settings=StoreSettings(max_binlog_size_bytes=size, has_tables_info=with_tables_info),
         start_position=start_position or 0,
         links=_links(schema_file),
+        filter_terms=terms,
+        load_schema=None if schema_file is None else partial(load_schema, schema_file),
     )
     meter = meter_for(paths, writes_to_terminal=False, is_quiet=quiet)
     try:
@@ -162,13 +172,13 @@ def _links(path: Path | None) -> TableLinks:
     return links_of((table for table in tables if table), is_complete=not catalog.problems)
 
 
-def _schedule(path: Path, changes: Sequence[tuple[str, str]]) -> Schedule:
-    """The definitions of DEFS.sql, and those that follow."""
+def _schedule(path: Path | None, changes: Sequence[tuple[str, str]]) -> Schedule:
+    """The definitions of DEFS.sql, or of one binlog of everything, and those that follow."""
     from binlane.check.definitions import read_definitions  # noqa: PLC0415  # after --help
     from binlane.errors import ConfigError  # noqa: PLC0415
     from binlane.route.schedule import Change, Schedule  # noqa: PLC0415
 
-    parts = list(_parts(path))
+    parts = [("", _WHOLE)] if path is None else list(_parts(path))
     definitions = read_definitions(parts[0][1], name=str(path))
     if not definitions:
         raise ConfigError(

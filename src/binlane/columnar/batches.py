@@ -30,6 +30,7 @@ from binlane.columnar.told import (
     Told,
     ToldKind,
     may_concern_tables,
+    statement_of,
     tables_of,
     undecided,
 )
@@ -43,6 +44,7 @@ from binlane.grouping.xa import finished_by, prepared_in
 from binlane.names import TableName
 
 if TYPE_CHECKING:
+    from binlane.filters.state import FilterState
     from binlane.sql.catalog import SchemaCatalog
 
 STATEMENT_TYPES: Final = frozenset(
@@ -72,9 +74,13 @@ class ChangeBatcher:
         prepared: The XA transactions that are prepared; shared by those who read one log.
         as_json: Whether images are to be JSON objects, which `new_builder` must make.
         may_clash: See `table_schema`.
+        filter_state: What the selection's filter lets through where reading begins; the batcher's
+            own. None if there is no filter.
 
     Attributes:
         ordinals: Of the transaction that is being read.
+        filter_state: What the filter lets through where the log is read; None without one.
+        is_statement_wanted: Whether it lets the statement through that was learned last.
     """
 
     def __init__(  # noqa: PLR0913 - each argument is a wish of the reader
@@ -90,13 +96,16 @@ class ChangeBatcher:
         prepared: Prepared | None = None,
         as_json: bool = False,
         may_clash: bool = False,
+        filter_state: FilterState | None = None,
     ) -> None:
         self.catalog = catalog
+        self.filter_state = filter_state
         self.selection = selection or Selection()
         self.change_names = change_names
         self.tells = tells
         self.prepared = prepared or Prepared()
         self.ordinals = Ordinals()
+        self.is_statement_wanted = True
         self.rows_max = rows_max
         self._columns = columns
         self._as_json = as_json
@@ -191,7 +200,12 @@ class ChangeBatcher:
                 yield from self.unknown_xa(event, place)
         elif self.tells and is_wanted and may_concern_tables(event):
             yield from self.finish()
-            yield Told(kind=ToldKind.STATEMENT, event=event, place=place)
+            yield Told(
+                kind=ToldKind.STATEMENT,
+                event=event,
+                place=place,
+                is_wanted=self.is_statement_wanted,
+            )
 
     def learn(self, event: Event, place: RowsSource) -> bool:
         """Follow DDL.
@@ -199,12 +213,41 @@ class ChangeBatcher:
         Returns:
             Whether columns may now be known otherwise.
         """
-        if self.catalog is None:
-            return False
         try:
-            return self.catalog.feed(event)
+            self._follow(event)
+            return self.catalog is not None and self.catalog.feed(event)
         except CodecError as error:
             raise error.at(place.file, place.position) from None
+
+    def _follow(self, event: Event) -> None:
+        """Have the filter judge a statement, and know what it does to tables."""
+        self.is_statement_wanted = True
+        if self.filter_state is None or not may_concern_tables(event):
+            return
+        from binlane.filters.events import judged  # noqa: PLC0415 - reads SQL
+
+        body = statement_of(event)
+        assert body is not None, "it concerns tables"
+        self.is_statement_wanted = judged(body, self.filter_state)
+
+    @property
+    def follows(self) -> bool:
+        """Whether statements bear on what is read."""
+        return self.catalog is not None or self.filter_state is not None
+
+    def wants(self, table: TableName) -> bool:
+        """Whether rows of a table are wanted, where the log is read."""
+        selection = self.selection
+        return selection.scope.includes(table) and (
+            self.filter_state is None
+            or self.filter_state.includes(table)
+            or table in selection.beside
+        )
+
+    @property
+    def wants_version(self) -> int:
+        """Changes whenever `wants` may say otherwise."""
+        return 0 if self.filter_state is None else self.filter_state.version
 
     def finished(
         self, xid: str, event: Event, *, is_wanted: bool
@@ -283,7 +326,7 @@ class ChangeBatcher:
             CodecError: With file and position, if a row cannot be decoded.
         """
         name = TableName(table_map.database, table_map.table)
-        if not self.selection.scope.includes(name):
+        if not self.wants(name):
             return
         try:
             schema = self.schema(table_map)

@@ -67,7 +67,7 @@ class BesideRows:
         self._reference = reference
         self._rows = rows
         self._is_prepared = is_prepared
-        knows_ddl = reference.tells or reference.catalog is not None
+        knows_ddl = reference.tells or reference.follows
         self.told = layout.ENDS_XA | (layout.STATES if knows_ddl else 0)
 
     def pick(self, noted: NotedEvents, wanted: Bytes, is_beside: npt.NDArray[np.bool_]) -> Small:
@@ -208,7 +208,7 @@ class BesideRows:
             elif reference.tells and tables and is_rollback(event):
                 yield from self._tell(ToldKind.ROLLED_BACK, event, source, tables)
                 return False
-        if not is_wanted and reference.catalog is not None:
+        if not is_wanted and reference.follows:
             self._rows.forget_tables()
         return is_wanted
 
@@ -220,7 +220,13 @@ class BesideRows:
         tables: tuple[TableName, ...] = (),
     ) -> Iterator[RowItem]:
         yield from self._rows.finish()
-        yield Told(kind=kind, event=event, place=place, tables=tables)
+        yield Told(
+            kind=kind,
+            event=event,
+            place=place,
+            tables=tables,
+            is_wanted=self._reference.is_statement_wanted,
+        )
 
 
 def _is_undone(noted: NotedEvents, index: int, window: Window) -> bool:

@@ -50,11 +50,10 @@ class NotedRows:
     def __init__(self, reference: ChangeBatcher, *, file: str, counters: ReadCounters) -> None:
         self._reference = reference
         self._counters = counters
-        self._scope = reference.selection.scope
         self._file = file
         self._pending = PendingBatches(reference.rows_max)
         self._decoders: dict[bytes, LocatedRows | None] = {}
-        self._wanted: tuple[Sequence[KnownTable], Bytes] = ((), np.zeros(0, np.uint8))
+        self._wanted: tuple[Sequence[KnownTable], int, Bytes] = ((), 0, np.zeros(0, np.uint8))
         self._scratch = np.empty(SCRATCH_CELLS, np.int32)
         self._arena: Bytes | None = None
 
@@ -102,11 +101,13 @@ class NotedRows:
         return self._arena
 
     def _wanted_tables(self, tables: Sequence[KnownTable]) -> Bytes:
-        """A flag for each table: whether the scope has it. Tables only ever come to a list."""
-        known, flags = self._wanted
-        if known is not tables or flags.shape[0] < len(tables):
-            flags = np.array([self._scope.includes(_name(table)) for table in tables], np.uint8)
-            self._wanted = tables, flags
+        """A flag for each table: whether it is wanted. Tables only ever come to a list."""
+        known, version, flags = self._wanted
+        reference = self._reference
+        is_old = known is not tables or version != reference.wants_version
+        if is_old or flags.shape[0] < len(tables):
+            flags = np.array([reference.wants(_name(table)) for table in tables], np.uint8)
+            self._wanted = tables, reference.wants_version, flags
         return flags
 
     def _take_plain(

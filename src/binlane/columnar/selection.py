@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,9 @@ from binlane.errors import ConfigError
 from binlane.names import TableName
 from binlane.positions import FilePosition, Gtid, GtidPosition
 from binlane.scope.scope import Scope, ScopeList, ScopeObject
+
+if TYPE_CHECKING:
+    from binlane.filters.terms import FilterTerms
 
 Bound = FilePosition | GtidPosition | datetime
 """A file and position, a GTID position, or a time."""
@@ -80,11 +83,15 @@ class Selection:
             position, which is what is done already. None is the beginning.
         stop: Groups before a file position or time; up to and with a GTID position, of whose
             domains only those named are wanted. None is the end.
+        filter_terms: What a filter lets through of the tables; None for all.
+        beside: Tables that are read whatever the filter says of them.
     """
 
     scope: Scope = field(default_factory=Scope.everything)
     start: Bound | None = None
     stop: Bound | None = None
+    filter_terms: FilterTerms | None = None
+    beside: frozenset[TableName] = frozenset()
 
     @property
     def is_unbounded(self) -> bool:

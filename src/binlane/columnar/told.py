@@ -42,12 +42,14 @@ class Told:
         event: The event that tells it.
         place: Where it counts: mostly its own place, in an XA transaction that of the XA COMMIT.
         tables: Whose rows are left out, of ROLLED_BACK.
+        is_wanted: Whether the reader's filter lets it through, of STATEMENT.
     """
 
     kind: ToldKind
     event: Event
     place: RowsSource
     tables: tuple[TableName, ...] = ()
+    is_wanted: bool = True
 
 
 RowItem = pa.RecordBatch | Told

@@ -65,6 +65,9 @@ def print_events(data: Bytes, state: Longs, buffers: Buffers, tables: Longs, lay
             return lay.ASK_EVENT
         if length > left:
             return lay.DONE
+        if state[lay.SKIPS] and data[offset + 4] == lay.SKIPPED:
+            state[lay.OFFSET] = offset + length
+            continue
         if state[lay.PHASE] == lay.START and not _is_sound(data, state, offset, length):
             return lay.ASK_EVENT
         time = load_u32(data, offset)

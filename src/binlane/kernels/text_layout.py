@@ -37,6 +37,9 @@ STATEMENT_END: Final = 12
 ASK_MOMENT: Final = 13
 """The time zone at TIME is needed, and its name, for the time of a commit."""
 
+SKIPPED: Final = 255
+"""No server writes such a type."""
+
 # The state between two calls.
 OFFSET: Final = 0
 END: Final = 1
@@ -80,6 +83,8 @@ EVENT_ROWS: Final = 38
 EVENT_KEPT: Final = 39
 EVENT_TEXT: Final = 40
 LENGTH_MAX: Final = 41
+SKIPS: Final = 42
+"""Whether events of the type SKIPPED are left out, to which somebody changed others."""
 IMAGES_AT: Final = 44
 IMAGES_END: Final = 45
 FIRST_LAYOUT: Final = 46

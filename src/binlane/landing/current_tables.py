@@ -14,6 +14,7 @@ from typing import Final
 import pyarrow as pa
 
 from binlane.landing.journal import Journal
+from binlane.landing.landed import Tables
 from binlane.landing.linked_tables import LinkedTables
 from binlane.landing.reshaping import reshaped
 from binlane.landing.steps import (
@@ -33,7 +34,6 @@ from binlane.landing.steps import (
 from binlane.landing.tables.store import TableStore
 from binlane.landing.work import DataFile, Rows
 from binlane.names import TableName
-from binlane.scope.scope import Scope
 
 _LACKS: Final = (
     "rows from before the log's beginning are not in it, nor is what foreign keys did to its rows"
@@ -65,7 +65,7 @@ class CurrentTables:
         """The tables there are."""
         return list(self._tables.names())
 
-    def linked(self, scope: Scope) -> LinkedTables:
+    def linked(self, scope: Tables) -> LinkedTables:
         """Those whose rows change with others'."""
         return LinkedTables(self._tables, scope)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
@@ -47,6 +47,7 @@ class JournalState:
         snapshots: Tables whose rows were or are taken from the server, by name, until the log is
             landed beyond what was seen of them: see `snapshot.record`.
         run_id: Of the landing that is under way or died; empty if the last one ended well.
+        followed: What the filter remembers of names at `position`.
     """
 
     app_id: str
@@ -62,6 +63,7 @@ class JournalState:
     definitions: str = ""
     snapshots: dict[str, dict[str, Any]] = field(default_factory=dict)
     run_id: str = ""
+    followed: Sequence[tuple[str, str, bool]] = field(default_factory=list)
 
     @property
     def flushed(self) -> int:

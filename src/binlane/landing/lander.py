@@ -17,6 +17,7 @@ from binlane.landing.change_tables import ChangeTables
 from binlane.landing.current_tables import CurrentTables
 from binlane.landing.history_tables import HistoryTables
 from binlane.landing.journal import Journal
+from binlane.landing.landed import LandedTables
 from binlane.landing.linked_tables import StaleBatchError
 from binlane.landing.progress import Progress, TableReport
 from binlane.landing.snapshot.splicing import Snapshots
@@ -27,7 +28,6 @@ from binlane.names import TableName
 from binlane.ranges.items import Trouble
 from binlane.ranges.log_range import LogRange
 from binlane.ranges.statements import Statement
-from binlane.scope.scope import Scope
 from binlane.sql.catalog import SchemaCatalog
 
 _TOLD_BY_DEFINITIONS: Final = frozenset({"UUID", "INET4", "INET6"})
@@ -60,7 +60,7 @@ class Lander:
         current: The current tables, None to keep none.
         changes: The change tables, None to keep none.
         history: The history tables, None to keep none.
-        scope: The tables to land.
+        tables: Those to land.
         progress: Takes what is done.
         snapshots: Of tables whose rows are taken from the server.
 
@@ -75,7 +75,7 @@ class Lander:
         current: CurrentTables | None,
         changes: ChangeTables | None,
         history: HistoryTables | None = None,
-        scope: Scope,
+        tables: LandedTables,
         progress: Progress | None = None,
         snapshots: Snapshots | None = None,
     ) -> None:
@@ -84,16 +84,16 @@ class Lander:
         self._changes = changes
         self._history = history
         self._seconds = 0
-        self._scope = scope
+        self._tables = tables
         self._snapshots = snapshots
         self._pending: dict[TableName, list[Rows]] = {}
         self.progress = Progress() if progress is None else progress
         self.definitions = journal.definitions()
-        self._before = self.definitions
+        self._before, self._tables_before = self.definitions, tables.copy()
         self._catalogs: list[SchemaCatalog] = []
         self._given = 0
         self._changed: set[TableName] = set()
-        self._linked = None if current is None else current.linked(scope)
+        self._linked = None if current is None else current.linked(tables)
         self._cascaded: dict[TableName, int] = {}
         self._skipped: dict[str, list[str]] = {}
 
@@ -105,9 +105,10 @@ class Lander:
         """
         if is_again:
             self.definitions = self._before
+            self._tables.become(self._tables_before)
         else:
             self._catalogs = [self.definitions.copy().catalog]
-        self._before = self.definitions.copy()
+        self._before, self._tables_before = self.definitions.copy(), self._tables.copy()
         self._given = len(self._catalogs)
         links = {} if self._linked is None else self._linked.to_read(self.definitions)
         return BatchTerms(links=links, catalogs=tuple(self._catalogs))
@@ -157,10 +158,12 @@ class Lander:
             return
         seq = sequence(file_number(item.file), item.position)
         if isinstance(item, Trouble):
-            self._do(seq, steps_of_trouble(item, self._scope, self.definitions))
+            self._do(seq, steps_of_trouble(item, self._tables, self.definitions))
             return
         self._seconds = item.timestamp
-        self._do(seq, steps(item, self._scope, self.definitions))
+        after = self._tables.after(item)
+        self._do(seq, steps(item, self._tables, self.definitions, after))
+        self._tables.become(after)
         self._follow(item)
         self.progress.reached(seq, item.gtid, item.timestamp)
 
@@ -174,6 +177,7 @@ class Lander:
     def _skip(self, item: Skipped) -> None:
         """Pass over what the user wants to be passed over, and remember it."""
         if item.statement is not None:
+            self._tables.become(self._tables.after(item.statement))
             self._follow(item.statement)  # what comes behind it is as it left the tables
         known = self._journal.state.skipped.setdefault(item.gtid, [])
         known[:] = sorted({*known, *(table.plain for table in item.tables)})
@@ -249,7 +253,7 @@ class Lander:
         waiting = self._with_cascades()
         for table in waiting:
             pieces = waiting[table]
-            if not self._scope.includes(table):
+            if not self._tables.includes(table):
                 continue
             report = self.progress.of(table)
             if self._changes is not None:

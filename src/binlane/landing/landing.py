@@ -19,12 +19,14 @@ from types import TracebackType
 from typing import Self
 
 from binlane.columnar.selection import Selection
+from binlane.filters.state import FilterState
 from binlane.landing.batches import Batch, next_batch
 from binlane.landing.change_tables import ChangeTables
 from binlane.landing.current_tables import CurrentTables
 from binlane.landing.engine import EmbeddedEngine, Engine
 from binlane.landing.history_tables import HistoryTables
 from binlane.landing.journal import Journal
+from binlane.landing.landed import LandedTables, filter_at
 from binlane.landing.lander import BatchTerms, Lander
 from binlane.landing.lease import Lease
 from binlane.landing.leftovers import forget_batch, sweep
@@ -142,11 +144,22 @@ class Landing:
                 kept={"tables"} if settings.snapshot else (),
             )
             scope = scope_of(self._journal.state.terms["tables"])
-            self._want = Want(selection=Selection(scope=scope), has_statements=True)
+            terms = settings.filter_terms
+            self._want = Want(
+                selection=Selection(scope=scope, filter_terms=terms), has_statements=True
+            )
             found = self._journal.state.position
             self._place = None if found is None else Offset.parse(found)
+            state = None
+            if terms is not None and not terms.is_everything:
+                state = FilterState.restored(terms, self._journal.state.followed)
+                self._planner = Planner(
+                    self._sources,
+                    PlanOptions(keys=settings.keys, filter_at=filter_at(state, self._place)),
+                )
+            self._tables = LandedTables(scope, state)
             self._engine = self._given_engine or stack.enter_context(EmbeddedEngine())
-            self._lander = self._new_lander(scope)
+            self._lander = self._new_lander()
             self._stack = stack.pop_all()
         return self
 
@@ -158,7 +171,7 @@ class Landing:
     ) -> None:
         self._stack.close()
 
-    def _new_lander(self, scope: Scope) -> Lander:
+    def _new_lander(self) -> Lander:
         journal, into = self._journal, self._into
         app_id = journal.state.app_id
         keeping = StoreSettings(
@@ -188,7 +201,7 @@ class Landing:
             current=current,
             changes=changes,
             history=history,
-            scope=scope,
+            tables=self._tables,
             progress=self.progress,
             snapshots=self._snapshots,
         )
@@ -295,7 +308,7 @@ class Landing:
     def _is_wanted(self, table: TableName) -> bool:
         """Whether a snapshot is to be taken of a table: one that is missing, or asked for."""
         state, tables = self._journal.state, self._settings.tables
-        if not self._want.selection.scope.includes(table):
+        if not self._tables.includes(table):
             return False
         if tables not in {"", state.terms["tables"]}:
             return scope_of(tables).includes(table)
@@ -319,6 +332,7 @@ class Landing:
                 self._is_first = True  # the tables know what is done
                 terms = self._lander.begin(is_again=True)
         self._place = batch.end
+        self._journal.state.followed = self._tables.followed
         self._journal.reach(batch.end.json(), self._lander.definitions)
         forget_batch(self._into, self._run_id)
         self._is_first = False
@@ -333,7 +347,8 @@ class Landing:
         }
         selection = self._want.selection
         scope = selection.scope.with_tables(terms.links)
-        want = replace(self._want, selection=replace(selection, scope=scope))
+        selected = replace(selection, scope=scope, beside=frozenset(terms.links))
+        want = replace(self._want, selection=selected)
         return [
             RangeWork(
                 piece=terms.of(piece, number),

@@ -24,12 +24,12 @@ from binlane.landing.cascades import (
     holding,
 )
 from binlane.landing.definitions import Definitions
+from binlane.landing.landed import Tables
 from binlane.landing.table_files import write_file
 from binlane.landing.tables.parquet_files import read_columns, read_rows
 from binlane.landing.tables.store import TableStore
 from binlane.landing.work import DataFile, Rows
 from binlane.names import TableName
-from binlane.scope.scope import Scope
 from binlane.sql.schema import ForeignKey
 
 
@@ -58,7 +58,7 @@ class LinkedTables:
         scope: What is landed.
     """
 
-    def __init__(self, tables: TableStore, scope: Scope) -> None:
+    def __init__(self, tables: TableStore, scope: Tables) -> None:
         self._tables = tables
         self._scope = scope
         self._more: set[TableName] = set()

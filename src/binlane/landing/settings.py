@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from binlane.errors import ConfigError
+from binlane.filters.terms import FilterTerms
 from binlane.landing.work import Format, Mode
 
 BATCH_BYTES_DEFAULT: Final = 256 << 20
@@ -40,6 +41,8 @@ class LandingSettings:
         skip: GTIDs of event groups that are passed over.
         is_taking_over: Whether to go on in place of a driver that still holds the target.
         keys: Path of the key file of encrypted logs; tasks read it, too. None for none.
+        filter_terms: Which of those tables, by the options of the filter, renames followed; None
+            for all.
     """
 
     modes: frozenset[Mode] = frozenset({Mode.CURRENT, Mode.CHANGES})
@@ -57,6 +60,7 @@ class LandingSettings:
     skip: frozenset[str] = frozenset()
     is_taking_over: bool = False
     keys: str | None = None
+    filter_terms: FilterTerms | None = None
 
     @property
     def terms(self) -> dict[str, str]:
@@ -66,6 +70,7 @@ class LandingSettings:
             "tables": self.tables,
             "format": self.format.value,
             "soft-deletes": "yes" if self.soft_deletes else "",
+            "filter": "" if self.filter_terms is None else self.filter_terms.text,
         }
 
     def __post_init__(self) -> None:
@@ -85,6 +90,12 @@ class LandingSettings:
                 "files must be kept longer than a batch takes",
                 key="keep",
                 hint="give one hour or more",
+            )
+        if self.filter_terms is not None and self.filter_terms.has_kinds:
+            raise ConfigError(
+                "tables are landed with all changes of their rows",
+                key="do-event",
+                hint="choose tables, not kinds of statements",
             )
         for gtid in self.skip:
             if _GTID.fullmatch(gtid) is None:

@@ -30,6 +30,7 @@ from binlane.landing.column_conversions import Conversion
 from binlane.landing.column_families import CHARACTERS
 from binlane.landing.column_values import NotToldError
 from binlane.landing.definitions import Definitions
+from binlane.landing.landed import Tables
 from binlane.landing.steps import (
     Abandon,
     AbandonAll,
@@ -50,7 +51,6 @@ from binlane.landing.steps import (
 )
 from binlane.ranges.items import Trouble
 from binlane.ranges.statements import Statement
-from binlane.scope.scope import Scope
 from binlane.sql.catalog import logged_column
 from binlane.sql.facts import (
     TABLE_DROPPING_KINDS,
@@ -98,13 +98,16 @@ _TIME_TRUNCATE_FRACTIONAL: Final = 1 << 32
 _TIME_ROUND_FRACTIONAL: Final = 1 << 34
 
 
-def steps(statement: Statement, scope: Scope, definitions: Definitions) -> tuple[Step, ...]:
+def steps(
+    statement: Statement, scope: Tables, definitions: Definitions, after: Tables | None = None
+) -> tuple[Step, ...]:
     """What a statement does to tables, in order.
 
     Args:
         statement: Of the log.
         scope: The tables that are landed; what a rename takes out of it or into it follows.
         definitions: Those before the statement.
+        after: The tables that are landed behind it; None if these are the same.
     """
     effects = statement.effects()
     if effects.stopped_at is not None:
@@ -114,11 +117,11 @@ def steps(statement: Statement, scope: Scope, definitions: Definitions) -> tuple
     elif effects.is_temporary:
         return ()
     else:
-        found = _steps(statement, effects, scope, definitions)
-    return _in_scope(found, scope)
+        found = _steps(statement, effects, (scope, after or scope), definitions)
+    return _in_scope(found, scope, after or scope)
 
 
-def steps_of_trouble(trouble: Trouble, scope: Scope, definitions: Definitions) -> tuple[Step, ...]:
+def steps_of_trouble(trouble: Trouble, scope: Tables, definitions: Definitions) -> tuple[Step, ...]:
     """What a group that cannot be followed does to tables: those that it concerns are given up."""
     reason = f"{trouble.what} ({trouble.file}:{trouble.position})"
     if not trouble.tables:
@@ -127,10 +130,12 @@ def steps_of_trouble(trouble: Trouble, scope: Scope, definitions: Definitions) -
     return _in_scope((Abandon(table, reason) for table in tables), scope)
 
 
-def _in_scope(found: Iterable[Step], scope: Scope) -> tuple[Step, ...]:
+def _in_scope(found: Iterable[Step], *scopes: Tables) -> tuple[Step, ...]:
     """Steps without those that give up tables which are not landed."""
     return tuple(
-        step for step in found if not isinstance(step, Abandon) or scope.includes(step.table)
+        step
+        for step in found
+        if not isinstance(step, Abandon) or any(scope.includes(step.table) for scope in scopes)
     )
 
 
@@ -163,11 +168,14 @@ def _rows_changed(
 
 
 def _steps(
-    statement: Statement, effects: StatementEffects, scope: Scope, definitions: Definitions
+    statement: Statement,
+    effects: StatementEffects,
+    scopes: tuple[Tables, Tables],
+    definitions: Definitions,
 ) -> Iterator[Step]:
-    kind = effects.kind
+    kind, (scope, after) = effects.kind, scopes
     if kind in _CREATES:
-        yield from _create_steps(statement, effects, scope)
+        yield from _create_steps(statement, effects, after)
     elif kind in TABLE_DROPPING_KINDS:
         yield from map(Drop, effects.drops)
     elif kind is StatementKind.TRUNCATE_TABLE:
@@ -178,13 +186,13 @@ def _steps(
         yield from _alter_steps(statement, effects, definitions)
     yield from (Rename(old, new) for old, new in effects.renames)
     for first, last in effects.net_renames:
-        if scope.includes(last) and not scope.includes(first):
+        if after.includes(last) and not scope.includes(first):
             yield Abandon(last, f"it was {first.plain} before, which is not landed")
-        elif not scope.includes(last):
+        elif not after.includes(last):
             yield Drop(last)
 
 
-def _create_steps(statement: Statement, effects: StatementEffects, scope: Scope) -> Iterator[Step]:
+def _create_steps(statement: Statement, effects: StatementEffects, scope: Tables) -> Iterator[Step]:
     table = effects.writes[0]
     if not effects.if_exists:
         yield Drop(table)  # either it did not exist, or OR REPLACE dropped it

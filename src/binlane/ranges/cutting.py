@@ -12,7 +12,7 @@ from binlane.grouping.raw import LargeGroup, RawRun, raw_groups
 from binlane.kernels import layout
 from binlane.ranges.facts import FileFacts, Piece
 from binlane.ranges.files import LogFile, open_range, read_groups_of
-from binlane.ranges.history import LogHistory
+from binlane.ranges.history import FilterAt, LogHistory
 from binlane.ranges.known_facts import KnownFacts
 from binlane.ranges.limits import Limits
 from binlane.ranges.log_range import LogRange
@@ -78,12 +78,20 @@ class Cutter:
         facts: Of the files.
         keys: Path of the key file with which ranges are decrypted.
         has_history: Whether ranges carry what the log tells before them.
+        filter_at: Of the reader; None without a filter.
     """
 
-    def __init__(self, facts: KnownFacts, *, keys: str | None, has_history: bool) -> None:
+    def __init__(
+        self,
+        facts: KnownFacts,
+        *,
+        keys: str | None,
+        has_history: bool,
+        filter_at: FilterAt | None = None,
+    ) -> None:
         self._facts = facts
         self._keys = keys
-        self._history = LogHistory(facts) if has_history else None
+        self._history = LogHistory(facts, filter_at) if has_history else None
 
     def ranges(
         self, spans: Sequence[Span], cuts: Cuts, *, files: Sequence[LogFile]
@@ -152,6 +160,7 @@ class Cutter:
             piece,
             catalog=self._catalog(history, run.facts, piece),
             prepared=tuple(self._prepared(history, run.facts, piece)),
+            filter_state=None if history.filter_state is None else history.filter_state.copy(),
         )
 
     def _catalog(self, history: LogHistory, facts: FileFacts, piece: LogRange) -> SchemaCatalog:

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
+from binlane.codec.event import Event
+from binlane.columnar.told import statement_of
 from binlane.ranges.facts import FileFacts, XaPlace
 from binlane.ranges.files import LogFile
 from binlane.ranges.known_facts import KnownFacts
 from binlane.sql.catalog import SchemaCatalog
+
+if TYPE_CHECKING:
+    from binlane.filters.state import FilterState
 
 
 @dataclass(slots=True)
@@ -21,6 +27,7 @@ class _Cursor:
         position: In it.
         catalog: What is known there.
         prepared: Where the group stands that prepared each transaction.
+        filter_state: What a filter lets through there; None without one.
     """
 
     fingerprint: str = ""
@@ -28,6 +35,22 @@ class _Cursor:
     position: int = 0
     catalog: SchemaCatalog = field(default_factory=SchemaCatalog)
     prepared: dict[str, tuple[LogFile, FileFacts, XaPlace]] = field(default_factory=dict)
+    filter_state: FilterState | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FilterAt:
+    """What a filter lets through at a place, from which on its reader goes.
+
+    Attributes:
+        state: Likewise.
+        number: Of the file; 0 for the beginning of the log.
+        position: In it.
+    """
+
+    state: FilterState
+    number: int = 0
+    position: int = 0
 
 
 class LogHistory:
@@ -35,11 +58,22 @@ class LogHistory:
 
     Args:
         facts: Of the files.
+        filter_at: Of the reader; None without a filter.
     """
 
-    def __init__(self, facts: KnownFacts) -> None:
+    def __init__(self, facts: KnownFacts, filter_at: FilterAt | None = None) -> None:
         self._facts = facts
-        self._at = _Cursor()
+        self._filter_at = filter_at
+        self._at = self._start()
+
+    def _start(self) -> _Cursor:
+        found = self._filter_at
+        return _Cursor(filter_state=None if found is None else found.state.copy())
+
+    @property
+    def filter_state(self) -> FilterState | None:
+        """What the filter lets through where the log is followed to; None without one."""
+        return self._at.filter_state
 
     @property
     def catalog(self) -> SchemaCatalog:
@@ -64,7 +98,7 @@ class LogHistory:
             StoreError: If one cannot be read.
         """
         if not self._fits(files) or (self._at.number, self._at.position) > (file.number, position):
-            self._at = _Cursor()
+            self._at = self._start()
         for each in files:
             if self._at.number <= each.number <= file.number:
                 until = position if each.number == file.number else None
@@ -85,10 +119,21 @@ class LogHistory:
             return files[0].number > self._at.number
         return self._facts.first(file).fingerprint == self._at.fingerprint
 
+    def _judge(self, file: LogFile, event: Event) -> None:
+        """Have the filter follow a statement that lies behind where its reader began."""
+        begin, state, body = self._filter_at, self._at.filter_state, statement_of(event)
+        if begin is None or state is None or body is None:
+            return
+        if (file.number, event.position) >= (begin.number, begin.position):
+            from binlane.filters.events import judged  # noqa: PLC0415 - for filters only
+
+            judged(body, state)
+
     def _apply(self, file: LogFile, facts: FileFacts, start: int, stop: int) -> None:
         for query in facts.queries:
             if start <= query.event.position < stop:
                 self._at.catalog.feed(query.event)
+                self._judge(file, query.event)
         for place in facts.xa:
             if start <= place.start < stop:
                 self._at.prepared.pop(place.xid, None)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from binlane.codec.format import MAGIC
 
 if TYPE_CHECKING:
+    from binlane.filters.state import FilterState
     from binlane.sql.catalog import SchemaCatalog
 
 
@@ -29,6 +30,8 @@ class LogRange:
         earlier: URIs of the log's files before this one, newest first, where nobody knows what is
             prepared; else none.
         prepared: The groups before the range that prepared the XA transactions that it finishes.
+        filter_state: What the reader's filter lets through where the range begins; None if there is
+            none, or if nobody looked.
     """
 
     uri: str
@@ -42,3 +45,4 @@ class LogRange:
     catalog: SchemaCatalog | None = None
     earlier: tuple[str, ...] = ()
     prepared: tuple[LogRange, ...] = ()
+    filter_state: FilterState | None = None

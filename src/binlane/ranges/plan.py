@@ -21,7 +21,7 @@ from binlane.positions import FilePosition, GtidSet, Position, parse_position
 from binlane.ranges.cutting import RANGE_BYTES_DEFAULT, Cuts, Cutter, Span, Wish, file_end
 from binlane.ranges.facts import PIECE_BYTES, FileFacts
 from binlane.ranges.files import LogFile
-from binlane.ranges.history import LogHistory
+from binlane.ranges.history import FilterAt, LogHistory
 from binlane.ranges.kept_facts import KeptFacts, default_directory
 from binlane.ranges.known_facts import KnownFacts
 from binlane.ranges.limits import Limits
@@ -45,12 +45,14 @@ class PlanOptions:
             of the log must be surveyed once for it.
         cache: Directory in which facts of files are kept from run to run; empty for nowhere, None
             for `$XDG_CACHE_HOME/binlane/facts`.
+        filter_at: What the reader's filter lets through, and where; None without one.
     """
 
     keys: str | None = None
     piece_bytes: int = PIECE_BYTES
     has_history: bool = True
     cache: str | None = None
+    filter_at: FilterAt | None = None
 
 
 class Planner:
@@ -73,7 +75,10 @@ class Planner:
         )
         self._history = LogHistory(self._facts)
         self._cutter = Cutter(
-            self._facts, keys=self._options.keys, has_history=self._options.has_history
+            self._facts,
+            keys=self._options.keys,
+            has_history=self._options.has_history,
+            filter_at=self._options.filter_at,
         )
 
     def begin(self, start: Bound | GtidSet | None = None) -> Offset:

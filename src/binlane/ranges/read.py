@@ -13,6 +13,7 @@ from binlane.columnar.batches import ChangeBatcher
 from binlane.columnar.builder import BuilderFactory, ScalarBatchBuilder
 from binlane.columnar.counters import ReadCounters
 from binlane.columnar.prepared import Prepared
+from binlane.columnar.selection import Selection
 from binlane.columnar.told import Told, ToldKind, statement_of
 from binlane.ranges.decoding import are_kernels_ready, decoded, rows_max_of
 from binlane.ranges.earlier import LogBefore
@@ -22,6 +23,7 @@ from binlane.ranges.statements import statement_at
 from binlane.store.chunks import STDIN
 
 if TYPE_CHECKING:
+    from binlane.filters.state import FilterState
     from binlane.sql.catalog import SchemaCatalog
 
 
@@ -32,10 +34,12 @@ class LogState:
     Attributes:
         prepared: The XA transactions that are prepared.
         catalog: What is known of tables beside the log; None if nothing is.
+        filter_state: What a filter lets through; None without one.
     """
 
     prepared: Prepared
     catalog: SchemaCatalog | None = None
+    filter_state: FilterState | None = None
 
 
 def read_range(
@@ -70,7 +74,11 @@ def read_range(
     with closing(LogBefore(piece)) as before:
         if state is None:
             catalog = None if piece.catalog is None else piece.catalog.copy()
-            state = LogState(prepared=Prepared(before), catalog=catalog)
+            state = LogState(
+                prepared=Prepared(before),
+                catalog=catalog,
+                filter_state=filter_state_of(piece, want.selection),
+            )
         state.prepared.path = None if piece.uri == STDIN else piece.uri
         batcher = ChangeBatcher(
             selection=want.selection,
@@ -83,10 +91,21 @@ def read_range(
             new_builder=_builder(want),
             as_json=want.as_json,
             may_clash=want.may_clash,
+            filter_state=state.filter_state,
         )
         counters = counters or ReadCounters()
         for item in decoded(piece, batcher, by_kernels=by_kernels, counters=counters):
             yield _of_told(item) if isinstance(item, Told) else item
+
+
+def filter_state_of(piece: LogRange, selection: Selection) -> FilterState | None:
+    """What a reader's filter lets through where a range begins; None without a filter."""
+    terms = selection.filter_terms
+    if terms is None or terms.is_everything:
+        return None
+    from binlane.filters.state import FilterState  # noqa: PLC0415 - for filters only
+
+    return FilterState(terms) if piece.filter_state is None else piece.filter_state.copy()
 
 
 def _builder(want: Want) -> BuilderFactory:
@@ -102,7 +121,7 @@ def _of_told(told: Told) -> RangeItem:
     if told.kind is ToldKind.STATEMENT:
         body = statement_of(told.event)
         assert body is not None, "a statement is told by its event"
-        return statement_at(body, place)
+        return statement_at(body, place, is_wanted=told.is_wanted)
     kind, what, hint = _TROUBLES[told.kind]
     body_of = told.event.body
     if isinstance(body_of, IncidentEvent):

@@ -11,7 +11,9 @@ from binlane.columnar.builder import RowsSource
 from binlane.columnar.told import GroupPlace, may_concern_tables, statement_of
 from binlane.errors import CodecError
 from binlane.grouping.event_group import EventGroup
+from binlane.names import TableName
 from binlane.sql.logged_statements import LoggedStatement, logged_statement
+from binlane.sql.tables_info import told_tables
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,15 +25,19 @@ class Statement(LoggedStatement):
         gtid: Of its event group, as text.
         file: Base name of the binlog file.
         position: Of the event in it, in bytes.
+        is_wanted: Whether the reader's filter lets it through.
+        told: The tables of its tables info; None if it has none.
     """
 
     timestamp: int
     gtid: str | None
     file: str
     position: int
+    is_wanted: bool = True
+    told: tuple[TableName, ...] | None = None
 
 
-def statement_at(body: QueryEvent, place: RowsSource) -> Statement:
+def statement_at(body: QueryEvent, place: RowsSource, *, is_wanted: bool = True) -> Statement:
     """A statement at its place.
 
     Raises:
@@ -39,6 +45,7 @@ def statement_at(body: QueryEvent, place: RowsSource) -> Statement:
     """
     try:
         logged = logged_statement(body)
+        told = told_tables(body) if body.tables_info else None
     except CodecError as error:
         raise error.at(place.file, place.position) from None
     return Statement(
@@ -49,6 +56,8 @@ def statement_at(body: QueryEvent, place: RowsSource) -> Statement:
         gtid=place.gtid,
         file=place.file,
         position=place.position,
+        is_wanted=is_wanted,
+        told=told,
     )
 
 

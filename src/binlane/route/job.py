@@ -5,15 +5,23 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
+import numpy as np
+
 from binlane.codec.control import FormatDescriptionEvent
 from binlane.codec.encryption import KeyRing
-from binlane.codec.format import MAGIC
+from binlane.codec.event import Event
+from binlane.codec.format import MAGIC, Format
 from binlane.codec.rows import RowsEvent
-from binlane.errors import CodecError
+from binlane.errors import CodecError, ConfigError
+from binlane.filters.events import GroupFilter
+from binlane.filters.known_objects import KnownObjects, Load
+from binlane.filters.runs import RunFilter
+from binlane.filters.state import FilterState
+from binlane.filters.terms import FilterTerms
 from binlane.grouping.event_group import CONTROL_TYPES, EventGroup, GroupTracker, group_events
 from binlane.grouping.raw import HELD_BYTES_MAX, WINDOW_BYTES, Item, LargeGroup, RawRun, raw_groups
 from binlane.grouping.unexpected import UnexpectedError
@@ -22,7 +30,7 @@ from binlane.kernels.load import is_compiled
 from binlane.names import TableName
 from binlane.positions import AnyGtid
 from binlane.route.large import route_large, whole_group
-from binlane.route.record import Reached
+from binlane.route.record import Reached, Record
 from binlane.route.schedule import Schedule
 from binlane.route.sources import SourceFile, look
 from binlane.route.target import Target
@@ -41,6 +49,7 @@ KEEP_BYTES: Final = 256 << 20
 """After how many bytes of the files everything is forced to disk and noted."""
 
 _KERNELS: Final = ("route", "scan")
+_NOTES_MAX: Final = 100
 
 
 @dataclass(slots=True)
@@ -114,6 +123,9 @@ class RouteRequest:
         window_bytes: How much of a file is looked at at once.
         held_bytes_max: Of an event group; a larger one is read from its file twice.
         links: Between the tables that there are before the first file, where that is known.
+        filter_terms: What of the files is routed; by default everything.
+        load_schema: Fills a catalog with the objects that there are where the run begins, for the
+            filter; None where they are not known.
     """
 
     paths: tuple[str, ...]
@@ -127,6 +139,8 @@ class RouteRequest:
     window_bytes: int = WINDOW_BYTES
     held_bytes_max: int = HELD_BYTES_MAX
     links: TableLinks = NO_LINKS
+    filter_terms: FilterTerms = field(default_factory=FilterTerms)
+    load_schema: Load | None = None
 
 
 def route_files(
@@ -170,11 +184,19 @@ class _Job:
         self._uses_kernels = request.uses_kernels and is_compiled(_KERNELS)
         self._unkept_bytes = 0
         self.report = Report()
+        self._filter = _filter(request, target.record, self._note)
         if request.uses_kernels and not self._uses_kernels:
             self.report.notes.append(
                 "the kernels are not compiled here, and all goes some hundred times slower: "
                 "python -m binlane.kernels.build"
             )
+
+    def _note(self, text: str) -> None:
+        """Take a note of the filter; not all of very many."""
+        if len(self.report.notes) < _NOTES_MAX:
+            self.report.notes.append(text)
+        elif len(self.report.notes) == _NOTES_MAX:
+            self.report.notes.append("further notes are not kept")
 
     def run(self) -> None:
         """Route all files from where the run before ended."""
@@ -184,6 +206,7 @@ class _Job:
         self._left = self._request.schedule.left_at(record.reached.done if record else None)
         for number, file in enumerate(files):
             self._file, self._position = file, position
+            self._format = file.description.format
             self._check_gap(file, is_first=number == 0 and position <= len(MAGIC))
             if number == 0:
                 self._target.begin(file, self._done)
@@ -278,14 +301,53 @@ class _Job:
     def _take(self, item: Item) -> None:
         before = self._position
         if isinstance(item, RawRun):
-            self._take_run(item)
+            if self._filter is None:
+                self._take_run(item)
+            else:
+                self._take_filtered(item, self._filter)
         elif isinstance(item, LargeGroup):
             self._take_large(item)
         else:
-            self._take_group(item)
+            self._take_part(item)
         self._unkept_bytes += max(0, self._position - before)
         if self._unkept_bytes >= self._request.keep_bytes:
             self._keep()
+
+    def _take_filtered(self, run: RawRun, filter_: Filter) -> None:
+        """Take what the filter leaves of a run; what it leaves out is done all the same."""
+        if self._may_repeat or self._left:
+            for number in range(run.count):
+                self._take_part(run.group(number))
+            return
+        first = 0
+        for part in filter_.runs.parts(run):
+            if isinstance(part.item, RawRun):
+                self._take_run(part.item)
+            elif part.item is not None:
+                self._take_group(part.item)
+            done = replace(run, groups=np.ascontiguousarray(run.groups[:, first : part.stop]))
+            self._done = done.position_after(self._done)
+            self._position = done.next_position
+            first = part.stop
+
+    def _take_part(self, group: EventGroup) -> None:
+        """Take what the filter, if there is one, leaves of a group."""
+        if self._filter is None or not group.is_complete:
+            self._take_group(group)
+            return
+        kept = self._filter.groups.group(group, self._format_of(group))
+        if kept is not None:
+            self._take_group(kept)
+        if not group.is_control:
+            self._position = group.next_position
+            self._pass(group.gtid)
+
+    def _format_of(self, group: EventGroup) -> Format:
+        """The format of a group: that of the last FORMAT_DESCRIPTION."""
+        body = group.events[0].body
+        if isinstance(body, FormatDescriptionEvent):
+            self._format = body.format
+        return self._format
 
     def _take_run(self, run: RawRun) -> None:
         router = self._outputs.router
@@ -357,7 +419,7 @@ class _Job:
         except UnexpectedError:
             groups = group_events(large.events(), file=self._file.name)
             group = next(groups)
-            self._take_group(group)
+            self._take_part(group)
             large.end = group.next_position
 
     def _route_large(self, large: LargeGroup) -> None:
@@ -373,13 +435,16 @@ class _Job:
                 break
         if not ends or self._may_repeat or self._left:
             raise UnexpectedError
+        kept = self._large_part(large)
+        if self._filter is not None and not any(isinstance(e.body, RowsEvent) for e in kept()):
+            raise UnexpectedError
         for output in self._outputs:
             if not output.binlog.room_bytes:
                 output.binlog.advance_to(self._done)
                 output.binlog.rotate(timestamp)
         parts = route_large(
             [output.binlog for output in self._outputs],
-            lambda: whole_group(large.events()),
+            kept,
             large.format,
             file=self._file.path,
         )
@@ -395,6 +460,19 @@ class _Job:
         assert large.end is not None, "its last event said so"
         self._position = large.end
         self._pass(gtid)
+
+    def _large_part(self, large: LargeGroup) -> Callable[[], Iterator[Event]]:
+        """What gives the events of a large group, each time anew, but for what the filter drops.
+
+        Raises:
+            UnexpectedError: If it holds statements, of which the filter must know once.
+        """
+        filter_ = self._filter
+        if filter_ is None:
+            return lambda: whole_group(large.events())
+        return lambda: filter_.groups.rows(
+            whole_group(large.events()), large.format, file=self._file.path
+        )
 
     def _take_group(self, group: EventGroup) -> None:
         first = group.events[0]
@@ -476,8 +554,42 @@ class _Job:
                 fingerprint=self._file.fingerprint,
                 position=self._position,
                 done=self._done,
+                filter_terms=self._request.filter_terms.text,
+                followed=() if self._filter is None else tuple(self._filter.groups.state.saved),
             )
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """What filters the files, in the two forms that groups have."""
+
+    groups: GroupFilter
+    runs: RunFilter
+
+
+def _filter(
+    request: RouteRequest, record: Record | None, note: Callable[[str], None]
+) -> Filter | None:
+    """The filter of a run, where the run before left it; None if everything is routed.
+
+    Raises:
+        ConfigError: If the run before had another one.
+    """
+    terms = request.filter_terms
+    if record is not None and record.reached.filter_terms != terms.text:
+        before = record.reached.filter_terms or "none"
+        raise ConfigError(
+            f"what is there was routed with another filter: {before}",
+            key="--do-table",
+            hint="give the same options, or route into another directory",
+        )
+    if terms.is_everything:
+        return None
+    state = FilterState.restored(terms, () if record is None else record.reached.followed)
+    known = None if request.load_schema is None else KnownObjects(request.load_schema)
+    groups = GroupFilter(state, note, known)
+    return Filter(groups, RunFilter(groups))
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,12 +32,16 @@ class Reached:
         fingerprint: Of that file.
         position: Where the next event group stands in it, in bytes.
         done: Everything that was done there.
+        filter_terms: What a filter let through, as a text; empty for everything.
+        followed: What the filter remembers of names there.
     """
 
     file: str
     fingerprint: str
     position: int
     done: Position
+    filter_terms: str = ""
+    followed: tuple[tuple[str, str, bool], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +68,8 @@ class Record:
             "fingerprint": reached.fingerprint,
             "position": reached.position,
             "gtids": str(reached.done),
+            "filter": reached.filter_terms,
+            "followed": reached.followed,
             "binlogs": {
                 name: {
                     "definition": self.definitions[name],
@@ -112,6 +118,11 @@ def _record(fields: dict[str, Any]) -> Record:
             fingerprint=fields["fingerprint"],
             position=int(fields["position"]),
             done=parse_position(fields["gtids"], flavor),
+            filter_terms=fields.get("filter", ""),
+            followed=tuple(
+                (str(database), str(table), bool(is_wanted))
+                for database, table, is_wanted in fields.get("followed", ())
+            ),
         ),
         definitions={name: each["definition"] for name, each in fields["binlogs"].items()},
         marks={

@@ -121,7 +121,7 @@ def _of_trouble(trouble: Trouble) -> dict[str, object]:
 def _of_statement(statement: Statement, options: SourceOptions) -> Iterator[dict[str, object]]:
     effects = statement.effects()
     scope = options.selection.scope
-    if not effects.kind.is_ddl or not (
+    if not (effects.kind.is_ddl and statement.is_wanted) or not (
         scope.is_unscoped
         or any(scope.includes(table) for table in effects.writes)
         or any(scope.includes_database(database) for database in effects.databases)

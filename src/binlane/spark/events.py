@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import pyarrow as pa
 
+from binlane.codec.control import FormatDescriptionEvent
 from binlane.codec.event import Event
+from binlane.codec.format import Format
 from binlane.codec.query import QueryEvent
 from binlane.codec.rows import RowsEvent, TableMapEvent
+from binlane.filters.events import GroupFilter
 from binlane.grouping.event_group import EventGroup
 from binlane.grouping.table_maps import TableMaps
 from binlane.names import TableName
 from binlane.ranges.files import read_groups_of
 from binlane.ranges.log_range import LogRange
+from binlane.ranges.read import filter_state_of
 from binlane.ranges.statements import storable
 from binlane.spark.options import SourceOptions
 
@@ -52,14 +56,35 @@ def read_events(
         CodecError: With file and position, if the log is damaged.
     """
     rows: list[dict[str, object]] = []
-    for group in read_groups_of(piece):
-        if options.selection.includes(group):
+    judge = _judge(piece, options)
+    for whole in read_groups_of(piece):
+        group = judge(whole)
+        if group is not None and options.selection.includes(whole):
             rows += _rows_of(group, options)
         if len(rows) >= options.rows_per_batch:
             yield pa.RecordBatch.from_pylist(rows, schema=schema)
             rows = []
     if rows:
         yield pa.RecordBatch.from_pylist(rows, schema=schema)
+
+
+def _judge(piece: LogRange, options: SourceOptions) -> Callable[[EventGroup], EventGroup | None]:
+    """What gives the part of each group of a range that the filter lets through."""
+    state = filter_state_of(piece, options.selection)
+    if state is None:
+        return lambda group: group
+    filtered = GroupFilter(state, lambda _note: None)
+    format_: Format | None = None
+
+    def judge(group: EventGroup) -> EventGroup | None:
+        nonlocal format_
+        first = group.events[0].body
+        if isinstance(first, FormatDescriptionEvent):
+            format_ = first.format
+        assert format_ is not None, "a range begins with one"
+        return filtered.group(group, format_)
+
+    return judge
 
 
 def _rows_of(group: EventGroup, options: SourceOptions) -> Iterator[dict[str, object]]:

@@ -15,6 +15,7 @@ from typing import Any, Final, TypeVar
 from binlane.columnar.batches import ROWS_MAX_DEFAULT
 from binlane.columnar.selection import Selection, parse_bound, parse_tables
 from binlane.errors import ConfigError
+from binlane.filters.terms import LIST_OPTIONS, FilterTerms, RenameMode, parse_terms, read_names
 from binlane.names import TableName
 from binlane.ranges.scopes import read_scope
 from binlane.scope.scope import Scope
@@ -170,8 +171,20 @@ class SourceOptions:
                         key=name,
                         hint='name it: .option("table", "shop.orders")',
                     )
+        terms = _filter_terms(values)
         bounds = {name: values.pop(name, None) for name in ("start", "stop")}
-        return cls(paths=tuple(paths), selection=Selection(scope=scope, **bounds), **values)
+        return cls(
+            paths=tuple(paths),
+            selection=Selection(scope=scope, filter_terms=terms, **bounds),
+            **values,
+        )
+
+
+def _filter_terms(values: dict[str, Any]) -> FilterTerms | None:
+    """What the options of the filter let through, taken from them; None without any."""
+    lists: dict[str, Any] = {name: values.pop(name) for name in LIST_OPTIONS if name in values}
+    rename = values.pop("rename", RenameMode.FOLLOW.value)
+    return parse_terms(lists, rename=rename) if lists else None
 
 
 def _server_of(values: dict[str, Any]) -> tuple[str, ...]:
@@ -303,6 +316,11 @@ def _read_bound(text: str, name: str) -> Any:
     return parse_bound(text, key=name)
 
 
+def _camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(map(str.capitalize, rest))
+
+
 _OPTIONS: Final[Mapping[str, _Option]] = MappingProxyType(
     {
         option.name.lower(): option
@@ -317,6 +335,8 @@ _OPTIONS: Final[Mapping[str, _Option]] = MappingProxyType(
             _Option("layout", "layout", _word_of(Layout)),
             _Option("table", "table", _read_table),
             _Option("tables", "scope", read_scope),
+            *(_Option(_camel(name), name, read_names) for name in LIST_OPTIONS),
+            _Option("rename", "rename", _read_text),
             _Option("columns", "columns", _read_columns),
             _Option("changeColumns", "change_columns", _read_change_columns),
             _Option("prefix", "prefix", _read_prefix),

@@ -83,6 +83,12 @@ class Pruning:
     def _wants_table(self, table: TableName) -> bool:
         return (
             self._options.selection.scope.includes(table)
+            and self._may_pass(table)
             and all(each.admits(table.database) for each in self._by_column.get("database", ()))
             and all(each.admits(table.table) for each in self._by_column.get("table", ()))
         )
+
+    def _may_pass(self, table: TableName) -> bool:
+        """Whether the filter may let rows of a table through, wherever they stand."""
+        terms = self._options.selection.filter_terms
+        return terms is None or terms.follows or terms.rules.includes(table)

@@ -11,7 +11,9 @@ import pyarrow.compute as pc
 from pyspark.sql.datasource import InputPartition
 from pyspark.sql.types import StructType
 
+from binlane.filters.state import FilterState
 from binlane.ranges.facts import PIECE_BYTES
+from binlane.ranges.history import FilterAt
 from binlane.ranges.log_range import LogRange
 from binlane.ranges.plan import Planner, PlanOptions
 from binlane.spark.change_log import read_change_log
@@ -26,7 +28,15 @@ from binlane.spark.versions import arrow_schema_of
 def new_planner(options: SourceOptions) -> Planner:
     """What plans the reading of the log that the options name."""
     piece_bytes = min(PIECE_BYTES, options.max_partition_bytes)
-    return Planner(options.paths, PlanOptions(keys=options.keys, piece_bytes=piece_bytes))
+    terms = options.selection.filter_terms
+    return Planner(
+        options.paths,
+        PlanOptions(
+            keys=options.keys,
+            piece_bytes=piece_bytes,
+            filter_at=None if terms is None else FilterAt(FilterState(terms)),
+        ),
+    )
 
 
 def read_partition(

@@ -10,7 +10,7 @@ is of old, or that the options ask something of which is not done here, goes to 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from types import MappingProxyType
@@ -38,11 +38,12 @@ from binlane.codec.payload import TransactionPayloadEvent
 from binlane.codec.rows import RowsEvent, TableMapEvent, uncompressed
 from binlane.codec.types import EventType, Flavor, HeaderFlag
 from binlane.errors import CodecError
+from binlane.grouping.first_event import description_in, format_of
 from binlane.grouping.inner import expanded
 from binlane.grouping.native import crc32_address
 from binlane.grouping.table_maps import TableMaps
 from binlane.grouping.walk import Walker
-from binlane.grouping.window import ByteReader
+from binlane.grouping.window import PIECE_BYTES, ByteReader, Window
 from binlane.kernels import text_layout as lay
 
 Bytes = npt.NDArray[np.uint8]
@@ -119,6 +120,7 @@ class FastText:
         self._window_bytes = window_bytes
         # What stands around the window, if it is not the log itself.
         self._payload: Payload | None = None
+        self._others: dict[int, list[Event]] = {}
         self._flavor = Flavor.MARIADB
         self._is_foreign = False
         self._plain: Bytes = np.zeros(lay.PADDING, np.uint8)
@@ -132,13 +134,22 @@ class FastText:
         self._state[lay.CRC32] = crc32_address()
         self._state[[lay.STAMP, lay.PLACE]] = -1
 
-    def print_file(self, source: ByteReader, *, path: str, name: str) -> None:
-        """Print all events of a file.
+    def print_file(
+        self,
+        source: ByteReader,
+        *,
+        path: str,
+        name: str,
+        others: dict[int, list[Event]] | None = None,
+    ) -> None:
+        """Print all events of a file, or those that are not marked to be left out.
 
         Args:
             source: Of its bytes, decrypted.
             path: As the user named it, for errors.
             name: Its base name.
+            others: By position, what is printed in the place of an event, as long as the source
+                notes some; None if nothing is marked.
 
         Raises:
             CodecError: At the first fault; what stands before it is printed.
@@ -146,6 +157,8 @@ class FastText:
         """
         self._path, self._name, self._format = path, name, None
         self._is_foreign = False
+        self._others = {} if others is None else others
+        self._state[lay.SKIPS] = others is not None
         self._window = TextWindow(self._state, source, size_bytes=self._window_bytes)
         self._context.forget()
         self._handover.take()
@@ -201,17 +214,7 @@ class FastText:
         state[lay.IS_MYSQL] = is_mysql
         state[lay.CHECKSUM] = state[lay.SHOWS_CHECKSUM] = format_.checksum_length
         state[lay.COUNTS_ROWS] = options.print_row_count and not is_mysql
-        # The kernel has no more room for the names of time zones.
-        has_long_zone = any(len(name.encode()) > lay.ZONE_BYTES_MAX for name in time.tzname)
-        lacks_base64 = options.base64_output is Base64Output.NEVER
-        asks_more = has_long_zone or options.require_row_format or lacks_base64
-        self._is_foreign = (
-            (is_mysql and asks_more)
-            or options.flavor not in {None, format_.flavor}
-            or format_.header_length != HEADER_LENGTH
-            or bool(format_.foreign_lengths)
-            or any(format_.post_header_length(kind) != length for kind, length in _POST_HEADERS)
-        )
+        self._is_foreign = _is_foreign(format_, options)
 
     def _print_rest(self) -> None:
         """The rest of a file without the kernel."""
@@ -246,6 +249,10 @@ class FastText:
             # Pieces of an event stand one behind the other.
             self._is_foreign = True
             return
+        others = self._others.pop(self._window.position, ()) if self._payload is None else ()
+        if others:
+            self._print_others(others)
+            return
         event, state = self._decoded(), self._state
         self._handover.give(self._tables() if isinstance(event.body, RowsEvent) else ())
         self._print_lines(self._renderer.lines(event, file=self._name))
@@ -263,6 +270,18 @@ class FastText:
             self._window.skip(event.next_position)
         if isinstance(event.body, TransactionPayloadEvent):
             self._print_payload(event, event.body)
+
+    def _print_others(self, events: Sequence[Event]) -> None:
+        """Let the reference print what stands for an event."""
+        for event in events:
+            self._handover.give(self._tables() if isinstance(event.body, RowsEvent) else ())
+            self._print_lines(self._renderer.lines(event, file=self._name))
+            self._handover.take()
+            if isinstance(event.body, RowsEvent) and event.body.ends_statement:
+                self._state[lay.STATEMENT] += 1
+            self._forget_texts()
+            self._context.feed(event)
+        self._window.skip(events[0].next_position)
 
     def _tables(self) -> Iterator[Event]:
         """TABLE_MAPs of the statement that the next event belongs to."""
@@ -394,6 +413,33 @@ class FastText:
             lay.ASK_MOMENT: _set_moment,
             lay.STATEMENT_END: _end_statement,
         }
+    )
+
+
+def can_print_log(source: ByteReader, options: TextOptions) -> bool:
+    """Whether the kernel prints a log, as far as its beginning tells; what is wrong is told later."""
+    window = Window(source, size_bytes=PIECE_BYTES)
+    first = description_in(window)
+    return (
+        first is not None
+        and not _is_foreign(format_of(first), options)
+        and not _begins_relay_log(window.bytes(0, first.next_position))
+    )
+
+
+def _is_foreign(format_: Format, options: TextOptions) -> bool:
+    """Whether a file's format is of old, or the options ask something that is not done for it."""
+    is_mysql = format_.flavor is Flavor.MYSQL
+    # The kernel has no more room for the names of time zones.
+    has_long_zone = any(len(name.encode()) > lay.ZONE_BYTES_MAX for name in time.tzname)
+    lacks_base64 = options.base64_output is Base64Output.NEVER
+    asks_more = has_long_zone or options.require_row_format or lacks_base64
+    return (
+        (is_mysql and asks_more)
+        or options.flavor not in {None, format_.flavor}
+        or format_.header_length != HEADER_LENGTH
+        or bool(format_.foreign_lengths)
+        or any(format_.post_header_length(kind) != length for kind, length in _POST_HEADERS)
     )
 
 

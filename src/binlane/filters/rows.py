@@ -13,10 +13,15 @@ from dataclasses import replace
 from typing import Final
 
 from binlane.codec.event import Event
+from binlane.codec.format import Format
+from binlane.codec.fragments import PartialRowDataEvent
 from binlane.codec.rows import RowsEvent, TableMapEvent
 from binlane.codec.types import EventType, RowsFlag
+from binlane.errors import UnsupportedError
+from binlane.filters.kinds import RowKind, row_kind
 from binlane.grouping.table_maps import TableMaps
 from binlane.names import TableName
+from binlane.routing.rows import whole_rows
 
 _TEXT_TYPES: Final = frozenset({EventType.ANNOTATE_ROWS, EventType.ROWS_QUERY})
 
@@ -31,25 +36,44 @@ def is_of_rows(event: Event) -> bool:
 class RowStatements:
     """Leaves out the rows of other tables, and table maps and texts that nothing is left of."""
 
-    def __init__(self, includes: Callable[[TableName], bool]) -> None:
+    def __init__(
+        self,
+        includes: Callable[[TableName], bool],
+        kinds: frozenset[RowKind] | None = None,
+        format_: Format | None = None,
+    ) -> None:
         """Start before the first statement.
 
         Args:
             includes: Whether rows of a table are printed.
+            kinds: Which changes of them; None for all.
+            format_: Of the FORMAT_DESCRIPTION before them: then rows events that were cut up are
+                put together. None if somebody else gives the whole ones.
         """
         self._includes = includes
+        self._kinds = kinds
+        self._format = format_
+        self._pieces: list[Event] = []
         self._maps = TableMaps()
         self._before: list[Event] = []
         self._last: Event | None = None
+        self._ends = False
 
     def feed(self, event: Event, *, file: str) -> Iterator[Event]:
         """Take an event of a statement that is logged as rows; give those that can be printed.
 
         Raises:
             CodecError: If a rows event has no TABLE_MAP.
+            UnsupportedError: If a statement would end with a rows event that was cut up.
         """
-        table_map = self._maps.feed(event, file=file)
-        body = event.body
+        if isinstance(event.body, PartialRowDataEvent):
+            self._pieces.append(event)
+            if event.joined is None or self._format is None:
+                return
+        pieces, self._pieces = self._pieces, []
+        whole = event if self._format is None else whole_rows(event, self._format)
+        table_map = self._maps.feed(whole, file=file)
+        body = whole.body
         if isinstance(body, TableMapEvent):
             if self._includes(TableName(body.database, body.table)):
                 self._before.append(event)
@@ -57,11 +81,17 @@ class RowStatements:
         if not isinstance(body, RowsEvent):
             self._before.append(event)
             return
-        if table_map is not None and self._includes(TableName(table_map.database, table_map.table)):
+        if table_map is not None and self._takes(whole, table_map):
             yield from self._release()
-            self._last = event
+            yield from pieces[:-1]
+            self._last, self._ends = event, body.ends_statement
         if body.ends_statement:
             yield from self._end()
+
+    def _takes(self, event: Event, table_map: TableMapEvent) -> bool:
+        if self._kinds is not None and row_kind(event.header.type_code) not in self._kinds:
+            return False
+        return self._includes(TableName(table_map.database, table_map.table))
 
     def finish(self) -> Iterator[Event]:
         """What is held of a statement whose end was cut off."""
@@ -79,8 +109,11 @@ class RowStatements:
     def _end(self) -> Iterator[Event]:
         last = self._last
         if last is not None:
-            assert isinstance(last.body, RowsEvent), "only rows events are held here"
-            if not last.body.ends_statement:
+            if not self._ends:
+                if not isinstance(last.body, RowsEvent):
+                    raise UnsupportedError(
+                        "rows that are left are in pieces and cannot end their statement"
+                    )
                 body = replace(last.body, flags=last.body.flags | RowsFlag.STMT_END)
                 last = replace(last, body=body)
             yield last

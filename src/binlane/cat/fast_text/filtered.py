@@ -1,0 +1,217 @@
+"""A log's bytes with what a filter leaves out marked, so that the text kernel passes over it.
+
+A first reader finds the groups and judges them, by arrays where they are rows and their brackets
+(`filters.runs`), else event by event; a second one gives the same bytes again, up to where the first
+one is, with other types for events that are not printed. Events that are printed otherwise than
+they stand in the file are given to whoever prints the rest.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from binlane.codec.control import FormatDescriptionEvent
+from binlane.codec.event import Event
+from binlane.codec.format import Format
+from binlane.codec.types import EventType
+from binlane.errors import BinlaneError
+from binlane.filters.events import EventFilter
+from binlane.filters.runs import RunFilter, end_statement
+from binlane.grouping.event_group import EventGroup, GroupTracker
+from binlane.grouping.inner import expanded_all
+from binlane.grouping.raw import LargeGroup, RawRun, raw_groups
+from binlane.grouping.window import ByteReader, ByteSource
+from binlane.kernels import layout
+from binlane.kernels import text_layout as lay
+
+_TYPE_AT: Final = 4
+_FLAGS_AT: Final = 25
+_CHECKSUM: Final = 4
+_ASKED: Final = 254
+"""A type that the kernel does not know, so that it asks."""
+# The kernel would take them for marks, or leave the rest of the file to the reference.
+_OWN: Final = frozenset({lay.SKIPPED, _ASKED, EventType.PARTIAL_ROW_DATA})
+
+_Places = npt.NDArray[np.int64]
+_Values = npt.NDArray[np.uint8]
+
+
+class FilteredBytes:
+    """The bytes of one file, to be read once.
+
+    Args:
+        source: Of the file, for the reader that judges.
+        again: The same, for the one that gives.
+        events: Judges events; its state is that of `runs`.
+        runs: Judges groups of rows.
+        path: As the user named the file, for errors.
+        name: Its base name.
+
+    Attributes:
+        others: By position, what is printed in the place of an event.
+    """
+
+    def __init__(
+        self,
+        source: ByteSource,
+        again: ByteReader,
+        events: EventFilter,
+        runs: RunFilter,
+        *,
+        path: str,
+        name: str,
+    ) -> None:
+        self.others: dict[int, list[Event]] = {}
+        self._again = again
+        self._events = events
+        self._runs = runs
+        self._path = path
+        self._name = name
+        self._format: Format | None = None
+        self._judged = self._judge(source)
+        self._given = 0
+        self._known = 0
+        self._end: int | None = None
+        self._error: BinlaneError | None = None
+        self._changes: deque[tuple[_Places, _Values]] = deque()
+
+    def read_into(self, view: memoryview) -> int:
+        """Read at most as many bytes as fit, and as are judged; 0 at the end.
+
+        Raises:
+            BinlaneError: As the log's reader, behind all bytes before the group with the fault.
+        """
+        while self._given >= self._known and self._end is None:
+            self._advance()
+        if self._given >= self._known and self._error is not None:
+            raise self._error
+        room = len(view)
+        if self._end is None or self._error is not None:
+            room = min(room, self._known - self._given)
+        length = self._again.read_into(view[:room])
+        self._change(np.frombuffer(view[:length], np.uint8))
+        self._given += length
+        return length
+
+    def _advance(self) -> None:
+        """Judge some more of the file."""
+        try:
+            known = next(self._judged, None)
+        except BinlaneError as error:
+            self._error, self._end = error, self._known
+            return
+        if known is None:
+            self._end = self._known
+        else:
+            self._known = known
+
+    def _change(self, data: _Values) -> None:
+        """Make the changes that lie within the bytes that are given next."""
+        begin, end = self._given, self._given + data.shape[0]
+        while self._changes and self._changes[0][0].shape[0]:
+            places, values = self._changes[0]
+            count = int(np.searchsorted(places, end))
+            data[places[:count] - begin] = values[:count]
+            if count < places.shape[0]:
+                self._changes[0] = places[count:], values[count:]
+                return
+            self._changes.popleft()
+
+    def _judge(self, source: ByteSource) -> Iterator[int]:
+        """Judge the file; give the position up to which that is done, again and again."""
+        for item in raw_groups(source, file=self._path, name=self._name):
+            if isinstance(item, RawRun):
+                self._judge_run(item)
+                yield item.next_position
+            elif isinstance(item, LargeGroup):
+                yield self._judge_large(item)
+            else:
+                yield self._judge_group(item)
+
+    def _judge_run(self, run: RawRun) -> None:
+        first = 0
+        for number in (*self._runs.odd_groups(run), run.count):
+            if first < number:
+                self._judge_rows(run, first, number)
+            if number < run.count:
+                self._judge_group(run.group(number))
+            first = number + 1
+
+    def _judge_rows(self, run: RawRun, first: int, stop: int) -> None:
+        """Mark what is left out of groups of rows, and end statements that lose their end."""
+        marks = self._runs.marks(run, first, stop)
+        begin = int(run.groups[layout.GROUP_FIRST, first])
+        offsets = run.events[layout.EVENT_OFFSET, begin : begin + marks.events.shape[0]]
+        left = offsets[~marks.events].astype(np.int64) + run.base + _TYPE_AT
+        places, values = left, np.full(left.shape[0], lay.SKIPPED, np.uint8)
+        for number in (int(number) + begin for number in marks.ends):
+            end_statement(run, number)
+            start, end = (
+                run.events.item(row, number) for row in (layout.EVENT_OFFSET, layout.EVENT_END)
+            )
+            changed = [start + _FLAGS_AT]
+            if run.format.checksum_length:
+                changed += range(end, end + _CHECKSUM)
+            places = np.append(places, np.array(changed) + run.base)
+            values = np.append(values, run.data[changed])
+        self._note(places, values)
+
+    def _judge_group(self, group: EventGroup) -> int:
+        """Mark what is left out of a group that is decoded; where it ends."""
+        first = group.events[0].body
+        if isinstance(first, FormatDescriptionEvent):
+            self._format = first.format
+        return self._judge_events(group.events)
+
+    def _judge_large(self, large: LargeGroup) -> int:
+        """A group that is not held."""
+        large.end = self._judge_events(_first_group(large.events()))
+        return large.end
+
+    def _judge_events(self, events: Iterable[Event]) -> int:
+        """Mark what is left out of a group; where it ends."""
+        waiting: dict[int, Event] = {}
+        carriers: dict[int, int] = {}
+        printed: dict[int, list[Event]] = {}
+        end = self._known
+        for event in expanded_all(events, file=self._path, format_=self._format):
+            if event.inner:
+                carriers[event.position] = carriers.get(event.position, 0) + 1
+            else:
+                waiting[event.position] = event
+                end = event.next_position
+            for kept in self._events.feed(event, file=self._name):
+                printed.setdefault(kept.position, []).append(kept)
+        for kept in self._events.finish():
+            printed.setdefault(kept.position, []).append(kept)
+        for position, found in printed.items():
+            original = waiting.pop(position)
+            is_whole = len(found) == 1 + carriers.get(position, 0)
+            if is_whole and found[0] is original and original.header.type_code not in _OWN:
+                continue
+            self.others[position] = found
+        asked = [position for position in printed if position in self.others]
+        places = np.array([*waiting, *asked], np.int64) + _TYPE_AT
+        values = np.array([lay.SKIPPED] * len(waiting) + [_ASKED] * len(asked), np.uint8)
+        self._note(places, values)
+        return end
+
+    def _note(self, places: _Places, values: _Values) -> None:
+        """Have bytes changed before they are given."""
+        if places.shape[0]:
+            order = np.argsort(places, kind="stable")
+            self._changes.append((places[order], values[order]))
+
+
+def _first_group(events: Iterable[Event]) -> Iterator[Event]:
+    tracker = GroupTracker()
+    for event in events:
+        place = tracker.feed(event)
+        yield event
+        if place.ends:
+            return

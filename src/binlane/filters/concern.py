@@ -1,0 +1,138 @@
+"""Which tables a statement concerns: by its tables info, else by its text and a schema (seed 003).
+
+Without a schema a view is a table of its own, and what calls stored code tells nothing of what that
+does. With one a view concerns the tables that it is made of, a statement also those that the
+functions in it and the triggers of its tables name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from binlane.codec.query import QueryEvent
+from binlane.filters.known_objects import KnownObjects
+from binlane.names import TableName
+from binlane.sql.facts import (
+    TABLE_DROPPING_KINDS,
+    VIEW_KINDS,
+    StatementEffects,
+    StatementFacts,
+    StatementKind,
+)
+from binlane.sql.logged_statements import LoggedStatement, logged_statement
+from binlane.sql.tables_info import is_open_ended, told_tables
+
+_MAKES_FROM_OTHERS: Final = frozenset(
+    {StatementKind.CREATE_TABLE_LIKE, StatementKind.CREATE_TABLE_SELECT}
+)
+# What they read are foreign keys' other tables and sequences, which are none of the statement's own.
+_OF_ITS_OWN: Final = frozenset({StatementKind.CREATE_TABLE, StatementKind.ALTER_TABLE})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Concern:
+    """What a statement is about, as far as rules ask.
+
+    Attributes:
+        kind: What it is.
+        tables: All that must be wanted for the statement to be; of a rename those left of TO that
+            it did not make itself.
+        databases: Likewise, of a statement about no table.
+        referred: Further tables that it refers to, and that need not be wanted.
+        pairs: Old and new names of a rename, one after the other.
+        renames: First and last name of each table renamed.
+        drops: Tables that are gone afterwards.
+        made: The table that a CREATE makes of others, by LIKE or SELECT.
+        is_open_ended: Its text does not tell what it writes.
+        is_temporary: It says TEMPORARY.
+        if_exists: It says IF EXISTS or IF NOT EXISTS.
+    """
+
+    kind: StatementKind
+    tables: tuple[TableName, ...] = ()
+    databases: tuple[str, ...] = ()
+    referred: tuple[TableName, ...] = ()
+    pairs: tuple[tuple[TableName, TableName], ...] = ()
+    renames: tuple[tuple[TableName, TableName], ...] = ()
+    drops: tuple[TableName, ...] = ()
+    made: TableName | None = None
+    is_open_ended: bool = False
+    is_temporary: bool = False
+    if_exists: bool = False
+
+    @property
+    def is_list(self) -> bool:
+        """Whether it does the same to each of several tables, so that a part of it can be done."""
+        return self.kind is StatementKind.RENAME_TABLE or self.kind in TABLE_DROPPING_KINDS
+
+
+def concern_of(body: QueryEvent, known: KnownObjects | None = None) -> Concern:
+    """The tables that a statement concerns.
+
+    Args:
+        body: Of the log.
+        known: The server's objects before the statement; None where there is no schema.
+
+    Raises:
+        CodecError: If the event's tables info ends inside a name, or its context is damaged.
+    """
+    # Of what its text does not tell no list of tables is no knowledge either.
+    told = tuple(dict.fromkeys(told_tables(body))) if body.tables_info else None
+    return concern_of_statement(logged_statement(body), told, known)
+
+
+def concern_of_statement(
+    statement: LoggedStatement,
+    told: tuple[TableName, ...] | None = None,
+    known: KnownObjects | None = None,
+) -> Concern:
+    """The same of a statement whose tables info, if it had one, was read."""
+    facts = statement.facts()
+    effects = facts.effects
+    is_open = is_open_ended(effects)
+    if told is not None:
+        tables, is_open = told, False
+    else:
+        tables = _tables(effects)
+        if known is not None and effects.stopped_at is None:
+            found = _through_objects(facts, tables, known, statement.database)
+            tables, is_open = (tables, is_open) if found is None else (found, False)
+    is_own = told is None and effects.kind in _OF_ITS_OWN
+    return Concern(
+        kind=effects.kind,
+        tables=tables,
+        databases=() if tables else effects.databases,
+        referred=effects.reads if is_own else (),
+        pairs=effects.renames,
+        renames=effects.net_renames,
+        drops=effects.drops,
+        made=effects.writes[0] if effects.kind in _MAKES_FROM_OTHERS and effects.writes else None,
+        is_open_ended=is_open,
+        is_temporary=effects.is_temporary,
+        if_exists=effects.if_exists,
+    )
+
+
+def _tables(effects: StatementEffects) -> tuple[TableName, ...]:
+    if effects.renames:
+        return effects.renamed_tables
+    if effects.kind in _OF_ITS_OWN:
+        return effects.writes
+    objects = effects.objects if effects.kind in VIEW_KINDS else ()
+    return (*objects, *effects.writes, *effects.reads)
+
+
+def _through_objects(
+    facts: StatementFacts, tables: Iterable[TableName], known: KnownObjects, database: str
+) -> tuple[TableName, ...] | None:
+    """The tables behind views, and those that stored code adds; None if that is not known."""
+    kind = facts.effects.kind
+    if kind in VIEW_KINDS:
+        behind = facts.effects.reads or facts.effects.objects
+        return tuple(dict.fromkeys(known.behind_views(behind)))
+    added = known.used_by(facts, database)
+    if added is None:
+        return None
+    return tuple(dict.fromkeys((*known.behind_views(tables), *added)))

@@ -1,0 +1,70 @@
+"""Which of a log's tables are landed: those of lists that a filter lets through, where the log stands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from binlane.columnar.selection import file_number
+from binlane.names import TableName
+from binlane.ranges.history import FilterAt
+from binlane.ranges.offset import Offset
+from binlane.scope.scope import Scope
+
+if TYPE_CHECKING:
+    from binlane.filters.state import FilterState
+    from binlane.ranges.statements import Statement
+
+
+class Tables(Protocol):
+    """What tells which tables are landed."""
+
+    def includes(self, table: TableName, /) -> bool:
+        """Whether a table is."""
+
+
+class LandedTables:
+    """The tables that are landed, at the place that a landing has come to.
+
+    Args:
+        scope: The lists.
+        state: What the filter lets through there; None without one.
+    """
+
+    def __init__(self, scope: Scope, state: FilterState | None) -> None:
+        self._scope = scope
+        self._state = state
+
+    def includes(self, table: TableName, /) -> bool:
+        """Whether a table is landed."""
+        return self._scope.includes(table) and (self._state is None or self._state.includes(table))
+
+    def after(self, statement: Statement) -> LandedTables:
+        """The tables that are landed behind a statement."""
+        if self._state is None:
+            return self
+        from binlane.filters.concern import concern_of_statement  # noqa: PLC0415 - for filters only
+
+        state = self._state.copy()
+        state.take(concern_of_statement(statement, statement.told))
+        return LandedTables(self._scope, state)
+
+    def become(self, other: LandedTables) -> None:
+        """Go on with the tables of another place."""
+        self._state = other._state
+
+    def copy(self) -> LandedTables:
+        """The tables of this place."""
+        return LandedTables(self._scope, self._state)
+
+    @property
+    def followed(self) -> Sequence[tuple[str, str, bool]]:
+        """What the filter remembers of names."""
+        return [] if self._state is None else self._state.saved
+
+
+def filter_at(state: FilterState, place: Offset | None) -> FilterAt:
+    """The filter of a landing that goes on at a place; None for the log's beginning."""
+    if place is None:
+        return FilterAt(state)
+    return FilterAt(state, file_number(place.file), place.position)

@@ -1,0 +1,170 @@
+"""Random sessions that rename, swap, copy and drop tables over two databases, with rows in between.
+
+No statement reads a table to change another one, so that each table's content hangs on itself alone;
+but tables are made LIKE and AS SELECT of others. What a server refuses is passed over.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from binlane.names import TableName
+
+DATABASES: Final = ("shop", "crm")
+NAMES: Final = ("a", "b", "c", "d", "a_b", "my.t")
+POOL: Final = tuple(TableName(database, name) for database in DATABASES for name in NAMES)
+
+
+@dataclass(slots=True)
+class RenameWorkload:
+    """Makes statements, and knows which tables there are.
+
+    Attributes:
+        chance: Where the choices come from.
+        formats: The session's `binlog_format`s that it takes turns with.
+        there: The tables that there are.
+        database: The default database.
+    """
+
+    chance: random.Random
+    formats: Sequence[str]
+    there: set[TableName] = field(default_factory=set)
+    database: str = "shop"
+
+    def session(self, count: int) -> Iterator[str]:
+        """So many statements of one session."""
+        for database in DATABASES:
+            yield f"CREATE DATABASE {database} CHARACTER SET utf8mb4"
+        yield "USE shop"
+        for table in POOL[::2]:
+            yield from self._create(table)
+        for _ in range(count):
+            yield from self._some()
+
+    def _some(self) -> Iterator[str]:
+        makers = (
+            *(self._rows,) * 8,
+            *(self._transaction,) * 3,
+            *(self._renames,) * 5,
+            *(self._swap,) * 2,
+            *(self._alter_rename, self._alter, self._drop, self._copy, self._new),
+            *(self._use, self._format),
+        )
+        yield from self.chance.choice(makers)()
+
+    def _named(self, table: TableName) -> str:
+        """A name as a session may write it."""
+        if table.database == self.database and self.chance.random() < 0.5:
+            return f"`{table.table}`"
+        return str(table)
+
+    def _pick(self) -> TableName | None:
+        return self.chance.choice(sorted(self.there)) if self.there else None
+
+    def _free(self) -> list[TableName]:
+        free = [table for table in POOL if table not in self.there]
+        self.chance.shuffle(free)
+        return free
+
+    def _use(self) -> Iterator[str]:
+        self.database = self.chance.choice(DATABASES)
+        yield f"USE {self.database}"
+
+    def _format(self) -> Iterator[str]:
+        yield f"SET binlog_format = {self.chance.choice(self.formats)}"
+
+    def _create(self, table: TableName) -> Iterator[str]:
+        self.there.add(table)
+        yield f"CREATE TABLE {self._named(table)} (id INT PRIMARY KEY AUTO_INCREMENT, v VARCHAR(40))"
+
+    def _new(self) -> Iterator[str]:
+        for table in self._free()[:1]:
+            yield from self._create(table)
+
+    def _copy(self) -> Iterator[str]:
+        other = self._pick()
+        for table in self._free()[:1] if other else ():
+            self.there.add(table)
+            how = self.chance.choice(("LIKE {}", "AS SELECT * FROM {}"))
+            yield f"CREATE TABLE {self._named(table)} {how.format(self._named(other))}"  # type: ignore[arg-type]
+
+    def _drop(self) -> Iterator[str]:
+        count = min(len(self.there), self.chance.choice((1, 1, 2, 3)))
+        gone = self.chance.sample(sorted(self.there), count)
+        if gone:
+            self.there.difference_update(gone)
+            exists = self.chance.choice(("", "IF EXISTS "))
+            yield f"DROP TABLE {exists}{', '.join(map(self._named, gone))}"
+
+    def _change(self) -> str | None:
+        table = self._pick()
+        if table is None:
+            return None
+        name, value = self._named(table), f"v{self.chance.randrange(1000)}"
+        number = self.chance.randrange(1, 12)
+        return self.chance.choice(
+            (
+                f"INSERT INTO {name} (v) VALUES ('{value}'), ('x')",
+                f"INSERT INTO {name} (v) VALUES (@last), ('{value}')",
+                f"UPDATE {name} SET v = '{value}' WHERE id <= {number}",
+                f"DELETE FROM {name} WHERE id = {number}",
+                f"REPLACE INTO {name} (id, v) VALUES ({number}, '{value}')",
+            )
+        )
+
+    def _rows(self) -> Iterator[str]:
+        yield f"SET @last = 'u{self.chance.randrange(100)}'"
+        change = self._change()
+        if change:
+            yield change
+
+    def _transaction(self) -> Iterator[str]:
+        changes = [self._change() for _ in range(self.chance.randrange(1, 5))]
+        yield "BEGIN"
+        yield from (change for change in changes if change)
+        yield self.chance.choice(("COMMIT", "COMMIT", "ROLLBACK"))
+
+    def _renames(self) -> Iterator[str]:
+        """One or several renames, also across databases, and some in a chain."""
+        pairs, free = [], self._free()
+        for _ in range(self.chance.choice((1, 1, 2, 3))):
+            old = self._pick()
+            if old is None or not free:
+                break
+            new = free.pop()
+            pairs.append((old, new))
+            self.there.remove(old)
+            self.there.add(new)
+            free.insert(0, old)
+        if pairs:
+            yield self._rename(pairs)
+
+    def _swap(self) -> Iterator[str]:
+        free = self._free()
+        if len(self.there) < 2 or not free:
+            return
+        count = min(len(self.there), self.chance.choice((2, 2, 3)))
+        ring, spare = self.chance.sample(sorted(self.there), count), free[0]
+        pairs = [(ring[0], spare), *zip(ring[1:], ring, strict=False), (spare, ring[-1])]
+        yield self._rename(pairs)
+
+    def _rename(self, pairs: Sequence[tuple[TableName, TableName]]) -> str:
+        listed = ", ".join(f"{self._named(old)} TO {self._named(new)}" for old, new in pairs)
+        return f"RENAME TABLE {listed}"
+
+    def _alter_rename(self) -> Iterator[str]:
+        old, free = self._pick(), self._free()
+        if old and free:
+            self.there.remove(old)
+            self.there.add(free[0])
+            more = self.chance.choice(("", ", ADD INDEX (v)"))
+            yield f"ALTER TABLE {self._named(old)} RENAME TO {self._named(free[0])}{more}"
+
+    def _alter(self) -> Iterator[str]:
+        table = self._pick()
+        if table:
+            what = self.chance.choice(("TRUNCATE TABLE {}", "ALTER TABLE {} COMMENT = 'x'"))
+            yield what.format(self._named(table))

@@ -1,0 +1,107 @@
+"""What a filter leaves of a log is printed by the text kernel as by `TextLines`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from binlane.cat.fast_text.filtered import FilteredBytes
+from binlane.cat.fast_text.printer import FastText, can_print_log
+from binlane.cat.text.lines import TextLines
+from binlane.cat.text.options import TextOptions
+from binlane.errors import BinlaneError
+from binlane.filters.events import EventFilter, GroupFilter
+from binlane.filters.runs import RunFilter
+from binlane.filters.state import FilterState
+from binlane.filters.terms import FilterTerms
+from binlane.grouping.inner import expanded_all
+from binlane.grouping.walk import walk
+from binlane.kernels.load import kernels
+from binlane.store.byte_source import FileBytes
+from tests.fixture_sets import fixture_set
+from tests.printing import DECODED, OPTIONS, TINY, WHOLE, Printed, local_zone
+from tests.routed_files import written
+from tests.unit.filters.test_runs import NAMES, choices
+from tests.unit.route.test_both_paths import compiled
+
+# Names of files that are written as they are printed; rows that nobody prints; a minute of printing.
+SETS = [
+    name
+    for name in NAMES
+    if not name.endswith(("load_data_statement", "hires53", "bigrow", "bigcommit"))
+]
+SAMPLED = {"md1011_txn", "md1011_fk", "md1011_ddl", "md1011_format_mixed", "md1011_compressed"}
+SAMPLED |= {"my97_txn", "my97_compressed", "my97_ddl", "my97_format_statement", "md118_gtid"}
+CASES = [name if name in SAMPLED else pytest.param(name, marks=pytest.mark.slow) for name in SETS]
+
+
+@pytest.fixture(autouse=True)
+def _zone() -> Iterator[None]:
+    with local_zone("UTC"):
+        yield
+
+
+def by_lines(name: str, terms: FilterTerms, options: TextOptions) -> Printed:
+    """As the reference prints a set."""
+    lines: list[str] = []
+    renderer, found = TextLines(options), EventFilter(FilterState(terms), lambda _: None)
+    for file, data in fixture_set(name).binlogs:
+        for event in expanded_all(walk([data], file=file), file=file):
+            for kept in found.feed(event, file=file):
+                lines += renderer.lines(kept, file=file)
+        for kept in found.finish():
+            lines += renderer.lines(kept, file=file)
+    lines += renderer.finish()
+    return Printed("".join(f"{line}\n" for line in lines).encode("utf-8", "surrogateescape"), None)
+
+
+def by_kernel(
+    name: str,
+    paths: tuple[str, ...],
+    terms: FilterTerms,
+    options: TextOptions,
+    sizes: Mapping[str, int],
+) -> Printed:
+    parts: list[bytes] = []
+    renderer, error = TextLines(options), None
+    printer = FastText(
+        renderer,
+        options,
+        lambda text: parts.append(bytes(text)),
+        kernel=kernels().print_events,
+        **sizes,
+    )
+    state = FilterState(terms)
+    events = EventFilter(state, lambda _: None)
+    runs = RunFilter(GroupFilter(state, lambda _: None))
+    try:
+        for path, (file, _) in zip(paths, fixture_set(name).binlogs, strict=True):
+            with closing(FileBytes(path)) as one, closing(FileBytes(path)) as two:
+                source = FilteredBytes(one, two, events, runs, path=path, name=file)
+                printer.print_file(source, path=path, name=file, others=source.others)
+        parts += [f"{line}\n".encode("utf-8", "surrogateescape") for line in renderer.finish()]
+    except BinlaneError as told:
+        error = str(told)
+    return Printed(b"".join(parts), error)
+
+
+@compiled
+@pytest.mark.parametrize("name", CASES)
+def test_every_set_is_printed_as_by_lines(name: str, tmp_path: Path) -> None:
+    paths = written(name, tmp_path)
+    for number, terms in enumerate(choices(name)):
+        if terms.keeps_empty_groups:
+            continue
+        chosen = list(OPTIONS.values())[number % len(OPTIONS)] if number else DECODED
+        options = replace(chosen, load_directory=tmp_path)
+        for path in paths:
+            with closing(FileBytes(path)) as source:
+                if not can_print_log(source, options):
+                    return
+        expected = by_lines(name, terms, options)
+        for sizes in (WHOLE, TINY):
+            assert by_kernel(name, paths, terms, options, sizes) == expected, terms

@@ -1,0 +1,62 @@
+"""Landing through a filter: the tables that it follows, as the server had them at the end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from binlane import api
+from binlane.errors import ConfigError
+from binlane.filters.events import EventFilter
+from binlane.filters.state import FilterState
+from binlane.filters.terms import parse_terms
+from binlane.grouping.inner import expanded_all
+from binlane.grouping.walk import walk
+from binlane.landing.tables.directories import Directories
+from binlane.landing.work import Mode
+from binlane.names import TableName
+from tests.fixture_sets import fixture_set
+from tests.landed import current_rows, final_rows
+from tests.routed_files import written
+
+GIVEN: tuple[dict[str, Any], ...] = (
+    {"do_table": ["shop.t2"]},
+    {"ignore_table": ["shop.t1", "shop.ctas"]},
+    {"do_db": ["shop"], "wild_ignore_table": ["shop.c%"]},
+)
+
+
+def followed(name: str, given: dict[str, Any]) -> set[str]:
+    """The final tables of a set that a filter follows there."""
+    found = EventFilter(FilterState(parse_terms(given)), lambda _: None)
+    for file, data in fixture_set(name).binlogs:
+        for event in expanded_all(walk([data], file=file), file=file):
+            list(found.feed(event, file=file))
+    tables = fixture_set(name).final_tables()
+    return {table for table in tables if found.state.includes(TableName(*table.split(".", 1)))}
+
+
+@pytest.mark.parametrize("number", range(len(GIVEN)))
+def test_current_tables_are_those_that_are_followed(number: int, tmp_path: Path) -> None:
+    name, given = "md1011_ddl", GIVEN[number]
+    paths = written(name, tmp_path / "in")
+    # Batches and ranges end between renames; each landing goes on with what the one before knew.
+    for count in range(1, len(paths) + 1):
+        api.land(
+            paths[:count],
+            tmp_path / "lake",
+            mode="current",
+            batch_bytes=900,
+            task_bytes=300,
+            **given,
+        )
+    tables = Directories(str(tmp_path / "lake"), Mode.CURRENT, "_delta_log")
+    kept = {table.plain: table for table in tables.names()}
+    assert set(kept) == followed(name, given) != set()
+    for plain, table in kept.items():
+        path = Path(tables.uri(table))
+        assert current_rows(path) == final_rows(fixture_set(name).final(plain), path), plain
+    with pytest.raises(ConfigError, match="was landed with filter"):
+        api.land(paths, tmp_path / "lake", mode="current")

@@ -1,0 +1,86 @@
+"""Rows that are read through a filter: the same by every way, and those that `cat` prints."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from binlane import api
+from binlane.codec.rows import RowsEvent, TableMapEvent
+from binlane.columnar.selection import Selection
+from binlane.columnar.table_schema import table_of
+from binlane.errors import ConfigError
+from binlane.filters.events import EventFilter
+from binlane.filters.state import FilterState
+from binlane.filters.terms import FilterTerms, parse_terms
+from binlane.grouping.inner import expanded_all
+from binlane.grouping.walk import walk
+from binlane.names import TableName
+from binlane.ranges.history import FilterAt
+from binlane.ranges.items import Want
+from binlane.ranges.plan import Planner, PlanOptions
+from binlane.ranges.read import read_range
+from tests.fixture_sets import fixture_set
+from tests.routed_files import written
+
+SETS = ("md1011_ddl", "md1011_txn", "md1011_fk", "my97_ddl", "my97_compressed")
+GIVEN: tuple[tuple[dict[str, list[str]], str], ...] = (
+    ({"do_table": ["shop.t1", "shop.a", "shop.parent"]}, "follow"),
+    ({"do_table": ["shop.t1", "shop.a", "shop.parent"]}, "name"),
+    ({"ignore_table": ["shop.t2", "shop.b"]}, "follow"),
+    ({"wild_do_table": ["crm.%", "%.t%"]}, "follow"),
+)
+Seen = Counter[tuple[TableName, int]]
+
+
+def expected(name: str, terms: FilterTerms) -> Seen:
+    """How many rows events of each table stand where."""
+    found, seen = EventFilter(FilterState(terms), lambda _: None), Seen()
+    tables: dict[int, TableName] = {}
+    for number, (file, data) in enumerate(fixture_set(name).binlogs):
+        for event in expanded_all(walk([data], file=file), file=file):
+            for kept in found.feed(event, file=file):
+                body = kept.body
+                if isinstance(body, TableMapEvent):
+                    tables[body.table_id] = TableName(body.database, body.table)
+                elif isinstance(body, RowsEvent) and body.table_id in tables:
+                    seen[tables[body.table_id], number << 40 | kept.position] += 1
+    return seen
+
+
+def places(batches: object, number: int, seen: Seen) -> None:
+    for batch in batches:  # type: ignore[attr-defined]
+        for position in set(batch.column("_position").to_pylist()):
+            seen[table_of(batch.schema), number << 40 | position] = 1
+
+
+@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize("by_kernels", [False, True])
+def test_ranges_have_the_rows_that_pass(name: str, by_kernels: bool, tmp_path: Path) -> None:  # noqa: FBT001  # of parametrize
+    paths = written(name, tmp_path)
+    for given, rename in GIVEN:
+        terms, seen = parse_terms(given, rename=rename), Seen()
+        options = PlanOptions(cache="", piece_bytes=1, filter_at=FilterAt(FilterState(terms)))
+        planner = Planner(list(paths), options)
+        want = Want(selection=Selection(filter_terms=terms), has_statements=True)
+        pieces = planner.ranges(planner.begin(), planner.end(), size_bytes=700)
+        assert len(pieces) > len(paths)
+        for piece in pieces:
+            items = read_range(piece, want, by_kernels=by_kernels)
+            batches = [item for item in items if hasattr(item, "schema")]
+            places(batches, piece.number - 1, seen)
+        assert set(seen) == set(expected(name, terms)), (given, rename)
+
+
+@pytest.mark.parametrize("name", SETS[:2])
+def test_scan_takes_the_options_of_cat(name: str, tmp_path: Path) -> None:
+    paths = written(name, tmp_path)
+    terms, seen = parse_terms({"do_table": ["shop.t1"], "ignore_db": ["crm"]}), Seen()
+    for batch in api.scan(paths, do_table="shop.t1", ignore_db=["crm"]):
+        number = int(batch.column("_file")[0].as_py().rpartition(".")[2]) - 1
+        places([batch], number, seen)
+    assert set(seen) == set(expected(name, terms))
+    with pytest.raises(ConfigError, match="no argument do_tables"):
+        api.scan(paths, do_tables="shop.t1")
