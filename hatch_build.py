@@ -6,6 +6,7 @@ that builds, which needs what `python -m binlane.kernels.build` needs.
 
 from __future__ import annotations
 
+import os
 import sys
 import tempfile
 from pathlib import Path
@@ -36,11 +37,16 @@ class KernelsHook(BuildHookInterface[Any]):
         from binlane.kernels.build import build  # noqa: PLC0415 - of these very sources
         from binlane.kernels.load import Target  # noqa: PLC0415 - as above
 
-        self._place = tempfile.TemporaryDirectory()
+        self._place = self._folder()
         for path in build(Path(self._place.name), Target.PORTABLE):
             build_data["force_include"][str(path)] = f"binlane/kernels/{path.name}"
         build_data["pure_python"] = False
         build_data["infer_tag"] = True
+
+    def _folder(self) -> tempfile.TemporaryDirectory[str]:
+        """Beside the sources: whoever tidies the system's folder would take it away meanwhile."""
+        beside = self.root if os.access(self.root, os.W_OK) else None
+        return tempfile.TemporaryDirectory(prefix=".kernels-", dir=beside)
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
         """Remove the folder, now that the wheel is packed."""

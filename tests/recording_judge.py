@@ -150,6 +150,11 @@ class JudgingHandler:
     def __init__(self, find: Callable[[SessionContext], Judge | None]) -> None:
         self._find = find
 
+    @property
+    def has_tables_info(self) -> bool:
+        """As of `Handler`."""
+        return False
+
     def judge(self, session: SessionContext) -> Judge | None:
         """As of `Handler`."""
         return self._find(session)
@@ -237,7 +242,7 @@ class JudgingPort:
 
     def __enter__(self) -> Self:
         self._thread.start()
-        self._run(self._start())
+        self.run(self._start())
         return self
 
     def __exit__(
@@ -246,12 +251,12 @@ class JudgingPort:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._run(self._gateway.stop())
+        self.run(self._gateway.stop())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(_TIMEOUT_S)
         self._loop.close()
 
-    def _run(self, work: Coroutine[Any, Any, None]) -> None:
+    def run(self, work: Coroutine[Any, Any, None]) -> None:
         asyncio.run_coroutine_threadsafe(work, self._loop).result(_TIMEOUT_S)
 
     async def _start(self) -> None:

@@ -23,6 +23,7 @@ import pymysql
 from pymysql.connections import Connection
 from pymysql.cursors import Cursor
 
+from binlane.positions import GtidSet
 from binlane.service.private_server import (
     MYSQL_SOURCE_OPTIONS,
     SOURCE_OPTIONS,
@@ -32,7 +33,7 @@ from binlane.service.server_programs import MARIADB, ServerProgram
 from tests.judged_port import judged
 from tests.port_replicas import replica_status
 from tests.replica_load import OPTIONS, ReplicaLoad
-from tests.serve_process import PASSWORD, ServeProcess, wait_until
+from tests.serve_process import PASSWORD, ServeProcess, source_position, wait_until
 from tests.servers import QUICK, connect, execute, mariadb118_program, mysql_program
 
 BINLOGS: Final = {"all": "", "orders": "LOG(shop)"}
@@ -173,10 +174,12 @@ class Matrix:
         truth = tables(self.source)
         for name in BINLOGS:
             self.serve.wait_until_complete(name, timeout_s=_END_TIMEOUT_S)
-        found = []
+        found, done = [], source_position(self.source)
         for replica in self.replicas:
             expected = {k: v for k, v in truth.items() if replica.databases(k[0])}
             found += [f"{replica.name}: {one}" for one in _differences(replica, expected)]
+            if replica.way == "gtid" and isinstance(done, GtidSet):
+                found += [f"{replica.name}: {one}" for one in _gaps(replica, done)]
         if "Traceback" in self.serve.log:
             found.append(self.serve.log[self.serve.log.index("Traceback") :][:4000])
         return found
@@ -275,6 +278,20 @@ def _differences(replica: Replica, expected: dict[tuple[str, str], object]) -> l
     differing = [f"{d}.{t}" for d, t in names if has.get((d, t)) != expected.get((d, t))]
     at = status.get("Relay_Source_Log_File"), status.get("Exec_Source_Log_Pos")
     return [f"{', '.join(differing)} differ at {at}; {_error(status) or 'no error'}"]
+
+
+def _gaps(replica: Replica, done: GtidSet) -> list[str]:
+    """What of the source's GTIDs a replica lacks, also of what it has no part of."""
+    left = done
+
+    def is_over() -> bool:
+        nonlocal left
+        left = done.subtract(GtidSet.parse(replica_status(replica.server)["Executed_Gtid_Set"]))
+        return not left
+
+    with suppress(AssertionError):
+        wait_until(is_over, _END_TIMEOUT_S)
+    return [f"lacks {left}"] if left else []
 
 
 def _error(status: dict[str, Any]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import signal
 import tempfile
+import textwrap
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
@@ -87,9 +88,19 @@ class _Voice:
         self._console = console
         self.status = console.status("")
 
-    def say(self, line: str) -> None:
-        """Print one line."""
-        self._console.print(f"     {line}", markup=False, soft_wrap=True)
+    def say(self, line: str, style: str | None = None) -> None:
+        """Print one line; where a terminal is narrower it goes on, further in, on the next ones."""
+        text = f"     {line}"
+        if self._console.is_terminal and len(text) > self._console.width:
+            text = "\n".join(
+                textwrap.wrap(
+                    text,
+                    self._console.width - 1,
+                    subsequent_indent="       ",
+                    break_on_hyphens=False,
+                )
+            )
+        self._console.print(text, style=style, markup=False, soft_wrap=True)
 
     def progress(self, text: str) -> None:
         """Show it in the line below; a pipe gets nothing."""
@@ -107,7 +118,7 @@ def _tell(console: Console, voice: _Voice, story: Story, directory: Path) -> lis
                 checks.append(check)
                 mark = "[green]✓[/green]" if check.holds else "[red]✗[/red]"
                 console.print(f"  {mark}  {check.claim}", soft_wrap=True)
-                console.print(f"     [dim]{check.detail}[/dim]", soft_wrap=True)
+                voice.say(check.detail, "dim")
         except (BinlaneError, pymysql.MySQLError) as error:
             hint = error.hint if isinstance(error, BinlaneError) else ""
             raise PeerError(

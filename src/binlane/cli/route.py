@@ -80,6 +80,12 @@ _WHOLE: Final = b"CREATE BINLOG 'binlog';"
     help="Begin a new file at this size.",
 )
 @click.option(
+    "--with-tables-info",
+    is_flag=True,
+    help="Have each statement say which tables it concerns, in files for binlane's own programs "
+    "alone. Without it, such files become ordinary ones.",
+)
+@click.option(
     "--schema",
     "schema_file",
     metavar="SCHEMA.sql",
@@ -99,6 +105,7 @@ def command(  # noqa: PLR0913  # one parameter an option
     key_file: str | None,
     start_position: int | None,
     max_binlog_size: str,
+    with_tables_info: bool,
     schema_file: Path | None,
     quiet: bool,
     **given: Any,
@@ -124,7 +131,7 @@ def command(  # noqa: PLR0913  # one parameter an option
         schedule=_schedule(definitions_file, changes),
         out=out,
         keys=None if key_file is None else read_keys(key_file),
-        settings=StoreSettings(max_binlog_size_bytes=size),
+        settings=StoreSettings(max_binlog_size_bytes=size, has_tables_info=with_tables_info),
         start_position=start_position or 0,
         links=_links(schema_file),
         filter_terms=terms,

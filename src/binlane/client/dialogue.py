@@ -51,7 +51,8 @@ _FAST_AUTH_DONE: Final = b"\x03"
 _FULL_AUTH_WANTED: Final = b"\x04"
 _REQUEST_PUBLIC_KEY: Final = b"\x02"
 _GRANT_HINT: Final = (
-    "the account needs GRANT REPLICATION SLAVE ON *.* on the source; check user and password_file"
+    "check the account's name, its host part and the password; to replicate it also needs GRANT"
+    " REPLICATION SLAVE ON *.* on the source"
 )
 _HINTS: Final = MappingProxyType(
     {
@@ -201,7 +202,7 @@ def _more_data(
     if is_error(key):
         return key
     try:
-        sealed = account.seal(key[1:], obscure(account.password, scramble))
+        sealed = account.seal(key[1:], obscure(account.password.encode(), scramble))
     except ValueError as error:
         raise PeerError(
             f"the server's public key cannot be used: {error}", peer=account.peer, phase="login"

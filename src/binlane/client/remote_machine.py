@@ -217,6 +217,8 @@ def _prepare(request: RemoteRequest) -> Dialogue[Format]:
 def _settings_statement(request: RemoteRequest, flavor: Flavor) -> str:
     # To know checksums is to get the events as they stand in the file, with theirs or without.
     settings = {"@master_binlog_checksum": "'CRC32'", "@source_binlog_checksum": "'CRC32'"}
+    # Likewise of binlane, whose files may have more in statements; to servers it means nothing.
+    settings["@binlane_tables_info"] = "1"
     if request.waits:
         period = str(HEARTBEAT_PERIOD_S * _NS_PER_S)
         settings |= {"@master_heartbeat_period": period, "@source_heartbeat_period": period}

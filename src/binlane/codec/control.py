@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from struct import Struct
 from typing import Final, Self
 
 from binlane.codec.buffer import Reader
-from binlane.codec.format import CHECKSUM_LENGTH, HEADER_LENGTH, Format, flavor_of, knows_checksums
+from binlane.codec.format import (
+    CHECKSUM_LENGTH,
+    HEADER_LENGTH,
+    Format,
+    flavor_of,
+    knows_checksums,
+    lengths_with_tables_info,
+)
 from binlane.codec.types import ChecksumAlgorithm
 from binlane.errors import CodecError, UnsupportedError
 
@@ -109,6 +116,13 @@ class FormatDescriptionEvent:
             post_header_lengths=self.post_header_lengths,
             header_length=self.header_length,
         )
+
+    def with_tables_info(self, *, has_tables_info: bool) -> FormatDescriptionEvent:
+        """The same for a log whose QUERY events are extended by tables info, or are not."""
+        lengths = lengths_with_tables_info(
+            self.post_header_lengths, has_tables_info=has_tables_info
+        )
+        return replace(self, post_header_lengths=lengths)
 
 
 def _text(padded: bytes) -> str:

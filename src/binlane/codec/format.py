@@ -70,6 +70,11 @@ _KNOWN_POST_HEADER: Final[Mapping[int, int]] = MappingProxyType(
 )
 _EXTENDED_QUERY: Final = 17
 _QUERIES: Final = frozenset({EventType.QUERY, EventType.QUERY_COMPRESSED})
+# Events that hold a QUERY's post-header, by how long theirs is in the plain format.
+_WITH_QUERY: Final[Mapping[int, int]] = MappingProxyType(
+    {EventType.QUERY: 13, EventType.EXECUTE_LOAD_QUERY: 26, EventType.QUERY_COMPRESSED: 13}
+)
+_EXTENDED_BY: Final = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,6 +114,11 @@ class Format:
         """Bytes after each event's body: 4 or 0."""
         return CHECKSUM_LENGTH if self.checksum is ChecksumAlgorithm.CRC32 else 0
 
+    @property
+    def has_tables_info(self) -> bool:
+        """Whether QUERY events are extended by tables info (WL#40), which nothing else tells."""
+        return self.post_header_length(EventType.QUERY) == _EXTENDED_QUERY
+
     def post_header_length(self, event_type: EventType) -> int:
         """Length of the fixed part of a type's body, in bytes."""
         announced = (
@@ -117,6 +127,24 @@ class Format:
             else 0
         )
         return announced or _DEFAULT_POST_HEADER.get(event_type, 0)
+
+
+def lengths_with_tables_info(post_header_lengths: bytes, *, has_tables_info: bool) -> bytes:
+    """Post-header lengths that announce QUERY events with, or without, tables info.
+
+    Args:
+        post_header_lengths: As `Format` has them; unchanged where their writer has fields of its
+            own in QUERY events, which no other form has room for.
+        has_tables_info: Which form is wanted.
+    """
+    plain = _WITH_QUERY[EventType.QUERY]
+    if post_header_lengths[EventType.QUERY - 1] not in (plain, plain + _EXTENDED_BY):
+        return post_header_lengths
+    lengths = bytearray(post_header_lengths)
+    for code, length in _WITH_QUERY.items():
+        if code <= len(lengths) and lengths[code - 1] in (length, length + _EXTENDED_BY):
+            lengths[code - 1] = length + (_EXTENDED_BY if has_tables_info else 0)
+    return bytes(lengths)
 
 
 def flavor_of(server_version: str) -> Flavor:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from struct import Struct
 from typing import ClassVar, Final, Self
 
@@ -68,6 +68,10 @@ class QueryEvent:
         if not is_extended and reader.u8() != 0:
             raise CodecError("no NUL stands after the database", offset=reader.offset - 1)
         query = reader.take(query_length) if is_extended else reader.rest()
+        tables_at = reader.offset
+        tables_info = reader.take(tables_length) if is_extended else None
+        if tables_info:
+            _check_tables(tables_info, offset=tables_at)
         return cls(
             thread_id=thread_id,
             execution_time=execution_time,
@@ -75,7 +79,7 @@ class QueryEvent:
             status_vars=status_vars,
             database=database,
             query=decompress_record(query) if cls.is_compressed else query,
-            tables_info=reader.take(tables_length) if is_extended else None,
+            tables_info=tables_info,
             record=query if cls.is_compressed else None,
         )
 
@@ -109,6 +113,26 @@ class QueryEvent:
             database, table = (name.decode("utf-8", "surrogateescape") for name in names)
             found.append((database, table))
         return tuple(found)
+
+    def in_form(self, tables_info: bytes | None) -> Self:
+        """The same event extended by these tables, or, of None, in the plain form."""
+        return self if tables_info == self.tables_info else replace(self, tables_info=tables_info)
+
+
+def _check_tables(tables_info: bytes, *, offset: int) -> None:
+    """See that names fill what is told of tables exactly, and that each table has one.
+
+    Raises:
+        CodecError: If that is not so; `offset` counts from where the reader's does.
+    """
+    at, length = 0, len(tables_info)
+    while at < length:
+        table_at = at + 1 + tables_info[at]
+        end = table_at + 1 + tables_info[table_at] if table_at < length else length + 1
+        if end > length or end == table_at + 1:
+            what = "ends inside a name" if end > length else "names a table by no name"
+            raise CodecError(f"the tables info {what}", offset=offset + at)
+        at = end
 
 
 class QueryCompressedEvent(QueryEvent):

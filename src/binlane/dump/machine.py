@@ -1,11 +1,14 @@
 """What a dump sends, packet by packet: bytes of files in, packets out.
 
 Events of a file are forwarded as they are, only their headers are looked at; those that are larger
-than what is read at once pass in parts. Where nothing is left out that hangs on GTIDs a kernel makes
+than what is read at once pass in parts. Statements with tables info are made plain, for readers that
+did not ask for it (`plain_form`). Where nothing is left out that hangs on GTIDs a kernel makes
 the packets (`packing`), from the same bytes the same. Made for the dump are
 the artificial ROTATE before each file, the FORMAT_DESCRIPTION of the first file (so that a replica
 that reconnects keeps its temporary tables), heartbeats, and what tells a replica where it stands
 behind groups that it has already: an artificial GTID_LIST for a MariaDB, a heartbeat for a MySQL.
+Whoever keeps MySQL's GTIDs gets an empty transaction in the place of each that the binlog leaves out
+(`left_out`).
 
 Source: MariaDB 10.11 sql/sql_repl.cc; packets of MariaDB 10.11.19 (tests/golden/dump). MySQL 9.7
 sql/rpl_binlog_sender.cc.
@@ -13,6 +16,7 @@ sql/rpl_binlog_sender.cc.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from struct import Struct
 from typing import Final
@@ -26,18 +30,25 @@ from binlane.codec.packets.framing import FRAME_PAYLOAD_MAX, frame, frame_count
 from binlane.codec.packets.replies import EofPacket, error_packet
 from binlane.codec.transaction import GtidListEvent
 from binlane.codec.types import EventType, HeaderFlag
+from binlane.dump.left_out import NOTED, LeftOut, Place, empty_transactions
 from binlane.dump.packing import SLICE_BYTES, Packer
+from binlane.dump.plain_form import LENGTH_MAX, QUERIES, plain_event
 from binlane.dump.request import DumpRequest
 from binlane.dump.skipping import skipper_for
 from binlane.dump.start import FileHead
 from binlane.errors import CodecError, StatementError
 from binlane.grouping.event_group import GTID_TYPES
-from binlane.positions import GtidPosition, Position
+from binlane.positions import GtidPosition, GtidSet, Position
 
 BEGINNING: Final = len(MAGIC)
 """Position of the first event of a file."""
 
+NOWHERE: Final = "waiting.000000"
+"""What a replica shows for a file while it waits, if it asked for none."""
+
 _POSITION_MASK: Final = 0xFFFFFFFF
+_MADE_AT_ONCE: Final = 500
+"""Empty transactions whose packets are made at once, some milliseconds' work."""
 _LENGTH: Final = Struct("<I")
 _LENGTH_OFFSET: Final = 9
 _TYPE_OFFSET: Final = 4
@@ -64,6 +75,7 @@ class Dump:
         file: Base name of the file that it stands in.
         position: Where the next event begins, in bytes.
         has_ended: Whether `feed` came to where it was to end.
+        needed_bytes: How many the event at `position` has, where `feed` has to have it whole.
     """
 
     def __init__(self, request: DumpRequest, *, sequence: int = 1) -> None:
@@ -71,22 +83,54 @@ class Dump:
         self._sequence = sequence
         done = request.connect_state
         self._skipper = None if done is None else skipper_for(done)
+        self._left_out = None
+        if request.keeps_gtids and isinstance(done, GtidSet):
+            self._left_out = LeftOut(done)
         self._format: Format | None = None
         self._server_id = 0
         self._is_first_file = True
         self.file = ""
         self.position = BEGINNING
         self.has_ended = False
+        self.needed_bytes = 0
+        self._makes_plain = False
         # Of an event that passes in parts:
         self._passing_bytes = self._frame_bytes = 0
         self._is_last_frame = True
 
-    def open_file(self, head: FileHead, *, position: int = BEGINNING) -> bytes:
+    def wait(self) -> bytes:
+        """Say that the source lives, as long as it is not known what may be sent.
+
+        It tells nothing but what the replica asked for: its own file and position, or none.
+
+        Returns:
+            An artificial ROTATE, then heartbeats.
+        """
+        if self.file:
+            return self.heartbeat()
+        request = self._request
+        self.file, self.position = request.file or NOWHERE, request.position
+        if not request.file:
+            self.position = BEGINNING
+        self._format = Format(
+            server_version="",
+            flavor=request.flavor,
+            checksum=request.checksum,
+            post_header_lengths=b"",
+        )
+        rotate = RotateEvent(position=self.position, file=self.file)
+        return self._made(rotate, is_artificial=True)
+
+    def open_file(
+        self, head: FileHead, *, position: int = BEGINNING, after: Position | None = None
+    ) -> bytes:
         """Begin a file: an artificial ROTATE and its FORMAT_DESCRIPTION.
 
         Args:
             head: The file's first events.
             position: Where to start in it, in bytes; an event begins there.
+            after: Of the first file by GTID: where the log begins of which the replica has all that
+                stands before this file; None for the beginning of this file.
 
         Returns:
             Packets. `position` is behind the FORMAT_DESCRIPTION, or where it was asked to start.
@@ -96,11 +140,14 @@ class Dump:
         self.position = first.next_position if position == BEGINNING else position
         if self._skipper is not None:
             self._skipper.enter(head.done, head.format)
+        if self._left_out is not None:
+            self._left_out.enter(head.done if after is None else after, head.format)
         if self._is_first_file:
             # What the replica asked for holds until it has a FORMAT_DESCRIPTION.
             self._format = replace(head.format, checksum=self._request.checksum)
         rotate = self._made(RotateEvent(position=position, file=head.file), is_artificial=True)
         self._format = head.format
+        self._makes_plain = head.format.has_tables_info and not self._request.wants_tables_info
         format_description = encode_event(self._format_description(first, position), None)
         self._is_first_file = False
         return rotate + self._packet(format_description)
@@ -122,6 +169,11 @@ class Dump:
         return bool(self._passing_bytes)
 
     @property
+    def tells_left_out(self) -> bool:
+        """Whether `left_out` has something to say, now or later."""
+        return self._left_out is not None
+
+    @property
     def can_be_packed(self) -> bool:
         """Whether what comes next may be packed: nothing is left out but what has its own type."""
         return not self._passing_bytes and (self._skipper is None or self._skipper.is_done)
@@ -136,8 +188,12 @@ class Dump:
         Returns:
             Packets, valid until the packer is used again.
         """
+        if self._makes_plain:
+            self._make_plain(packer.room, size)
         left_out = None if self._request.wants_annotate else EventType.ANNOTATE_ROWS
         packed = packer.pack(size, self._sequence, left_out=left_out)
+        if self._left_out is not None:
+            self._left_out.note_all(packer.bytes, packed.marks)
         self.position += packed.size
         self._sequence = packed.number
         return packed.packets
@@ -162,9 +218,10 @@ class Dump:
             return self._pass(data)
         start, offset, size = self.position, 0, len(data)
         parts: list[bytes | memoryview] = []
+        self.needed_bytes = 0
         view = memoryview(data)
         is_done = self._skipper is None or self._skipper.is_done
-        sends_all = is_done and self._request.wants_annotate
+        sends_all, notes = is_done and self._request.wants_annotate, self._left_out
         while size - offset >= HEADER_LENGTH:
             (length,) = _LENGTH.unpack_from(data, offset + _LENGTH_OFFSET)
             self.position = start + offset
@@ -173,14 +230,23 @@ class Dump:
                 self.has_ended = True
                 break
             is_whole = length <= size - offset
-            if not is_whole and length <= SLICE_BYTES:
+            is_changed = self._makes_plain and data[offset + _TYPE_OFFSET] in QUERIES
+            if not is_whole and (is_changed or length <= SLICE_BYTES):
+                if is_changed and length > LENGTH_MAX:
+                    text = f"a statement with tables info says it is {length} bytes long"
+                    raise CodecError(text).at(self.file, self.position)
+                self.needed_bytes = length if is_changed else 0
                 break
             is_sent = sends_all or self._is_sent(data, offset, parts)
+            if is_sent and notes is not None and data[offset + _TYPE_OFFSET] in NOTED:
+                notes.note(data[offset + _TYPE_OFFSET], data, offset)
             if is_sent and not is_whole:
                 parts.append(self._begin_to_pass(length, data[offset:]))
                 offset = size
                 break
-            if is_sent:
+            if is_sent and is_changed:
+                self._append(parts, self._plain(data[offset : offset + length], self.position))
+            elif is_sent:
                 self._append(parts, view[offset : offset + length])
             offset += length
         self.position = start + offset
@@ -243,6 +309,38 @@ class Dump:
         body = GtidListEvent.of(self._skipper.passed)
         return self._made(body, next_position=self.position, is_artificial=True)
 
+    def left_out(self, done: Position, *, timestamp: int) -> Iterator[bytes]:
+        """Empty transactions in the place of those left out, of which nothing stands behind here.
+
+        Due between two groups, wherever it is known what is done; all of it is to be sent. Behind
+        them the replica is told where it stands, since it has counted their bytes.
+
+        Args:
+            done: What is done here.
+            timestamp: What they have for the time of their commit, seconds since 1970.
+
+        Returns:
+            Packets of whole transactions.
+        """
+        if self._left_out is None or not (left := self._left_out.reach(done)):
+            return
+        assert self._format is not None, "a file was opened"
+        place = Place(
+            position=self.position,
+            server_id=self._server_id,
+            timestamp=timestamp,
+            format=self._format,
+        )
+        parts: list[bytes | memoryview] = []
+        for events in empty_transactions(left, place):
+            for event in events:
+                self._append(parts, memoryview(event))
+            if len(parts) >= 2 * len(events) * _MADE_AT_ONCE:
+                yield b"".join(parts)
+                parts = []
+        rotate = RotateEvent(position=self.position, file=self.file)
+        yield b"".join((*parts, self._made(rotate, is_artificial=True)))
+
     def heartbeat(self) -> bytes:
         """Say that the source lives, and how far the replica is."""
         if self._request.wants_heartbeat_v2:
@@ -267,7 +365,32 @@ class Dump:
             parts.append(self.position_after_skipped())
         return type_code != EventType.ANNOTATE_ROWS or self._request.wants_annotate
 
-    def _append(self, parts: list[bytes | memoryview], event: memoryview) -> None:
+    def _make_plain(self, room: memoryview, size: int) -> None:
+        """Give the statements among whole events the form that all programs read, in their place."""
+        offset = 0
+        while size - offset >= HEADER_LENGTH:
+            (length,) = _LENGTH.unpack_from(room, offset + _LENGTH_OFFSET)
+            end = offset + length
+            if length < HEADER_LENGTH or end > size:
+                return
+            if room[offset + _TYPE_OFFSET] in QUERIES:
+                event = bytes(room[offset:end])
+                room[offset:end] = self._plain(event, self.position + offset)
+            offset = end
+
+    def _plain(self, event: bytes, position: int) -> bytes:
+        """A statement in the form that all programs read.
+
+        Raises:
+            CodecError: If it is damaged.
+        """
+        assert self._format is not None, "a file was opened"
+        try:
+            return plain_event(event, self._format)
+        except CodecError as error:
+            raise error.at(self.file, position) from None
+
+    def _append(self, parts: list[bytes | memoryview], event: bytes | memoryview) -> None:
         length = len(event) + 1
         if length >= FRAME_PAYLOAD_MAX:
             parts.append(self._packet(bytes(event)))
@@ -296,6 +419,8 @@ class Dump:
         """The file's own, as closed; one that a replica comes back to has no creation time."""
         header, body = event.header, event.body
         assert isinstance(body, FormatDescriptionEvent), "FileHead.decode saw to it"
+        if self._makes_plain:
+            body = body.with_tables_info(has_tables_info=False)
         header = replace(header, flags=header.flags & ~HeaderFlag.BINLOG_IN_USE)
         if position != BEGINNING:
             header, body = replace(header, next_position=0), replace(body, created=0)

@@ -46,6 +46,7 @@ class DumpRequest:
         checksum: What it takes at the end of the ROTATE before the first FORMAT_DESCRIPTION, which
             then decides.
         heartbeat_period_s: How long silence may last, in seconds; None for ever.
+        wants_tables_info: Whether it reads Query events with tables info.
     """
 
     file: str = ""
@@ -56,6 +57,7 @@ class DumpRequest:
     connect_state: Position | None = None
     checksum: ChecksumAlgorithm = ChecksumAlgorithm.CRC32
     heartbeat_period_s: float | None = None
+    wants_tables_info: bool = False
 
     @classmethod
     def of(
@@ -89,12 +91,18 @@ class DumpRequest:
             connect_state=connect_state,
             checksum=_checksum(variables),
             heartbeat_period_s=period_ns / _NANOSECONDS or None,
+            wants_tables_info=_number(variables, "binlane_tables_info") == 1,
         )
 
     @property
     def is_non_blocking(self) -> bool:
         """Whether the dump ends at the end of the binlog."""
         return bool(self.flags & DumpFlag.NON_BLOCK)
+
+    @property
+    def keeps_gtids(self) -> bool:
+        """Whether whoever asks keeps a set of what it has done: a MySQL by GTID; no tool without id."""
+        return isinstance(self.connect_state, GtidSet) and self.server_id != 0
 
     @property
     def wants_annotate(self) -> bool:

@@ -12,9 +12,11 @@ import errno
 import logging
 import os
 import time
+from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from functools import cache
-from typing import BinaryIO, Final
+from pathlib import Path
+from typing import BinaryIO, Final, TypeVar
 from weakref import WeakKeyDictionary
 
 from binlane.codec.format import HEADER_LENGTH
@@ -34,12 +36,15 @@ from binlane.dump.turns import Turns
 from binlane.errors import CodecError, StatementError
 from binlane.positions import FilePosition, GtidSet, Position
 from binlane.store.files import BinlogFile
+from binlane.store.group_index import POINT_BYTES, GroupIndex
 from binlane.store.group_points import group_index
 from binlane.store.held_gtids import first_lacking
 from binlane.store.live import LiveBinlog
 
 # What was just written is in the page cache, and is sent at once: of less nobody has to take turns.
 _SMALL_READ: Final = 16 << 10
+_PLACES_AGAIN: Final = 4 * POINT_BYTES
+"""Behind the last place that is known as many bytes are sent before others are looked for."""
 WATERMARK_TIMEOUT_S: Final = 10.0
 """How long a replica that is ahead of us, having followed the source itself, is waited for."""
 
@@ -47,6 +52,8 @@ _TURNS: Final[WeakKeyDictionary[asyncio.AbstractEventLoop, Turns]] = WeakKeyDict
 _NO_WAIT: Final = os.RWF_NOWAIT if hasattr(os, "RWF_NOWAIT") else 0
 
 logger = logging.getLogger(__name__)
+
+_T = TypeVar("_T")
 
 Send = Callable[[bytes | memoryview], Awaitable[None]]
 """Sends bytes, which may be overwritten once it has run up to where it waits; returns when the client
@@ -58,6 +65,24 @@ def _may_go_on() -> StatementError | None:
     return None
 
 
+async def awaited(work: Awaitable[_T], request: DumpRequest, dump: Dump, send: Send) -> _T:
+    """Wait for what a dump needs to begin; a replica that wants heartbeats gets such meanwhile.
+
+    Args:
+        work: What is waited for; cancelled when the replica has gone.
+        request: What the replica asks for.
+        dump: Of the same request, at its beginning.
+        send: As of `serve_dump`, which goes on with the same dump.
+    """
+    task = asyncio.ensure_future(work)
+    try:
+        while not (await asyncio.wait((task,), timeout=request.heartbeat_period_s))[0]:
+            await send(dump.wait())
+        return task.result()
+    finally:
+        task.cancel()
+
+
 async def serve_dump(  # noqa: PLR0913 - each comes from somebody else
     request: DumpRequest,
     live: LiveBinlog,
@@ -67,6 +92,7 @@ async def serve_dump(  # noqa: PLR0913 - each comes from somebody else
     ended: asyncio.Future[StatementError | None] | None = None,
     refusal_of: Callable[[], StatementError | None] = _may_go_on,
     progress: DumpProgress | None = None,
+    dump: Dump | None = None,
 ) -> bytes:
     """Send a binlog to a replica until one of them ends; cancel it when the replica has gone.
 
@@ -79,12 +105,14 @@ async def serve_dump(  # noqa: PLR0913 - each comes from somebody else
         refusal_of: Gives the error with which the dump is to end behind the event group that it is
             at, once there is one; the binlog's readers are woken then.
         progress: Is kept up to date, for whoever shows it.
+        dump: Of the request, where `awaited` was given it before.
 
     Returns:
         The last packet, EOF or ERR. The caller sends it, having dropped what the replica sent in
         the meantime: what comes after it is the next command.
     """
-    dump = Dump(request)
+    dump = Dump(request) if dump is None else dump
+    named = {"binlog": live.name}
     try:
         progress = DumpProgress() if progress is None else progress
         stream = _Stream(
@@ -97,16 +125,18 @@ async def serve_dump(  # noqa: PLR0913 - each comes from somebody else
         if dump.is_inside_event:
             raise ConnectionAbortedError("the dump was ended inside of an event")
     except _EndingError:
-        logger.info("dump of %s to replica %d ends", live.name, request.server_id)
+        logger.info("dump of %s to replica %d ends", live.name, request.server_id, extra=named)
     except StatementError as error:
-        logger.info("dump of %s to replica %d: %s", live.name, request.server_id, error)
+        logger.info(
+            "dump of %s to replica %d: %s", live.name, request.server_id, error, extra=named
+        )
         if dump.is_inside_event:
             raise ConnectionAbortedError("the rest of an event is not sent") from None
         return dump.error(error)
     except ConnectionError:
         raise  # the replica has gone: nobody is left to be told
     except (CodecError, OSError) as error:
-        logger.exception("dump of %s to replica %d", live.name, request.server_id)
+        logger.exception("dump of %s to replica %d", live.name, request.server_id, extra=named)
         if dump.is_inside_event:
             raise ConnectionAbortedError("the rest of an event cannot be sent") from None
         return dump.error(refusal(f"error reading log entry: {error}", hint="run binlane verify"))
@@ -159,6 +189,10 @@ class _Stream:
         self._refusal_of = refusal_of
         self._progress = progress
         self._silent_since_s = _now_s()
+        self._after: Position | None = None
+        # Where in the file it is known what is done, and from where on more of that is looked for.
+        self._places: deque[tuple[int, Position]] = deque()
+        self._places_end = 0
 
     async def run(self) -> None:
         """Send everything; returns only if the dump does not wait."""
@@ -167,11 +201,16 @@ class _Stream:
         while True:
             with self._live.reading(file.name), file.path.open("rb") as stream:
                 self._check_unchanged(file.name, stream)
-                await self._deliver(self._dump.open_file(head, position=position))
+                opened = self._dump.open_file(head, position=position, after=self._after)
+                await self._deliver(opened)
+                self._places.clear()
+                if self._dump.tells_left_out:
+                    self._places.append((head.size_bytes, head.done))
+                self._places_end = head.size_bytes
                 if is_first and self._request.connect_state is not None:
                     await self._skip_done(file, stream, self._request.connect_state)
                 is_first = False
-                next_file = await self._send_file(stream)
+                next_file = await self._send_file(file, stream)
             if next_file is None:
                 return
             file, head, position = next_file, _read_head(next_file), BEGINNING
@@ -212,6 +251,7 @@ class _Stream:
             source_id=self._source_id,
         )
         file = file_for(connect_state, published.files)
+        self._after = file.begin
         if isinstance(connect_state, GtidSet):
             left = published.files[published.files.index(file) :]
             file = left[await asyncio.to_thread(first_lacking, left, connect_state)]
@@ -227,6 +267,7 @@ class _Stream:
             return
         while self._dump.position < index.start:
             await self._forward(stream, index.start)
+        await self._tell_left_out()
         self._dump.skip_to(point.position, index.position_of(point))
 
     def _check_unchanged(self, name: str, stream: BinaryIO) -> None:
@@ -238,14 +279,15 @@ class _Stream:
                     f"the file has {size} bytes, and was closed with {file.size_bytes}"
                 ).at(name, min(size, file.size_bytes))
 
-    async def _send_file(self, stream: BinaryIO) -> BinlogFile | None:
+    async def _send_file(self, file: BinlogFile, stream: BinaryIO) -> BinlogFile | None:
         """Send a file and wait at the log's end; gives the next file, None where waiting is not asked."""
         dump, live = self._dump, self._live
         while True:
             version = live.version
             if live.is_dropped and not dump.is_inside_event:
                 raise refusal(f"binlog '{live.name}' was dropped")
-            end = live.published.end
+            published = live.published
+            end = published.end
             is_last = end.file == dump.file
             # A file that is not the last is whole, and stays open here even if it is purged.
             limit = end.position if is_last else os.fstat(stream.fileno()).st_size
@@ -255,21 +297,53 @@ class _Stream:
                 if (refused := self._refusal_of()) is not None:
                     raise refused
             if dump.position < limit:
-                await self._forward(stream, limit)
+                await self._forward(stream, await self._next_place(file, limit))
+                await self._tell_left_out()
             elif not is_last:
                 return _file_after(dump.file, live.published.files)
             else:
+                self._places.append((limit, published.position))
+                await self._tell_left_out()
                 await self._deliver(dump.position_after_skipped())
                 if self._request.is_non_blocking:
                     return None
                 await self._wait(version)
                 self._progress.complete_s = time.time()
 
+    async def _next_place(self, file: BinlogFile, limit: int) -> int:
+        """Up to where the file is sent before something else is due; `limit` at most."""
+        dump = self._dump
+        if not self._places and dump.position >= self._places_end and dump.tells_left_out:
+            self._places.extend(await asyncio.to_thread(_places, file.path, dump.position, limit))
+            last = self._places[-1][0] if self._places else dump.position
+            self._places_end = last + _PLACES_AGAIN
+        return min(limit, self._places[0][0]) if self._places else limit
+
+    async def _tell_left_out(self) -> None:
+        """Tell of what was left out before each place that the dump has come to."""
+        dump = self._dump
+        while self._places and self._places[0][0] <= dump.position:
+            position, done = self._places.popleft()
+            if position < dump.position:
+                continue  # the replica has what lies before
+            for packets in dump.left_out(done, timestamp=self._timestamp()):
+                await self._deliver(packets)
+                if len(packets) > _SMALL_READ:
+                    await _turns().take()
+                if self._is_ending:
+                    return  # and nothing else is sent
+
+    def _timestamp(self) -> int:
+        """About the time at which was committed what stands where the dump is."""
+        last, is_at_end = self._progress.last_timestamp, self._progress.complete_s is not None
+        return int(time.time()) if last is None or is_at_end else last
+
     async def _forward(self, stream: BinaryIO, limit: int) -> None:
         dump, position = self._dump, self._dump.position
         # All who come by here read up to the same places, and an event that has no more bytes than
         # lie between two of them is whole at the next reading.
-        end = min((position // SLICE_BYTES + 2) * SLICE_BYTES, limit)
+        end = (position // SLICE_BYTES + 2) * SLICE_BYTES
+        end = min(max(end, position + min(dump.needed_bytes, len(_packer().room))), limit)
         size, left = end - position, limit - position
         if size <= _SMALL_READ:
             data = _read(stream, position, size)
@@ -325,6 +399,14 @@ class _Stream:
             progress.sent_bytes += len(packets)
             self._silent_since_s = _now_s()
         progress.file, progress.position = dump.file, dump.position
+
+
+def _places(path: Path, position: int, end: int) -> list[tuple[int, Position]]:
+    """Places of a file, behind one and up to another, and what is done there, as its index has it."""
+    index = GroupIndex.read(path)
+    if index is None:
+        return []
+    return [(each.position, index.position_of(each)) for each in index.ahead(position, end)]
 
 
 def _now_s() -> float:

@@ -7,16 +7,14 @@ functions in it and the triggers of its tables name.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from binlane.codec.buffer import Reader
 from binlane.codec.query import QueryEvent
 from binlane.filters.known_objects import KnownObjects
 from binlane.names import TableName
 from binlane.sql.facts import (
-    OPEN_ENDED_KINDS,
     TABLE_DROPPING_KINDS,
     VIEW_KINDS,
     StatementEffects,
@@ -24,9 +22,8 @@ from binlane.sql.facts import (
     StatementKind,
 )
 from binlane.sql.logged_statements import LoggedStatement, logged_statement
+from binlane.sql.tables_info import is_open_ended, told_tables
 
-# Their text does not tell what they write.
-_OPEN_ENDED: Final = OPEN_ENDED_KINDS | {StatementKind.UNKNOWN}
 _MAKES_FROM_OTHERS: Final = frozenset(
     {StatementKind.CREATE_TABLE_LIKE, StatementKind.CREATE_TABLE_SELECT}
 )
@@ -81,7 +78,8 @@ def concern_of(body: QueryEvent, known: KnownObjects | None = None) -> Concern:
     Raises:
         CodecError: If the event's tables info ends inside a name, or its context is damaged.
     """
-    told = None if body.tables_info is None else tuple(dict.fromkeys(tables_of(body)))
+    # Of what its text does not tell no list of tables is no knowledge either.
+    told = tuple(dict.fromkeys(told_tables(body))) if body.tables_info else None
     return concern_of_statement(logged_statement(body), told, known)
 
 
@@ -93,7 +91,7 @@ def concern_of_statement(
     """The same of a statement whose tables info, if it had one, was read."""
     facts = statement.facts()
     effects = facts.effects
-    is_open = effects.stopped_at is not None or effects.kind in _OPEN_ENDED
+    is_open = is_open_ended(effects)
     if told is not None:
         tables, is_open = told, False
     else:
@@ -138,18 +136,3 @@ def _through_objects(
     if added is None:
         return None
     return tuple(dict.fromkeys((*known.behind_views(tables), *added)))
-
-
-def tables_of(body: QueryEvent) -> Iterator[TableName]:
-    """The tables info of an extended event: an empty database is the default one.
-
-    Raises:
-        TruncatedError: If it ends inside a name.
-    """
-    reader = Reader(body.tables_info or b"")
-    while reader.remaining:
-        database = reader.take(reader.u8()) or body.database
-        table = reader.take(reader.u8())
-        yield TableName(
-            database.decode("utf-8", "surrogateescape"), table.decode("utf-8", "surrogateescape")
-        )

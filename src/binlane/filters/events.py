@@ -25,9 +25,9 @@ from binlane.filters.rows import RowStatements, is_of_rows
 from binlane.filters.state import FilterState, Verdict
 from binlane.grouping.event_group import END_QUERIES, GTID_TYPES, EventGroup, GroupTracker
 from binlane.grouping.unexpected import UnexpectedError
-from binlane.names import TableName
 from binlane.routing.payload import select_inside
 from binlane.routing.queries import with_text
+from binlane.sql.tables_info import encode_tables
 
 CONTEXT_TYPES: Final = frozenset({EventType.INTVAR, EventType.RAND, EventType.USER_VAR})
 # The data of files may be too large to be held until the statement that loads it; an XA transaction
@@ -41,7 +41,6 @@ _ALWAYS_PRINTED: Final = frozenset(
     }
 )
 _FRAMES: Final = (b"BEGIN", b"COMMIT", b"ROLLBACK", b"SAVEPOINT", b"RELEASE SAVEPOINT", b"XA ")
-_NAME_MAX: Final = 255
 
 
 class EventFilter:
@@ -332,15 +331,8 @@ def _rewritten(event: Event, body: QueryEvent, verdict: Verdict) -> Event:
     assert verdict.text is not None, "it has another text"
     made = with_text(body, verdict.text)
     if made.tables_info is not None:
-        made = replace(made, tables_info=b"".join(map(_told, verdict.tables)))
+        made = replace(made, tables_info=encode_tables(verdict.tables, made.database) or b"")
     return replace(event, body=made)
-
-
-def _told(table: TableName) -> bytes:
-    """A table as tables info has it."""
-    names = (table.database, table.table)
-    parts = [name.encode("utf-8", "surrogateescape")[:_NAME_MAX] for name in names]
-    return b"".join(bytes((len(part),)) + part for part in parts)
 
 
 def _is_carrier(event: Event) -> bool:

@@ -57,6 +57,11 @@ class SessionContext(Protocol):
         ...
 
     @property
+    def is_tls(self) -> bool:
+        """Whether the client speaks TLS."""
+        ...
+
+    @property
     def age(self) -> SessionAge:
         """How far it is: grows with what the client has the source do."""
         ...
@@ -110,6 +115,11 @@ class SessionContext(Protocol):
 
 class Handler(Protocol):
     """Whoever knows the binlogs."""
+
+    @property
+    def has_tables_info(self) -> bool:
+        """Whether binlogs are written with tables info."""
+        ...
 
     def judge(self, session: SessionContext) -> Judge | None:
         """Who judges the statements of a session; None lets all pass.

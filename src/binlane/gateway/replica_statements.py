@@ -34,7 +34,16 @@ INSPECTED_MAX: Final = 1 << 18
 _TOKENS_MAX: Final = 1024
 """Replicas set two dozen variables at a time, and no statement of theirs is longer."""
 
-_WORDS: Final = (b"binlog", b"binary", b"master", b"source", b"slave", b"replica", b"gtid")
+_WORDS: Final = (
+    b"binlog",
+    b"binary",
+    b"master",
+    b"source",
+    b"slave",
+    b"replica",
+    b"gtid",
+    b"tables_info",
+)
 _SYSTEM: Final = re.compile(rb"\bsystem\b")
 _SHOWN: Final = re.compile(rb"\b(?:variables|status)\b")
 _KILL: Final = re.compile(rb"\bfor\s+kill\b")
@@ -59,12 +68,15 @@ VARIABLES: Final = frozenset(
         "slave_gtid_until",
         "slave_uuid",
         "replica_uuid",
+        "binlane_tables_info",
     }
 )
 """User variables by which replicas say how they want their dump."""
 _CHECKSUM_VARIABLE: Final = "binlog_checksum"
 _VALUE_SHAPES: Final = "(?:0|'|@@|NULL)"
 _GTID_POSITION: Final = "binlog_gtid_pos"
+_READABLE_WORDS: Final = frozenset({_GTID_POSITION, "binlog_with_tables_info"})
+_WRONG_VARIABLE: Final = 1238
 _READING: Final = frozenset(
     (StatementKind.SELECT, StatementKind.SET, StatementKind.DO, StatementKind.CALL)
 )
@@ -84,6 +96,7 @@ class Fact(Enum):
     SEMI_SYNC = "rpl_semi_sync_master_enabled"
     SEMI_SYNC_SOURCE = "rpl_semi_sync_source_enabled"
     FORMAT = "binlog_format"
+    TABLES_INFO = "binlog_with_tables_info"
 
 
 CONSTANTS: Final = {Fact.CHECKSUM: "CRC32", Fact.SEMI_SYNC: "OFF"}
@@ -91,6 +104,9 @@ CONSTANTS: Final = {Fact.CHECKSUM: "CRC32", Fact.SEMI_SYNC: "OFF"}
 
 _SHOWN_GLOBALLY: Final = frozenset({Fact.FORMAT})
 """Facts of the binlog in SHOW GLOBAL VARIABLES alone: elsewhere they are the session's."""
+
+OWN: Final = frozenset({Fact.TABLES_INFO})
+"""Variables that no source has; they are global and read only."""
 
 SNAPSHOT: Final = ("binlog_snapshot_file", "binlog_snapshot_position")
 """What SHOW STATUS of a MariaDB tells of a consistent snapshot."""
@@ -202,11 +218,13 @@ class Shows:
         text: The statement.
         names: Which rows may, in lower case.
         is_exact: Whether nothing else is asked for.
+        condition: Its WHERE clause; empty without.
     """
 
     text: str
     names: frozenset[str]
     is_exact: bool
+    condition: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,6 +273,9 @@ def recognise(statement: str, flavor: Flavor = Flavor.MARIADB) -> ReplicaStateme
     Args:
         statement: SQL of a client.
         flavor: The source's.
+
+    Raises:
+        StatementError: If it sets, or reads as the session's, what is global and read only.
     """
     try:
         tokens = list(islice(tokenise(statement), _TOKENS_MAX + 1))
@@ -270,21 +291,47 @@ def recognise(statement: str, flavor: Flavor = Flavor.MARIADB) -> ReplicaStateme
             if found is not None:
                 return found
     if any(map(_is_readable, tokens)):
-        return _reads(read(statement, database="", dialect=_dialect(flavor)), flavor)
+        facts = read(statement, database="", dialect=_dialect(flavor))
+        _refuse_own(facts)
+        return _reads(facts, flavor)
     return None
+
+
+def _refuse_own(facts: StatementFacts) -> None:
+    """See that a statement does not set what is read only, or read it as the session's.
+
+    Raises:
+        StatementError: If it does, as servers say it.
+    """
+    own = {fact.value for fact in OWN}
+    for one in (*facts.assignments, *facts.statement_assignments):
+        if one.name in own:
+            raise StatementError(
+                f"Variable '{one.name}' is a read only variable",
+                errno=_WRONG_VARIABLE,
+                sqlstate="HY000",
+                hint="set it in binlane.toml, [binlog], and start binlane again",
+            )
+    for use in facts.system_variables:
+        if use.name in own and use.scope is VariableScope.SESSION:
+            raise StatementError(
+                f"Variable '{use.name}' is a GLOBAL variable",
+                errno=_WRONG_VARIABLE,
+                sqlstate="HY000",
+            )
 
 
 def fact_named(name: str, flavor: Flavor) -> Fact | None:
     """What a system variable of a source tells of the binlog; None if it is the source's own."""
     fact = _FACTS.get(name.lower())
-    if fact is None or fact in CONSTANTS or fact in UNKNOWN_TO_MYSQL or fact in _SHOWN_GLOBALLY:
+    if fact is None or fact in CONSTANTS or fact in _OF_BOTH:
         return fact
     return fact if (fact in MYSQL_FACTS) == (flavor is Flavor.MYSQL) else None
 
 
 def _is_readable(token: Token) -> bool:
     return token.kind in (TokenKind.SYSTEM_VARIABLE, TokenKind.USER_VARIABLE) or (
-        token.text.lower() == _GTID_POSITION
+        token.text.lower() in _READABLE_WORDS
     )
 
 
@@ -356,12 +403,14 @@ def _shows(
 ) -> ReplicaStatement | None:
     behind = next(i for i, token in enumerate(tokens) if token.word == word) + 1
     asked = frozenset(names)
-    is_exact = False
+    is_exact, condition = False, ""
+    if behind < len(tokens) and tokens[behind].word == "WHERE":
+        condition = statement[tokens[behind].offset : tokens[-1].end]
     if behind < len(tokens) and tokens[behind].word == "LIKE":
         pattern = tokens[behind + 1].value
         asked = frozenset(name for name in names if is_like(name, pattern))
         is_exact = "%" not in pattern
-    return Shows(statement, asked, is_exact) if asked else None
+    return Shows(statement, asked, is_exact, condition) if asked else None
 
 
 def is_like(name: str, pattern: str) -> bool:
@@ -400,6 +449,7 @@ _PATTERNS: Final[
     ),
     (re.compile("KILL (?:(?:HARD|SOFT) )?(?:(?:CONNECTION|QUERY) (?:ID )?)?0"), _kill),
 )
+_OF_BOTH: Final = OWN | UNKNOWN_TO_MYSQL | _SHOWN_GLOBALLY
 _FACTS: Final = {fact.value: fact for fact in Fact}
 
 
@@ -456,7 +506,7 @@ def _gtid_position(text: str, call: FunctionUse) -> GtidPositionAt | None:
 def _literal(what: Asked, value: str | None) -> str:
     if value is None:
         return "NULL"
-    if what in (Fact.SEMI_SYNC, Fact.SEMI_SYNC_SOURCE):
+    if what in (Fact.SEMI_SYNC, Fact.SEMI_SYNC_SOURCE, Fact.TABLES_INFO):
         return str(int(value == "ON"))
     if _PLAIN.fullmatch(value):
         return f"'{value}'"

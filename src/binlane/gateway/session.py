@@ -24,10 +24,21 @@ from binlane.gateway.followed_replies import reply_of
 from binlane.gateway.handler import Handler, SessionAge
 from binlane.gateway.judge import Reply
 from binlane.gateway.log_texts import shown
-from binlane.gateway.machine import Following, Judging, Learning, Relay, Starting, Statement
+from binlane.gateway.login import NO_TLS_ERRNO
+from binlane.gateway.machine import (
+    Entering,
+    Following,
+    Judging,
+    Learning,
+    Relay,
+    Starting,
+    Statement,
+    TlsSide,
+)
 from binlane.gateway.privileges import Privilege, check
 from binlane.gateway.replica_statements import (
     CONSTANTS,
+    OWN,
     SNAPSHOT,
     UNKNOWN_TO_MYSQL,
     VARIABLES,
@@ -43,9 +54,12 @@ from binlane.gateway.replica_statements import (
     fact_named,
     recognise,
 )
+from binlane.gateway.seldom import Seldom
 from binlane.gateway.side import Side, nothing
+from binlane.gateway.socket_accounts import check_account
 from binlane.positions import FilePosition
 
+_BAD_HANDSHAKE: Final = 1043
 _UNKNOWN_SYSTEM_VARIABLE: Final = 1193
 _NOT_PREPARED: Final = 1295
 _HIDDEN_IN_MYSQL: Final = frozenset(fact.value for fact in UNKNOWN_TO_MYSQL)
@@ -65,7 +79,7 @@ class Session:
         peer: Address of the client, for messages.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - both sides, and who else has to do with it
         self,
         client: Side,
         source: Side,
@@ -74,6 +88,7 @@ class Session:
         peer: str,
         relay: Relay,
         logged_in: Callable[[], None],
+        told: Seldom,
     ) -> None:
         """Prepare; `run` relays.
 
@@ -84,6 +99,7 @@ class Session:
             peer: Address of the client.
             relay: At its beginning.
             logged_in: Called once the source has let the client in.
+            told: Gets warnings.
         """
         self.peer = peer
         self._client = client
@@ -93,6 +109,7 @@ class Session:
         relay.find_judge = lambda: handler.judge(self)
         self._is_judged = False
         self._logged_in = logged_in
+        self._told = told
         self._progress = asyncio.Event()
         self._is_draining = self._reads_on = False
         self._client_has_ended = self._source_has_ended = False
@@ -107,6 +124,11 @@ class Session:
     def thread_id(self) -> int:
         """Its connection id on the source."""
         return self._relay.thread_id
+
+    @property
+    def is_tls(self) -> bool:
+        """Whether the client speaks TLS."""
+        return self._relay.is_tls
 
     @property
     def age(self) -> SessionAge:
@@ -264,6 +286,8 @@ class Session:
         relay = self._relay
         self._source.write(relay.take_to_source())
         self._client.write(relay.take_to_client())
+        if relay.tls_side is not None:
+            self._begin_tls(relay.tls_side)
         if self._is_draining or self._client_has_ended or relay.question is not None:
             self._progress.set()
         if relay.is_closed:
@@ -272,6 +296,14 @@ class Session:
             self._reads_on = True
             asyncio.get_running_loop().call_soon(self._read_on)
         self._regulate()
+
+    def _begin_tls(self, side: TlsSide) -> None:
+        begun = self._relay.begin_tls()
+        if side is TlsSide.CLIENT:
+            self._client.start_tls(begun)
+        else:
+            self._source.start_tls()
+            self._source.write(self._relay.take_to_source())
 
     def _regulate(self) -> None:
         """Let a side wait whose bytes cannot be used now."""
@@ -283,9 +315,21 @@ class Session:
     def _from_client(self, data: bytes) -> None:
         if not data:
             self._client_has_ended = True
+            self._tell_of_client()
             self._finish()
         else:
             self._take(self._read_client, data)
+
+    def _tell_of_client(self) -> None:
+        """Say why there is no login, as servers do, where TLS with the client did not begin."""
+        client, relay = self._client, self._relay
+        if client.failure and not client.is_encrypted:
+            relay.refuse_login(
+                StatementError(
+                    f"Bad handshake: {client.failure}", errno=_BAD_HANDSHAKE, sqlstate="08S01"
+                )
+            )
+            client.write_in_clear(relay.take_to_client())
 
     def _read_client(self, data: bytes) -> None:
         """Take bytes of the client; none to go on with those that are there."""
@@ -308,9 +352,18 @@ class Session:
     def _from_source(self, data: bytes) -> None:
         if not data:
             self._source_has_ended = True
+            self._tell_of_source()
             self._finish()
             return
         self._take(self._read_source, data)
+
+    def _tell_of_source(self) -> None:
+        """Say why there is no login, where TLS with the source came to nothing."""
+        if self._source.failure:
+            self._relay.refuse_login(
+                StatementError(f"the source: {self._source.failure}", errno=NO_TLS_ERRNO)
+            )
+            self._client.write(self._relay.take_to_client())
 
     def _read_source(self, data: bytes) -> None:
         relay = self._relay
@@ -345,11 +398,22 @@ class Session:
                 await self._progress.wait()
             elif isinstance(question, BinlogDump | BinlogDumpGtid):
                 await self._dump(question)
+            elif isinstance(question, Entering):
+                await self._enter()
             elif isinstance(question, Starting | Following):
                 await self._prepare(question)
             else:
                 await self._answer(question)
             await self._flush()
+
+    async def _enter(self) -> None:
+        try:
+            await check_account(self)
+        except StatementError as error:
+            self._told.warn("%s: user %r is turned away: %s", self.peer, self.user, error)
+            self._relay.turn_away(error)
+        else:
+            self._relay.enter()
 
     async def _prepare(self, question: Starting | Following) -> None:
         relay = self._relay
@@ -377,7 +441,7 @@ class Session:
         except StatementError as error:
             relay.refuse(error)
         except BinlaneError as error:
-            logger.warning("%s: %s", self.peer, shown(error))
+            self._told.warn("%s: %s", self.peer, shown(error), extra=self._named)
             relay.refuse(StatementError(str(error), hint=error.hint))
         else:
             if answer is None:
@@ -489,6 +553,10 @@ class Session:
             value = None if fact is None else await self._fact(fact)
             if value is not None:
                 told[name] = value
+        for own in await self._own_rows(statement):
+            names = (_text(row[0]).encode() for row in rows)
+            place = next((at for at, name in enumerate(names) if name > own[0]), len(rows))
+            rows = [*rows[:place], own, *rows[place:]]
         if statement.names.issuperset(SNAPSHOT):
             told |= await self._snapshot({_text(row[0]).lower(): _text(row[-1]) for row in rows})
         shown: list[Sequence[Cell]] = []
@@ -498,6 +566,21 @@ class Session:
             if not is_hidden:
                 shown.append((*row[:-1], told[name].encode()) if name in told else row)
         return RowsAnswer(result.heads, shown)
+
+    async def _own_rows(self, statement: Shows) -> list[tuple[bytes, bytes]]:
+        """Rows of variables that no source has; the source evaluates a condition on them."""
+        found: list[tuple[bytes, bytes]] = []
+        for fact in sorted(OWN, key=lambda one: one.value):
+            value = await self._fact(fact) if fact.value in statement.names else None
+            if value is None:
+                continue
+            if statement.condition:
+                columns = f"'{fact.value}' AS Variable_name, '{value}' AS Value"
+                text = f"SELECT 1 FROM (SELECT {columns}) AS variables {statement.condition}"  # noqa: S608  # the client's own, in its session
+                if not (await self.query_source(text)).rows:
+                    continue
+            found.append((fact.value.encode(), value.encode()))
+        return found
 
     async def _snapshot(self, status: Mapping[str, str]) -> dict[str, str]:
         """What the source's status tells of a consistent snapshot, as of the binlog."""
@@ -515,6 +598,8 @@ class Session:
         """What is asked; None where the source is to answer."""
         if fact in CONSTANTS:
             return CONSTANTS[fact]
+        if fact is Fact.TABLES_INFO:
+            return "ON" if self._handler.has_tables_info else "OFF"
         if fact is Fact.FORMAT:
             return await self._handler.binlog_format(self)
         if fact is Fact.GTID_PURGED:
@@ -536,14 +621,32 @@ class Session:
         told = zip(names, found.texts()[0], strict=True)
         self.variables.update({name: value for name, value in told if value is not None})
 
+    @property
+    def _named(self) -> dict[str, object]:
+        """What the log names of this session."""
+        return {"peer": self.peer, "user": shown(self.user)}
+
+    def _wanted(self, command: BinlogDump | BinlogDumpGtid) -> str:
+        """From where on a dump is to come, for the log."""
+        if isinstance(command, BinlogDumpGtid):
+            return "by GTID"
+        state = self.variables.get("slave_connect_state")
+        if state is not None and self._flavor is Flavor.MARIADB:
+            return f"from GTID {state or '(none)'} on"
+        return f"from {command.file or 'the first file'}:{command.position} on"
+
     async def _dump(self, command: BinlogDump | BinlogDumpGtid) -> None:
         try:
             await self._ask(_KEEP_OPEN)
             await self._learn_variables()
-            logger.info("%s: user %s dumps %s", self.peer, shown(self.user), shown(command))
+            logger.info(
+                "%s: user %s, server id %d, reads %s",
+                *(self.peer, shown(self.user), command.server_id, shown(self._wanted(command))),
+                extra=self._named,
+            )
             last_packet = await self._handler.dump(self, command, self._client.send)
         except StatementError as error:
-            logger.info("%s: dump refused: %s", self.peer, shown(error))
+            logger.info("%s: dump refused: %s", self.peer, shown(error), extra=self._named)
             self._relay.refuse(error)
         else:
             self._relay.end_dump(last_packet)

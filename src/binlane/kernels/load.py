@@ -143,7 +143,8 @@ def compiled_module(name: str) -> ModuleType | None:
         stem = compiled_name(name, target)
         for folder in folders():
             path = folder / (stem + EXTENSION_SUFFIXES[0])
-            if path.exists():
+            # Not `exists`, which fails in a folder that this user may not look into.
+            if os.access(path, os.R_OK):
                 loader = ExtensionFileLoader(stem, str(path))
                 spec = spec_from_file_location(stem, path, loader=loader)
                 assert spec is not None, "a path and a loader make a spec"
@@ -210,10 +211,13 @@ def _sources() -> dict[str, bytes]:
     }
 
 
-def folders() -> tuple[Path, Path]:
-    """Where compiled modules may lie: beside the sources, or in the user's cache."""
-    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    return FOLDER, Path(base) / "binlane" / "kernels"
+def folders() -> tuple[Path, ...]:
+    """Where compiled modules may lie: beside the sources, or in the user's cache if he has one."""
+    try:
+        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    except RuntimeError:  # a user without a name, as containers have them
+        return (FOLDER,)
+    return FOLDER, base / "binlane" / "kernels"
 
 
 def writable_folder() -> Path:

@@ -645,6 +645,12 @@ def copy_groups(
                 role = roles[events[EVENT_TYPE, event]]
                 at = events[EVENT_OFFSET, event] + _HEADER
                 if (
+                    state[lay.KEEPS_ALL] == lay.ASKS
+                    and role == lay.QUERY
+                    and events[EVENT_MAP, event] >= 0
+                ):
+                    actions[event] = verdicts[lay.ACTION, events[EVENT_MAP, event]]
+                if (
                     role == lay.REFERENCE
                     or (role == lay.QUERY and _is_xa(data, at, int(events[EVENT_END, event])))
                     or (

@@ -86,7 +86,8 @@ NEEDED: Final = 12
 STATE_SIZE: Final = 13
 
 ASKS: Final = 2
-"""Of KEEPS_ALL: all stays but what statements do to some objects, which the reference tells."""
+"""Of KEEPS_ALL: all stays but what statements do, which the reference tells; contexts stand there as
+their verdicts say."""
 
 # What `copy_groups` returns: all groups are done; the next one needs the reference, a new file, or
 # more room in the buffer.

@@ -159,19 +159,23 @@ class Attributions:
 
     # What sessions say.
 
-    def intend(self, lane: int, number: int, plans: Sequence[GroupPlan]) -> None:
+    def intend(
+        self, lane: int, number: int, plans: Sequence[GroupPlan], encoded: bytes | None = None
+    ) -> None:
         """Say what a statement will make, before it is sent.
 
         Args:
             lane: On which.
             number: Which statement of its session; one that is said again was decided anew.
             plans: Of the groups that it makes at most, in order; empty where that is not known.
+            encoded: The plans as `encode_plans` gives them; None where nobody has them.
         """
         place, doubt = None, None
         if self._statements is not None:
             groups = self._lanes.get(lane)
             has_older = groups is not None and bool(groups.arrivals or groups.gone)
-            encoded = encode_plans(plans)
+            if encoded is None:
+                encoded = encode_plans(plans)
             body = records.intent_body(lane, number, encoded, has_older=has_older)
             place = self._statements.write(records.INTENT, body)
             if place is None:
@@ -192,6 +196,7 @@ class Attributions:
         number: int,
         last: str | None,
         plans: Sequence[GroupPlan] | None = None,
+        encoded: bytes | None = None,
     ) -> None:
         """Say what a statement's reply told.
 
@@ -202,6 +207,7 @@ class Attributions:
                 nothing, which means that it made none.
             plans: Of its groups, where they are others than those that were intended; empty where
                 nothing is known of them, nor, without `last`, whether there are any.
+            encoded: As of `intend`, of plans that are others.
 
         Raises:
             ValueError: If `last` is neither.
@@ -210,15 +216,16 @@ class Attributions:
         is_known = plans is None or len(plans) > 0
         groups = self._lane(lane)
         statement = groups.find(number)
-        if statement is not None and plans is not None and _are_same(statement.plans, plans):
-            plans = None
+        if encoded is None and plans is not None and statement is not None:
+            plans = None if _are_same(statement.plans, plans) else plans
         if statement is None and not spans:
             return
         place = None
         if self._statements is not None:
-            encoded = b"" if plans is None else encode_plans(plans)
-            if statement is None and plans is None:
-                encoded = _NO_PLANS
+            if plans is None:
+                encoded = b"" if statement is not None else _NO_PLANS
+            elif encoded is None:
+                encoded = encode_plans(plans)
             body = records.answer_body(lane, number, last or "", encoded, is_known=is_known)
             place = self._write(records.ANSWER, body)
         with self._lock:

@@ -386,6 +386,19 @@ class ContextReader:
             before += self._give_back()
         return context, tuple(before)
 
+    def begin_plain(self, values: SessionValues | None) -> bool:
+        """Whether a statement may be sent as it is, without context but for variables that are known.
+
+        Args:
+            values: What they were taken to be.
+        """
+        if self.is_dirty or self.values is not values:
+            return False
+        if self._fixed is not None or self._held is not None:
+            return False
+        self._was_given_back = False
+        return True
+
     def _values_in_routine(self, values: SessionValues) -> SessionValues | None:
         if not self._routine:
             return None
@@ -447,7 +460,7 @@ class ContextReader:
                 self._ran_anything()
         elif facts.verb == "USE" or facts.verb in _DATABASE_VERBS:
             self.used()
-        elif use.changes_session if use is not None else _may_run_programs(facts):
+        elif use.changes_session if use is not None else may_run_programs(facts):
             self._ran_anything()
 
     def used(self) -> None:
@@ -488,7 +501,7 @@ def _reads_diagnostics(facts: StatementFacts) -> bool:
     )
 
 
-def _may_run_programs(facts: StatementFacts) -> bool:
+def may_run_programs(facts: StatementFacts) -> bool:
     """Whether functions or triggers may stand behind a statement of which only the text is known."""
     return facts.effects.kind in WRITING_KINDS or any(
         not is_built_in(use.name, facts.dialect) for use in facts.functions

@@ -10,6 +10,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Final
 
 from binlane.codec.types import Flavor
+from binlane.names import TableName
 from binlane.policy.resolution import ResolvedStatement
 from binlane.port.statement_context import StatementContext, complete
 from binlane.routing.plan import (
@@ -26,7 +27,7 @@ from binlane.scope.definition import Definition
 from binlane.session.group_plans import DraftPart, GroupDraft, RowsOf
 from binlane.session.log_events import Body
 from binlane.sql.catalog import SchemaCatalog
-from binlane.sql.facts import RowChange
+from binlane.sql.facts import DDL_KINDS, RowChange, StatementFacts, StatementKind
 from binlane.sql.schema import Table
 
 _INSERTING: Final = frozenset(
@@ -45,6 +46,7 @@ class GroupPlanning:
         self._flavor = flavor
         self._contexts: dict[int, StatementContext] = {}
         self._generated: dict[int, Generated] = {}
+        self._tables: dict[int, tuple[TableName, ...]] = {}
 
     def know(self, numbers: Iterable[int], context: StatementContext) -> None:
         """Know the context of a statement, and of those that it runs, by their numbers."""
@@ -56,8 +58,26 @@ class GroupPlanning:
         if found is not None:
             self._generated[number] = found
 
+    def know_tables(self, number: int, facts: StatementFacts, resolved: ResolvedStatement) -> None:
+        """Know which tables a statement concerns, where its text alone does not say it.
+
+        Of a view those that it stands for; with those of functions and triggers. Foreign keys are
+        no matter of the statement.
+        """
+        effects = facts.effects
+        makes_filled = effects.kind is StatementKind.CREATE_TABLE_SELECT
+        if resolved.notes or resolved.errors or resolved.unknown_tables:
+            return
+        if effects.kind in DDL_KINDS and not makes_filled:
+            return  # they are about what they name
+        opened = dict.fromkeys(effects.writes if makes_filled else ())
+        opened |= dict.fromkeys(one.name for one in resolved.accesses if not one.is_foreign_key)
+        if not opened.keys() <= frozenset(effects.involved_tables):
+            self._tables[number] = tuple(opened)
+
     def clear(self) -> None:
         """Forget a transaction that is over."""
+        self._tables.clear()
         self._contexts.clear()
         self._generated.clear()
 
@@ -117,7 +137,13 @@ class GroupPlanning:
             return None
         section = sections.get(draft.number)
         timestamp = context.timestamp if section is None else 0
-        return Text(events, section, self._generated.get(draft.number), timestamp=timestamp)
+        return Text(
+            events,
+            section,
+            self._generated.get(draft.number),
+            timestamp=timestamp,
+            tables=self._tables.get(draft.number, ()),
+        )
 
     def ends(
         self, bodies: Mapping[str, Body | None], parts: Sequence[DraftPart]

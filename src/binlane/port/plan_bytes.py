@@ -30,12 +30,14 @@ _U32: Final = Struct("<I")
 _HEAD: Final = Struct("<III")
 _U32_PAIR: Final = Struct("<II")
 _PART: Final = Struct("<BIII")
-_EVENT: Final = Struct("<BHI")
+EVENT_HEAD: Final = Struct("<BHI")
+"""What stands before an event's body: its type code, its flags, and its length."""
 _CHANGES: Final = ("insert", "update", "delete")
 _CHANGE_NUMBERS: Final = {kind: number for number, kind in enumerate(_CHANGES)}
 _IS_TEXT: Final = 1
 _HAS_SECTION: Final = 2
 _HAS_GENERATED: Final = 4
+_HAS_TABLES: Final = 8
 _KEPT: Final = 1024
 
 # By the ids of sections that are kept alive here: they come again as the same objects, and to look
@@ -95,7 +97,7 @@ def _add_plan(pieces: list[bytes], plan: GroupPlan) -> None:
     for name, end in plan.ends.items():
         add(_named(name, end is not None))
         if end is not None:
-            add(_EVENT.pack(end.type_code, end.flags, len(end.body)) + end.body)
+            add(EVENT_HEAD.pack(end.type_code, end.flags, len(end.body)) + end.body)
 
 
 def _add_parts(add: Callable[[bytes], None], parts: tuple[Part, ...]) -> None:
@@ -103,15 +105,19 @@ def _add_parts(add: Callable[[bytes], None], parts: tuple[Part, ...]) -> None:
         if len(part) == 1:
             add(_PART.pack(0, part[0], 0, 0))
             continue
-        events, section, generated, timestamp = part
+        events, section, generated, timestamp, tables = part
         kind = _IS_TEXT if section is None else _IS_TEXT | _HAS_SECTION
         if generated is not None:
             kind |= _HAS_GENERATED
+        if tables:
+            kind |= _HAS_TABLES
         add(_PART.pack(kind, section or 0, timestamp, len(events)))
         if generated is not None:
             add(_table_bytes(generated.table) + _U32.pack(generated.column))
+        if tables:
+            add(_U32.pack(len(tables)) + b"".join(map(_table_bytes, tables)))
         for type_code, body, flags in events:
-            add(_EVENT.pack(type_code, flags, len(body)))
+            add(EVENT_HEAD.pack(type_code, flags, len(body)))
             add(body)
 
 
@@ -197,12 +203,15 @@ def _part(reader: Reader) -> Part:
     if kind & _HAS_GENERATED:
         table = _table(reader)
         generated = Generated(table, reader.u32())
+    tables: tuple[TableName, ...] = ()
+    if kind & _HAS_TABLES:
+        tables = tuple(_table(reader) for _ in range(reader.u32()))
     events = tuple(_event(reader) for _ in range(event_count))
-    return Text(events, section if kind & _HAS_SECTION else None, generated, timestamp)
+    return Text(events, section if kind & _HAS_SECTION else None, generated, timestamp, tables)
 
 
 def _event(reader: Reader) -> EncodedEvent:
-    type_code, flags, length = reader.unpack(_EVENT)
+    type_code, flags, length = reader.unpack(EVENT_HEAD)
     return EncodedEvent(type_code, reader.take(length), flags)
 
 

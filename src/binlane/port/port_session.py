@@ -17,7 +17,7 @@ import time
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from itertools import pairwise
-from typing import Final
+from typing import Final, NamedTuple
 
 from binlane.check.hints import HINTS
 from binlane.client.source_objects import Source
@@ -55,12 +55,14 @@ from binlane.port.binlog_variables import (
     shown,
     shows,
 )
-from binlane.port.context_reader import ContextReader, Needs
+from binlane.port.context_reader import ContextReader, Needs, may_run_programs
 from binlane.port.context_use import ContextUse, KnownUses
 from binlane.port.doubts import Doubt
 from binlane.port.group_planning import GroupPlanning, bases
+from binlane.port.known_statements import Circumstances, KnownRead, KnownWrite, known_write
 from binlane.port.lanes import Lane, LanePool
 from binlane.port.live_catalog import LiveCatalog
+from binlane.port.long_texts import LongTexts, is_long
 from binlane.port.marks import Marker
 from binlane.port.statement_context import StatementContext
 from binlane.port.told_refusals import as_told
@@ -70,6 +72,7 @@ from binlane.programs.runner import is_program
 from binlane.routing.plan import EncodedEvent, GroupPlan, Part
 from binlane.scope.definition import Definition
 from binlane.session.group_plans import DraftPart, Planned, PlannedSession
+from binlane.session.recurring import KnownEffect
 from binlane.session.report import StatementResult
 from binlane.session.session import Session
 from binlane.sql.catalog import SchemaCatalog
@@ -77,7 +80,7 @@ from binlane.sql.evaluation.functions import is_built_in
 from binlane.sql.facts import (
     DDL_KINDS,
     WRITING_KINDS,
-    RowChange,
+    Shape,
     StatementFacts,
     StatementKind,
 )
@@ -130,9 +133,13 @@ _LANE_AGAIN_S: Final = 5.0
 """A session that got no lane asks for one again after so long."""
 _ADDED_TO_WHILE_READ: Final = frozenset(("MYISAM", "ARIA", "MRG_MYISAM"))
 _BARE: Final = re.compile(r"\w+", re.ASCII)
-_INSERTING: Final = frozenset(
-    (RowChange.INSERT, RowChange.REPLACE, RowChange.UPSERT, RowChange.LOAD)
+_CHANGING: Final = frozenset(
+    (StatementKind.INSERT, StatementKind.REPLACE, StatementKind.UPDATE, StatementKind.DELETE)
 )
+_ALIKE_MAX: Final = 256
+_AS_IT_IS: Final = Run()
+_PASS: Final = Pass()
+_ACTIVE: Final = int(ServerStatus.IN_TRANSACTION)
 
 
 def is_own(refusal: Refusal) -> bool:
@@ -162,6 +169,7 @@ class PortParts:
         seen: Gives the binlogs that a session's account may see; None for all.
         uses: What statements use of their context.
         set_global_values: Keeps such values, None for those that are taken back; blocks.
+        tells_tables: Binlogs say which tables statements concern.
     """
 
     definitions: Callable[[], tuple[Definition, ...]]
@@ -173,6 +181,7 @@ class PortParts:
     seen: Seen = _all_seen
     uses: KnownUses = field(default_factory=KnownUses)
     set_global_values: Callable[[Mapping[str, str | None]], None] = lambda _: None
+    tells_tables: bool = False
 
 
 FindParts = Callable[[], Awaitable[PortParts | None]]
@@ -191,6 +200,7 @@ class _UnderWay:
         use: What of the context it uses; None where nobody looked.
         catalog_version: Of the objects that it was judged with.
         is_intended: Its plans were given to `Attributions`.
+        plans: They.
         rewritten: What the source runs in its place; None for itself.
     """
 
@@ -201,7 +211,24 @@ class _UnderWay:
     use: ContextUse | None = None
     catalog_version: object = None
     is_intended: bool = False
+    plans: Sequence[GroupPlan] = ()
     rewritten: Rewritten | None = None
+
+
+class _KnownUnderWay(NamedTuple):
+    """A statement that the source runs, of which others have run that are alike.
+
+    Attributes:
+        text: Its text.
+        known: What is known of them.
+        number: It has.
+        body: The event of its text; None of one that is not planned.
+    """
+
+    text: str
+    known: KnownRead | KnownWrite
+    number: int
+    body: bytes | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,6 +281,7 @@ class PortSession:
         self._shared: PortParts | None = None
         self._is_relayed = False
         self._model: PlannedSession | None = None
+        self._reading: Reading | None = None
         self._catalog = SchemaCatalog(self._flavor)
         self._definitions: tuple[Definition, ...] = ()
         self._reader: ContextReader | None = None
@@ -261,6 +289,10 @@ class PortSession:
         self._last = ""
         self._planning = GroupPlanning(self._flavor)
         self._under_way: list[_UnderWay] = []
+        self._known_under_way: _KnownUnderWay | None = None
+        self._alike: dict[KnownEffect, KnownRead | KnownWrite] = {}
+        self._long_texts = LongTexts()
+        self._passing: set[Shape] = set()
         self._unsettled: list[_Told] = []
         self._doubts: list[Doubt] = []
         self._homeless: list[_Homeless] = []
@@ -280,7 +312,11 @@ class PortSession:
             return Reading(self._first_dialect, "utf8mb4")
         if self._model is None or self._reader is None or self._reader.values is None:
             return None
-        return Reading(self._model.session.dialect, self._reader.values.client_charset)
+        dialect, charset = self._model.session.dialect, self._reader.values.client_charset
+        found = self._reading
+        if found is None or found.dialect is not dialect or found.character_set != charset:
+            found = self._reading = Reading(dialect, charset)
+        return found
 
     async def learn(self) -> None:
         """Find out how the source reads the session's next statement."""
@@ -303,15 +339,18 @@ class PortSession:
             return None
         told, is_complete = statements[0].text, statements[0].is_complete
         model, reader = self._model, self._reader
-        if not is_complete:
+        if not is_complete or is_long(told):
             return None
         if model is None or reader is None:
             return self._pass_unread(told)
         text = reader.read_text(told)
         if text is None or not self._is_current() or self._wants_lane(model):
             return None
+        effect = model.unchanging(text)
+        if effect is not None and self._let_known_run(text, effect, model, reader):
+            return _AS_IT_IS
         expected = model.preview_known(text)
-        return None if expected is None else self._let_run(text, model, reader, expected)
+        return None if expected is None else self._let_run(text, model, reader, expected, effect)
 
     async def judge_later(self, statements: Sequence[ClientStatement]) -> Verdict:
         """Say what becomes of a command; the source is asked for what is not known.
@@ -320,14 +359,20 @@ class PortSession:
             StatementError: If the source does not tell what has to be known.
             PeerError: If it goes away.
         """
-        model = self._model
-        if model is None:
+        verdict: Verdict | None = None
+        try:
+            verdict = await self._judge_later(statements)
+        finally:
+            if not isinstance(verdict, Run):
+                self._long_texts.forget()
+        return verdict
+
+    async def _judge_later(self, statements: Sequence[ClientStatement]) -> Verdict:
+        if self._model is None:
             self._shared = await self._find_parts()
-            if all(one.is_complete and self._concerns_nobody(one.text) for one in statements):
-                self._has_passed = True
+            if await self._concern_nobody(statements):
                 return Pass()
-        if model is None or (self._is_out_of_step and not self._is_in_transaction):
-            model = await self._begin()
+        model = await self._begun()
         reader, shared = self._reader, self._shared
         if model is None or reader is None or shared is None:
             return Pass()
@@ -336,16 +381,19 @@ class PortSession:
             await self._enter_lane(shared)
         if any(reader.must_ask_to_read(one.text) for one in statements):
             await reader.read(self._client.query_source)
-        texts = []
-        for statement in statements:
-            text = reader.read_text(statement.text) if statement.is_complete else None
+        texts: list[str] = []
+        for one in statements:
+            text = reader.read_text(one.text) if one.is_complete else None
             if text is None:
-                return self._judge_unread(model, statement)
+                return self._judge_unread(model, one)
             texts.append(text)
-        if len(texts) == 1:
-            is_prepared = statements[0].is_prepared
-            return await self._judge_one(model, reader, texts[0], is_prepared=is_prepared)
-        return await self._judge_several(model, texts)
+        session = model.session
+        if await self._long_texts.read(texts, session.database, session.dialect):
+            self._make_current(model, shared)
+        if len(texts) > 1:
+            return await self._judge_several(model, texts)
+        is_prepared = statements[0].is_prepared
+        return await self._judge_one(model, reader, texts[0], is_prepared=is_prepared)
 
     async def state_now(self) -> tuple[LiveCatalog, Session] | None:
         """The objects, and the model as the client's session is; None where it is not followed.
@@ -354,9 +402,7 @@ class PortSession:
             StatementError: If the source does not tell what has to be known.
             PeerError: If it goes away.
         """
-        model = self._model
-        if model is None or (self._is_out_of_step and not self._is_in_transaction):
-            model = await self._begin()
+        model = await self._begun()
         shared = self._shared
         if model is None or shared is None or self._is_out_of_step:
             return None
@@ -379,18 +425,27 @@ class PortSession:
         under_way, self._under_way = self._under_way, []
         model, reader = self._model, self._reader
         if replies:
-            self._is_in_transaction = bool(replies[-1].status & ServerStatus.IN_TRANSACTION)
-        if model is None or reader is None or not under_way:
+            self._is_in_transaction = _is_in_transaction(replies[-1])
+        if model is None or reader is None:
+            return NOTHING_LEFT
+        known, self._known_under_way = self._known_under_way, None
+        if known is not None:
+            if self._follow_known(known, model, replies):
+                return NOTHING_LEFT
+            under_way = [self._looked_at(known, model, reader)]
+        if not under_way:
             return NOTHING_LEFT
         if not replies:
             # The command was not sent: what was intended does not come.
             self._withdraw(under_way)
             reader.unsent()
+            self._long_texts.forget()
             return NOTHING_LEFT
         warnings = 0
         for one, own in self._each_reply(under_way, replies):
             planned = self._follow(model, reader, one, own)
             warnings += sum(note.is_told for note in planned.result.notes)
+        self._long_texts.forget()
         is_more = self._unsettled or self._doubts or self._homeless
         return Done(warnings, self._settle if is_more else None)
 
@@ -414,13 +469,17 @@ class PortSession:
         self._model = self._reader = None
         self._warnings.forget()
         self._under_way.clear()
+        self._known_under_way = None
+        self._long_texts.forget()
+        self._alike.clear()
+        self._passing.clear()
         self._planning.clear()
         self._is_out_of_step = self._is_in_transaction = False
 
     async def _drop_temporary(self) -> None:
         """Have binlogs drop the temporary tables that the source has dropped by itself."""
         model, reader = self._model, self._reader
-        if model is None or reader is None or self._under_way or self._is_out_of_step:
+        if model is None or reader is None or self._is_under_way or self._is_out_of_step:
             return
         context = reader.last()
         planned = model.disconnect()
@@ -438,11 +497,18 @@ class PortSession:
         if self._lane is not None and self._shared is not None:
             attributions, lanes = self._shared.attributions, self._shared.lanes
             assert lanes is not None, "it gave the lane"
-            if self._under_way:
+            if self._is_under_way:
                 attributions.lost(self._lane.number)
             attributions.given(self._lane.number)
             lanes.release(self._lane)
         self._lane = None
+
+    async def _begun(self) -> PlannedSession | None:
+        """The model, begun if there is none that can go on; None where no session is judged."""
+        model = self._model
+        if model is None or (self._is_out_of_step and not self._is_in_transaction):
+            return await self._begin()
+        return model
 
     async def _begin(self) -> PlannedSession | None:
         """Begin to go along with the client's session, as it is now; None where none is judged."""
@@ -541,9 +607,9 @@ class PortSession:
             model.session.have(definitions)
         shared.catalog.fit(self._catalog)
 
-    def _is_nothing(self, text: str) -> bool:
+    @staticmethod
+    def _is_nothing(facts: StatementFacts) -> bool:
         """Whether a session may begin with a statement without the model knowing of it."""
-        facts = read(text, database="", dialect=self._first_dialect)
         effects = facts.effects
         if facts.error is not None or effects.stopped_at is not None:
             return False
@@ -563,14 +629,42 @@ class PortSession:
 
     def _pass_unread(self, text: str) -> Pass | None:
         """Let a statement pass that nobody has to follow yet; None for others."""
-        if self._is_nothing(text):
-            return Pass()
-        if not self._concerns_nobody(text):
+        facts, shared = self._first_read(text), self._shared
+        if (
+            facts.shape is not None
+            and facts.shape in self._passing
+            and shared is not None
+            and shared.definitions() is self._definitions
+            and not shared.global_values()
+        ):
+            return _PASS
+        if self._is_nothing(facts):
+            return _PASS
+        if shared is None or not self._concerns_nobody(facts):
             return None
         self._has_passed = True
-        return Pass()
+        if shared.definitions() is not self._definitions or len(self._passing) >= _ALIKE_MAX:
+            self._definitions = shared.definitions()
+            self._passing.clear()
+        if facts.shape is not None:
+            self._passing.add(facts.shape)
+        return _PASS
 
-    def _concerns_nobody(self, text: str) -> bool:
+    def _first_read(self, text: str) -> StatementFacts:
+        return read(text, database="", dialect=self._first_dialect)
+
+    async def _concern_nobody(self, statements: Sequence[ClientStatement]) -> bool:
+        """Whether that holds for all of some statements."""
+        if self._shared is None or not all(one.is_complete for one in statements):
+            return False
+        texts = [one.text for one in statements]
+        await self._long_texts.read(texts, "", self._first_dialect)
+        if not all(self._concerns_nobody(self._first_read(text)) for text in texts):
+            return False
+        self._has_passed = True
+        return True
+
+    def _concerns_nobody(self, facts: StatementFacts) -> bool:
         """Whether no binlog could refuse a statement, or have anything but its rows.
 
         So it is where all binlogs log everything as rows, of sessions that do not say otherwise.
@@ -583,7 +677,6 @@ class PortSession:
             one.logging_mode is LoggingMode.ROW and one.scope.is_unscoped for one in definitions
         ):
             return False
-        facts = read(text, database="", dialect=self._first_dialect)
         names = {one.name for one in (*facts.assignments, *facts.statement_assignments)}
         return (
             facts.effects.stopped_at is None
@@ -714,7 +807,7 @@ class PortSession:
         needs = self._needs(model, reader, facts, expected)
         if needs is not None and reader.must_ask(needs):
             await reader.read(self._client.query_source, needs)
-        return self._send(text, facts, reader, expected, needs)
+        return self._send(text, model, facts, reader, expected, needs)
 
     async def _judge_several(self, model: PlannedSession, texts: Sequence[str]) -> Verdict:
         """Judge all statements of a packet, each behind those before it, before any of them runs."""
@@ -765,8 +858,138 @@ class PortSession:
             hint="send the SET by itself",
         )
 
+    @property
+    def _is_under_way(self) -> bool:
+        """Whether the source runs a statement that is followed."""
+        return bool(self._under_way) or self._known_under_way is not None
+
+    def _let_known_run(
+        self, text: str, effect: KnownEffect, model: PlannedSession, reader: ContextReader
+    ) -> bool:
+        """Let a statement run of which others have run that are alike; whether it is one.
+
+        Args:
+            text: The statement's.
+            effect: What the model says of it.
+            model: The session.
+            reader: Of its context.
+        """
+        known, shared = self._alike.get(effect), self._shared
+        if known is None or shared is None or self._spoils or self._warnings.count:
+            return False
+        definitions, version, values = known.circumstances
+        if (
+            definitions is not self._definitions
+            or version is not shared.catalog.version
+            or not reader.begin_plain(values)
+        ):
+            del self._alike[effect]
+            return False
+        number, body = model.session.state.number + 1, None
+        if isinstance(known, KnownWrite):
+            body = known.body(text)
+            if self._lane is None or body is None:
+                return False
+            plans = known.plans_of(body)
+            shared.attributions.intend(self._lane.number, number, plans, known.encoded(body))
+        self._known_under_way = _KnownUnderWay(text, known, number, body)
+        return True
+
+    def _follow_known(
+        self, one: _KnownUnderWay, model: PlannedSession, replies: Sequence[Reply]
+    ) -> bool:
+        """Follow such a statement; False where it did not do what others did.
+
+        Args:
+            one: It.
+            model: The session.
+            replies: The source's.
+        """
+        known, body, shared, lane = one.known, one.body, self._shared, self._lane
+        if len(replies) != 1 or shared is None:
+            return False
+        reply = replies[0]
+        if (
+            reply.errno
+            or known.circumstances.version is not shared.catalog.version
+            or self._is_in_transaction is not model.session.is_transaction_active
+        ):
+            return False
+        if isinstance(known, KnownRead):
+            if reply.tracked or reply.gtids:
+                return False
+            model.repeat()
+            return True
+        if lane is None or body is None or reply.is_result_set:
+            return False
+        changed = _changed_rows(reply.info) if known.is_update else None
+        if not (reply.affected_rows if changed is None else changed):
+            return False
+        model.repeat()
+        attributions, insert_id = shared.attributions, reply.insert_id
+        last = self._told(replies)
+        if last is None or not (insert_id and known.has_insert_id):
+            attributions.done(lane.number, one.number, last)
+        else:
+            plans = (known.plan_of(body, insert_id),)
+            encoded = known.encoded(body, insert_id)
+            attributions.done(lane.number, one.number, last, plans, encoded)
+        return True
+
+    def _looked_at(
+        self, one: _KnownUnderWay, model: PlannedSession, reader: ContextReader
+    ) -> _UnderWay:
+        """Such a statement, as one that nothing was known of: nothing has changed meanwhile."""
+        expected = model.preview(one.text)
+        session = model.session
+        facts = read(one.text, database=session.database, dialect=session.dialect)
+        needs = self._needs(model, reader, facts, expected)
+        begun = None if needs is None else reader.begin(needs)
+        context = None if begun is None else begun[0]
+        if context is not None:
+            self._planning.know(expected.numbers, context)
+        return _UnderWay(
+            text=one.text,
+            facts=facts,
+            expected=expected,
+            context=context,
+            use=self._use(model, facts, expected, needs),
+            catalog_version=one.known.circumstances.version,
+            is_intended=isinstance(one.known, KnownWrite),
+        )
+
+    def _keep(self, one: _UnderWay, effect: KnownEffect, reader: ContextReader) -> None:
+        """Keep of a statement what others have that are alike."""
+        kind, expected = one.facts.effects.kind, one.expected
+        circumstances = Circumstances(self._definitions, one.catalog_version, reader.values)
+        if self._spoils or not reader.begin_plain(reader.values):
+            return
+        known: KnownRead | KnownWrite | None = None
+        if kind is StatementKind.SELECT:
+            is_silent = not (expected.groups or expected.homeless or expected.has_texts)
+            if is_silent and not (expected.result.notes or may_run_programs(one.facts)):
+                known = KnownRead(circumstances)
+        elif kind in _CHANGING and len(one.plans) == 1 and one.use is not None:
+            known = known_write(
+                expected,
+                one.plans[0],
+                one.text,
+                one.use,
+                circumstances,
+                is_update=kind is StatementKind.UPDATE,
+            )
+        if known is not None:
+            if len(self._alike) >= _ALIKE_MAX:
+                self._alike.clear()
+            self._alike[effect] = known
+
     def _let_run(
-        self, text: str, model: PlannedSession, reader: ContextReader, expected: Planned
+        self,
+        text: str,
+        model: PlannedSession,
+        reader: ContextReader,
+        expected: Planned,
+        effect: KnownEffect | None,
     ) -> Verdict | None:
         """Let a statement run whose kind is known; None if its context has to be asked for first."""
         session = model.session
@@ -776,7 +999,10 @@ class PortSession:
         needs = self._needs(model, reader, facts, expected)
         if needs is not None and reader.must_ask(needs):
             return None
-        return self._send(text, facts, reader, expected, needs)
+        verdict = self._send(text, model, facts, reader, expected, needs)
+        if effect is not None and verdict == _AS_IT_IS:
+            self._keep(self._under_way[-1], effect, reader)
+        return verdict
 
     async def _known(
         self, model: PlannedSession, text: str, *, is_in_packet: bool = False
@@ -854,11 +1080,26 @@ class PortSession:
         if _reads_without_locks(facts, resolved, session):
             return None
         self._planning.know_generated(expected.number, resolved)
+        if self._shared.tells_tables:
+            self._planning.know_tables(expected.number, facts, resolved)
         return reader.needs(expected.values, use)
+
+    def _use(
+        self, model: PlannedSession, facts: StatementFacts, expected: Planned, needs: Needs | None
+    ) -> ContextUse | None:
+        """What a statement uses of its context; None where nobody has to look."""
+        if needs is not None:
+            return needs.use
+        kind, shared = facts.effects.kind, self._shared
+        if kind not in _CHANGING or expected.has_texts or self._lane is None or shared is None:
+            return None
+        # Rows as they are, it still leaves what later texts need as it was.
+        return shared.uses.of(facts, model.session, shared.catalog.version)
 
     def _send(
         self,
         text: str,
+        model: PlannedSession,
         facts: StatementFacts,
         reader: ContextReader,
         expected: Planned,
@@ -872,14 +1113,14 @@ class PortSession:
             facts=facts,
             expected=expected,
             context=context,
-            use=None if needs is None else needs.use,
+            use=self._use(model, facts, expected, needs),
             catalog_version=None if self._shared is None else self._shared.catalog.version,
         )
         if context is not None:
             self._planning.know(expected.numbers, context)
         if expected.groups and self._lane is not None and self._shared is not None:
-            plans = self._plans(expected)
-            self._shared.attributions.intend(self._lane.number, expected.number, plans)
+            one.plans = self._plans(expected)
+            self._shared.attributions.intend(self._lane.number, expected.number, one.plans)
             one.is_intended = True
         self._under_way = [one]
         return Run(before)
@@ -943,7 +1184,7 @@ class PortSession:
             )
             self._planning.know(planned.numbers, one.context)
         if not reply.errno:
-            is_active = bool(reply.status & ServerStatus.IN_TRANSACTION)
+            is_active = _is_in_transaction(reply)
             if is_active != session.is_transaction_active:
                 self._lose_step()
         self._warnings.follow(one.facts, replies, planned.result.notes)
@@ -1015,7 +1256,7 @@ class PortSession:
                 await shared.catalog.fetch(one.facts, one.database)
             objects = shared.catalog.catalog()
         except StatementError as error:
-            logger.warning("%s: %s", self._client.peer, error)
+            logger.warning("%s: %s", self._client.peer, error, extra={"peer": self._client.peer})
             return False
         return all(one.is_settled(objects) for one in doubts)
 
@@ -1067,7 +1308,7 @@ class PortSession:
         try:
             last = await shared.marker.mark(lane)
         except StatementError as error:
-            logger.warning("%s: %s", self._client.peer, error)
+            logger.warning("%s: %s", self._client.peer, error, extra={"peer": self._client.peer})
             shared.attributions.done(lane.number, number, None, [])
             for name in parts:
                 self._lose(model, name, homeless.planned.homeless[name])
@@ -1091,6 +1332,11 @@ def _reads_without_locks(
     if session.locks_reads and facts.effects.kind is not StatementKind.SELECT:
         return False
     return any(not one.is_temporary for one in reads)
+
+
+def _is_in_transaction(reply: Reply) -> bool:
+    # The operator of flags takes many times as long.
+    return bool(int.__and__(reply.status, _ACTIVE))
 
 
 def _literal(value: str) -> str:

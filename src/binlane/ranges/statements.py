@@ -13,6 +13,7 @@ from binlane.errors import CodecError
 from binlane.grouping.event_group import EventGroup
 from binlane.names import TableName
 from binlane.sql.logged_statements import LoggedStatement, logged_statement
+from binlane.sql.tables_info import told_tables
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +45,7 @@ def statement_at(body: QueryEvent, place: RowsSource, *, is_wanted: bool = True)
     """
     try:
         logged = logged_statement(body)
-        told = None if body.tables_info is None else _told(body)
+        told = told_tables(body) if body.tables_info else None
     except CodecError as error:
         raise error.at(place.file, place.position) from None
     return Statement(
@@ -58,12 +59,6 @@ def statement_at(body: QueryEvent, place: RowsSource, *, is_wanted: bool = True)
         is_wanted=is_wanted,
         told=told,
     )
-
-
-def _told(body: QueryEvent) -> tuple[TableName, ...]:
-    from binlane.filters.concern import tables_of  # noqa: PLC0415 - few logs have tables info
-
-    return tuple(tables_of(body))
 
 
 def statements(group: EventGroup) -> Iterator[Statement]:

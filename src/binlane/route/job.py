@@ -213,6 +213,10 @@ class _Job:
                 self._begin_memory(is_new=record is None)
                 self._outputs = _Outputs(self._target.binlogs, self._uses_kernels)
             self.report.files += 1
+            for binlog in self._target.binlogs.values():
+                binlog.advance_to(self._done)
+                binlog.note_source(file.description.format)
+                binlog.take_form(file.first.header.timestamp)
             try:
                 for item in self._items(file, position):
                     self._take(item)
@@ -517,7 +521,7 @@ class _Job:
 
         try:
             return [
-                route(group, output.binlog.definition, output.binlog.format, *before)
+                route(group, output.binlog.definition, output.binlog.source_format, *before)
                 for output, before in zip(self._outputs, known, strict=True)
             ]
         except CodecError as error:
@@ -605,6 +609,7 @@ class _Outputs:
             SpanRouter(
                 [binlog.definition for binlog in binlogs.values()],
                 [binlog.memory for binlog in binlogs.values()],
+                has_tables_info=any(each.may_have_tables_info for each in binlogs.values()),
             )
             if uses_kernels
             else None

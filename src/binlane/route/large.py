@@ -10,9 +10,11 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Final
 
+from binlane.codec.body import Body
 from binlane.codec.event import Event
 from binlane.codec.format import CHECKSUM_LENGTH, HEADER_LENGTH, Format
 from binlane.codec.mysql_transaction import MysqlGtidEvent
+from binlane.codec.payload import TransactionPayloadEvent
 from binlane.codec.query import QueryEvent
 from binlane.codec.rows import RowsEvent, TableMapEvent
 from binlane.codec.transaction import GtidEvent, XidEvent
@@ -26,7 +28,7 @@ from binlane.grouping.xa import finished_by, prepared_by
 from binlane.names import TableName
 from binlane.routing.cascades import StatementWatch
 from binlane.routing.planned import MARKS
-from binlane.routing.queries import confined
+from binlane.routing.queries import NO_TABLES, confined, statement_of
 from binlane.routing.rows import STATEMENT_TEXTS, table_name
 from binlane.routing.texts import TextNames, names_in
 from binlane.store.binlog import Binlog
@@ -60,6 +62,7 @@ class LargePart:
         self._format = format_
         self._file = file
         self._scope = binlog.definition.scope
+        self._converts = binlog.may_have_tables_info or format_.has_tables_info
         self._actions = bytearray()
         self._maps = TableMaps()
         self._texts: list[tuple[int, TextNames]] = []
@@ -88,11 +91,11 @@ class LargePart:
             is_xa = prepared_by(event) or finished_by(event)
             if is_xa or event.header.type_code == EventType.LARGE_TRANSACTION_HEADER:
                 raise UnexpectedError
+            holds_statements = isinstance(body, TransactionPayloadEvent)
+            if self._converts and (holds_statements or statement_of(body) is not None):
+                self._see_bracket(body, at)
         elif isinstance(body, QueryEvent):
-            if body.query not in _BRACKETS:
-                raise UnexpectedError
-            if confined(body, self._scope, None) != body:
-                self._actions[at] = _PUT
+            self._see_bracket(body, at)
         elif isinstance(body, STATEMENT_TEXTS):
             self._texts.append((at, names_in(body.query)))
         elif isinstance(body, TableMapEvent):
@@ -103,6 +106,17 @@ class LargePart:
             self._see_rows(event, body, at)
         elif not isinstance(body, GtidEvent | MysqlGtidEvent | XidEvent):
             raise UnexpectedError
+
+    def _see_bracket(self, body: Body, at: int) -> None:
+        if not isinstance(body, QueryEvent) or body.query not in _BRACKETS:
+            raise UnexpectedError
+        if self._converts or self._inside(body) != body:
+            self._actions[at] = _PUT
+
+    def _inside(self, body: QueryEvent) -> QueryEvent:
+        """A bracket as it stands in the binlog's file."""
+        inside = confined(body, self._scope, None)
+        return inside.in_form(NO_TABLES if self._binlog.has_tables_info else None)
 
     def _see_map(self, body: TableMapEvent, at: int) -> None:
         if table_name(body) == MARKS:
@@ -198,14 +212,14 @@ class LargePart:
 
     def _length(self, event: Event, action: int) -> int:
         if action == _PUT and isinstance(event.body, QueryEvent):
-            inside = confined(event.body, self._scope, None)
+            inside = self._inside(event.body)
             return HEADER_LENGTH + len(inside.encode(self._format)) + CHECKSUM_LENGTH
         return event.header.length - self._format.checksum_length + CHECKSUM_LENGTH
 
     def _bytes(self, event: Event, body: object, action: int, position: int) -> bytes:
         format_ = self._binlog.format
         if action == _PUT and isinstance(body, QueryEvent):
-            return place(replace(event, body=confined(body, self._scope, None)), position, format_)
+            return place(replace(event, body=self._inside(body)), position, format_)
         if action == _END and isinstance(body, RowsEvent):
             ended = replace(body, flags=body.flags | RowsFlag.STMT_END)
             return place(replace(event, body=ended), position, format_)

@@ -204,7 +204,9 @@ class Target:
         name = file_name(definition.name, 1)
         header = source.first.header
         head = FileHead(
-            format_description=stored_format(source.description),
+            format_description=stored_format(
+                source.description, has_tables_info=self._settings.has_tables_info
+            ),
             begin=done,
             server_id=header.server_id,
             size_bytes=0,

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from binlane.codec.columns import Value, decode_rows
@@ -32,6 +33,7 @@ from binlane.routing.plan import Generated
 from binlane.routing.rows import table_name
 
 _AUTO_INCREMENT: Final = 3
+_STEPS_KEPT: Final = 256
 _BITS: Final = {
     ColumnType.TINY: 8,
     ColumnType.SHORT: 16,
@@ -135,6 +137,7 @@ def _whole(value: Value, bits: int | None) -> int | None:
     return None
 
 
+@lru_cache(_STEPS_KEPT)
 def _step(status_vars: bytes) -> tuple[int, int]:
     """By how much values grow, and where they begin."""
     for variable in decode_status_vars(status_vars):

@@ -68,12 +68,15 @@ class Text(NamedTuple):
             rows there.
         generated: Of a text with an INSERT_ID event: where its values are found in the rows.
         timestamp: When the statement began, in seconds since 1970; 0 for the time of its section.
+        tables: That it concerns, where views, functions or triggers make them others than its text
+            says, and binlogs are to tell them.
     """
 
     events: tuple[EncodedEvent, ...]
     section: int | None = None
     generated: Generated | None = None
     timestamp: int = 0
+    tables: tuple[TableName, ...] = ()
 
 
 class Rows(NamedTuple):

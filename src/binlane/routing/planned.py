@@ -36,6 +36,7 @@ from binlane.grouping.table_maps import TableMaps
 from binlane.names import TableName
 from binlane.routing.generated import Chosen, chosen_ids
 from binlane.routing.plan import EncodedEvent, GroupPlan, Rows, Section, Text
+from binlane.routing.queries import statement_of, with_statement
 from binlane.routing.rows import PIECES, ends_statement, table_name, whole_rows
 from binlane.sql.facts import (
     DDL_KINDS,
@@ -45,6 +46,7 @@ from binlane.sql.facts import (
     StatementKind,
 )
 from binlane.sql.logged_statements import logged_statement
+from binlane.sql.tables_info import encode_tables
 
 MARKS: Final = TableName("binlane", "marks")
 """Whose rows give a GTID to what the source logs nothing of; no binlog holds them (decision 0042)."""
@@ -533,8 +535,18 @@ def _part(
     ]
     if not events or not isinstance(events[-1].body, _STATEMENTS):
         raise CodecError("a text has no statement at its end")
+    if part.tables:
+        events[-1] = _with_tables(events[-1], part.tables)
     made = replace(made, text=tuple(events))
     return _with_ids(made, part, group, format_)
+
+
+def _with_tables(event: Event, tables: Sequence[TableName]) -> Event:
+    """A statement that tells which tables it concerns, as far as there is room for that."""
+    statement = statement_of(event.body)
+    assert statement is not None, "a text ends with its statement"
+    told = encode_tables(tables, statement.database)
+    return event if told is None else with_statement(event, statement.in_form(told))
 
 
 def _with_ids(part: PlannedPart, text: Text, group: EventGroup, format_: Format) -> PlannedPart:

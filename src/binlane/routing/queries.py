@@ -1,11 +1,15 @@
-"""A Query event within a scope: its context without what lies outside."""
+"""A Query event within a scope, without what lies outside; and in the form that its file has."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from binlane.codec.body import Body
 from binlane.codec.compression import rewritten_record
+from binlane.codec.event import Event
+from binlane.codec.load_data import ExecuteLoadQueryEvent
 from binlane.codec.query import QueryEvent
 from binlane.codec.statement_text import statement_bytes, statement_text
 from binlane.codec.status_vars import (
@@ -20,6 +24,8 @@ if TYPE_CHECKING:
 
 UPDATED_DATABASES: Final = 12
 """Code of MySQL's status variable that names the databases a statement or transaction changes."""
+NO_TABLES: Final = b""
+"""What an extended event tells that concerns no table, or whose text alone says which."""
 
 
 def confined(body: QueryEvent, scope: Scope, effects: StatementEffects | None) -> QueryEvent:
@@ -35,10 +41,39 @@ def confined(body: QueryEvent, scope: Scope, effects: StatementEffects | None) -
     inside = [table.database for table in writes if scope.includes(table)]
     if database and not scope.touches_database(database) and database not in inside:
         database = inside[0] if inside else ""
+    data = database.encode("utf-8", "surrogateescape")
     return replace(
         body,
-        database=database.encode("utf-8", "surrogateescape"),
+        database=data,
         status_vars=_confined_variables(body.status_vars, scope),
+        tables_info=_confined_tables(body, scope, data) if body.tables_info else body.tables_info,
+    )
+
+
+def statement_of(body: Body) -> QueryEvent | None:
+    """The statement that an event is, or holds; None where it is none."""
+    if isinstance(body, ExecuteLoadQueryEvent):
+        return body.statement
+    return body if isinstance(body, QueryEvent) else None
+
+
+def with_statement(event: Event, statement: QueryEvent) -> Event:
+    """An event that is a statement, or holds one, with another in its place."""
+    body = event.body
+    if statement is statement_of(body):
+        return event
+    if isinstance(body, ExecuteLoadQueryEvent):
+        return replace(event, body=replace(body, statement=statement))
+    return replace(event, body=statement)
+
+
+def without_tables_info(events: Iterable[Event]) -> tuple[Event, ...]:
+    """Events as a file has them whose Query events are not extended."""
+    return tuple(
+        event
+        if (statement := statement_of(event.body)) is None or statement.tables_info is None
+        else with_statement(event, statement.in_form(None))
+        for event in events
     )
 
 
@@ -52,8 +87,22 @@ def with_text(body: QueryEvent, text: str) -> QueryEvent:
         return body
     query = statement_bytes(body, text)
     record = rewritten_record(query, body.record) if body.is_compressed else None
-    tables_info = None if body.tables_info is None else b""
+    tables_info = None if body.tables_info is None else NO_TABLES
     return replace(body, query=query, record=record, tables_info=tables_info)
+
+
+def _confined_tables(body: QueryEvent, scope: Scope, database: bytes) -> bytes:
+    """The tables that an event tells of and that are in scope.
+
+    Args:
+        body: Extended.
+        scope: Of the binlog.
+        database: The default database that the event gets.
+    """
+    from binlane.sql.tables_info import encode_tables, told_tables  # noqa: PLC0415  # parses SQL
+
+    inside = encode_tables(filter(scope.includes, told_tables(body)), database)
+    return NO_TABLES if inside is None else inside
 
 
 def _confined_variables(data: bytes, scope: Scope) -> bytes:

@@ -49,6 +49,8 @@ _HEADER: Final = 19
 _DATABASE_LENGTH: Final = _HEADER + 8
 _STATUS_LENGTH: Final = _HEADER + 11
 _TEXT: Final = _HEADER + 14
+_QUERY_LENGTH: Final = _HEADER + 13
+_EXTENDED_TEXT: Final = _HEADER + 17
 _BRACKETS: Final = {5: ord("B"), 6: ord("C"), 8: ord("R")}
 
 
@@ -94,16 +96,19 @@ def odd_queries(run: RawRun) -> list[tuple[int, bytes]]:
     at = offsets[queries].astype(np.int64)
     status = run.data[at + _STATUS_LENGTH].astype(np.int64)
     status += run.data[at + _STATUS_LENGTH + 1].astype(np.int64) << 8
-    at += _TEXT + status + run.data[at + _DATABASE_LENGTH]
-    lengths = ends[queries] - at
+    if run.format.has_tables_info:
+        lengths = run.data[at + _QUERY_LENGTH].astype(np.int64)
+        lengths += run.data[at + _QUERY_LENGTH + 1].astype(np.int64) << 8
+        at += _EXTENDED_TEXT + status + run.data[at + _DATABASE_LENGTH]
+    else:
+        at += _TEXT + status + run.data[at + _DATABASE_LENGTH]
+        lengths = ends[queries] - at
     is_odd = np.ones(len(queries), np.bool_)
     for length, letter in _BRACKETS.items():
         is_odd &= (lengths != length) | (run.data[at] != letter)
     return [
-        (int(event), run.data[start:end].tobytes())
-        for event, start, end in zip(
-            queries[is_odd], at[is_odd], ends[queries[is_odd]], strict=True
-        )
+        (int(event), run.data[start : start + length].tobytes())
+        for event, start, length in zip(queries[is_odd], at[is_odd], lengths[is_odd], strict=True)
     ]
 
 

@@ -15,9 +15,10 @@ from typing import Final, TypeVar
 import numpy as np
 
 from binlane.codec.buffer import Reader
+from binlane.codec.format import Format
 from binlane.codec.query import QueryEvent
 from binlane.codec.status_vars import decode_status_vars
-from binlane.codec.types import EventType
+from binlane.codec.types import ChecksumAlgorithm, EventType, Flavor
 from binlane.errors import CodecError
 from binlane.grouping.native import crc32_address
 from binlane.grouping.raw import RawRun
@@ -29,7 +30,7 @@ from binlane.kernels.load import kernels
 from binlane.names import TableName
 from binlane.routing.cascades import dangers
 from binlane.routing.memory import Memory
-from binlane.routing.queries import confined
+from binlane.routing.queries import NO_TABLES, confined
 from binlane.routing.rows import table_name
 from binlane.routing.session_format import statement_groups
 from binlane.routing.table_links import NO_LINKS, TableLinks
@@ -40,6 +41,13 @@ from binlane.scope.scope import Scope
 _Array = TypeVar("_Array", Bytes, Small)
 
 _THREAD_AND_TIME: Final = bytes(8)
+# Contexts are learned of plain events alone.
+_PLAIN: Final = Format(
+    server_version="",
+    flavor=Flavor.MARIADB,
+    checksum=ChecksumAlgorithm.NONE,
+    post_header_lengths=b"",
+)
 _OUT_BYTES: Final = 4 << 20
 _SLOTS: Final = 4 * SHAPES_MAX
 _ROWS: Final = frozenset(
@@ -144,11 +152,14 @@ class Spans:
 class _Views:
     """What one binlog makes of each table and text; `counts` is what it got.
 
-    It `asks` the reference for statements although it is unscoped.
+    It `asks` the reference for statements although it is unscoped, or `converts` them: its file, or
+    the run, has them with tables info.
     """
 
     definition: Definition
     asks: bool = False
+    has_tables_info: bool = False
+    converts: bool = False
     links: TableLinks = NO_LINKS
     keep: Bytes = field(default_factory=lambda: np.zeros(64, np.uint8))
     verdicts: Numbers = field(
@@ -164,21 +175,30 @@ class SpanRouter:
         definitions: Of the binlogs; each is meant by its place in the sequence.
         memories: What is remembered of each; nothing by default. An unscoped one that was scoped
             before lacks objects, and asks for what is done to them.
+        has_tables_info: Whether files of the binlogs may have Query events with tables info; those
+            of other forms are for the reference, but for the brackets of groups.
 
     Attributes:
         statements: The groups of the run that was read last with a change that a session had logged
             as a statement; looked for if a binlog is unscoped.
     """
 
-    def __init__(self, definitions: Sequence[Definition], memories: Sequence[Memory] = ()) -> None:
+    def __init__(
+        self,
+        definitions: Sequence[Definition],
+        memories: Sequence[Memory] = (),
+        *,
+        has_tables_info: bool = False,
+    ) -> None:
         self._views = [_Views(definition) for definition in definitions]
         for view, memory in zip(self._views, memories, strict=False):
             view.asks = view.definition.scope.is_unscoped and bool(memory.left_out)
         self._has_unscoped = any(definition.scope.is_unscoped for definition in definitions)
         self.statements: list[int] = []
-        self._keeps_all = all(
+        self._takes_all = not has_tables_info and all(
             view.definition.scope.is_unscoped and not view.asks for view in self._views
         )
+        self._keeps_all = self._takes_all
         self._tables: list[KnownTable] = []
         self._tables_seen = 0
         self._names: dict[str, int] = {}
@@ -221,6 +241,9 @@ class SpanRouter:
         self._learn_tables(run.tables)
         self._format = run.format
         self._roles = _roles(has_plain_queries=run.format.post_header_length(EventType.QUERY) == 13)
+        self._keeps_all = self._takes_all and not run.format.has_tables_info
+        for view in self._views:
+            view.converts = view.has_tables_info or run.format.has_tables_info
         self.statements = statement_groups(run) if self._has_unscoped else []
         if self._keeps_all:
             return
@@ -287,9 +310,22 @@ class SpanRouter:
                 self._wanted[number] |= scope.includes(name) and not scope.is_unscoped
         self._tables_seen = len(tables)
 
-    def know(self, binlog: int, memory: Memory) -> None:
-        """Take what a binlog remembers, before what it gets of the groups behind is asked for."""
+    def know(self, binlog: int, memory: Memory, *, has_tables_info: bool = False) -> None:
+        """Take what a binlog is before what it gets of the groups behind is asked for.
+
+        Args:
+            binlog: Which one.
+            memory: What it remembers.
+            has_tables_info: Whether its file has Query events with tables info.
+        """
         view = self._views[binlog]
+        if has_tables_info is not view.has_tables_info:
+            view.has_tables_info = has_tables_info
+            view.converts = has_tables_info or self._format.has_tables_info
+            for context in np.flatnonzero(self._texts[lay.TEXT_KIND] == lay.CONTEXT):
+                start, length = self._texts[[lay.TEXT_START, lay.TEXT_LENGTH], context]
+                key = self._arena[start : start + length].tobytes()
+                self._judge_context_of(view, int(context), self._context(key))
         if memory.links is view.links:
             return
         view.links = memory.links
@@ -342,15 +378,22 @@ class SpanRouter:
 
     def _judge_context(self, number: int, key: bytes) -> None:
         """BEGIN, COMMIT and ROLLBACK stay, with a context that names nothing outside."""
-        reader = Reader(_THREAD_AND_TIME + key)
-        body = QueryEvent.decode(reader, self._format)
+        body = self._context(key)
         decode_status_vars(body.status_vars)  # what is damaged is told as the reference tells it
         for view in self._views:
-            inside = confined(body, view.definition.scope, None)
-            view.verdicts[lay.ACTION, number] = lay.COPY
-            if inside != body:
-                context = inside.encode(self._format)[len(_THREAD_AND_TIME) :]
-                view.verdicts[:, number] = lay.PUT, self._keep(context), len(context)
+            self._judge_context_of(view, number, body)
+
+    def _context(self, key: bytes) -> QueryEvent:
+        return QueryEvent.decode(Reader(_THREAD_AND_TIME + key), _PLAIN)
+
+    def _judge_context_of(self, view: _Views, number: int, body: QueryEvent) -> None:
+        """Say how a bracket of groups of rows stands in a binlog's file: it concerns no table."""
+        inside = confined(body, view.definition.scope, None)
+        inside = inside.in_form(NO_TABLES if view.has_tables_info else None)
+        view.verdicts[lay.ACTION, number] = lay.COPY
+        if inside != body:
+            context = inside.encode(_PLAIN)[len(_THREAD_AND_TIME) :]
+            view.verdicts[:, number] = lay.PUT, self._keep(context), len(context)
 
     def _keep(self, data: bytes) -> int:
         """Keep bytes for the kernels; where they stand."""
@@ -389,7 +432,8 @@ class SpanRouter:
         state[lay.NEXT_GROUP] = first
         state[lay.POSITION] = position
         state[lay.LIMIT] = position + room
-        state[lay.KEEPS_ALL] = view.definition.scope.is_unscoped + view.asks
+        is_whole = view.definition.scope.is_unscoped
+        state[lay.KEEPS_ALL] = is_whole + (is_whole and (view.asks or view.converts))
         state[lay.CLOCK_BASE] = clock_base
         while (status := self._copy(run, view, stop)) == lay.FULL and not state[lay.OUT_LENGTH]:
             self._out = np.zeros(int(state[lay.NEEDED]) + 2 * PADDING, np.uint8)

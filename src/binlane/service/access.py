@@ -24,7 +24,13 @@ from binlane.codec.format import flavor_of
 from binlane.codec.types import Flavor
 from binlane.errors import StatementError
 from binlane.gateway.handler import SessionAge, SessionContext
-from binlane.gateway.privileges import Privilege, denied, global_privileges, is_held
+from binlane.gateway.privileges import (
+    ACCESS_DENIED_ERRNO,
+    Privilege,
+    denied,
+    global_privileges,
+    is_held,
+)
 from binlane.positions import Position, parse_position
 from binlane.scope.definition import Definition, unknown_binlog
 from binlane.service.account_changes import PUBLIC
@@ -34,7 +40,11 @@ from binlane.sql.accounts import AccountName
 FOLLOWED_TIMEOUT_S: Final = 10.0
 """How long a session waits for the source's account statements to be read up to its question."""
 
-_LOCK_TIMEOUT: Final = 1205
+DUMP_TIMEOUT_S: Final = 600.0
+"""How long a replica waits for it that wants heartbeats, and gets them."""
+NOT_IN_TIME: Final = 1205
+"""ER_LOCK_WAIT_TIMEOUT, at which clients try again."""
+
 _GONE: Final = 1045
 _POLL_FIRST_S: Final = 0.002
 _POLL_LONGEST_S: Final = 0.05
@@ -124,13 +134,14 @@ class _Known:
     Attributes:
         age: Of the session, then.
         version: Of access, then.
-        since: The version at which its login was first looked at.
+        since: What the source had done when its login was first looked at: whose account was dropped
+            or renamed behind that is gone.
         holder: Its account.
     """
 
     age: SessionAge
     version: int
-    since: int
+    since: Position
     holder: Holder
 
 
@@ -147,13 +158,28 @@ class Access:
         self._rule = rule
         self._known: WeakKeyDictionary[SessionContext, _Known] = WeakKeyDictionary()
 
+    def use(self, rule: BinlogAccess) -> None:
+        """Decide by another rule from now on."""
+        self._rule = rule
+
     @property
     def is_in_use(self) -> bool:
         """Whether anything beside the source's privileges counts."""
         return self._rule is BinlogAccess.GRANTED or bool(self._binlogs.grants)
 
-    async def names(self, session: SessionContext, privilege: Privilege) -> tuple[str, ...]:
+    async def names(
+        self,
+        session: SessionContext,
+        privilege: Privilege,
+        *,
+        timeout_s: float = FOLLOWED_TIMEOUT_S,
+    ) -> tuple[str, ...]:
         """Names of the binlogs for which a session's account has a privilege, sorted.
+
+        Args:
+            session: Whose account it is.
+            privilege: What it is to have.
+            timeout_s: How long the source's account statements may take to be read.
 
         Raises:
             StatementError: Error 1227 if it has it for none, 1045 if its account is gone, 1205 if
@@ -162,7 +188,7 @@ class Access:
         if not self.is_in_use:
             await session.require(privilege)
             return self._binlogs.names
-        holder = await self.holder(session)
+        holder = await self.holder(session, timeout_s=timeout_s)
         found = allowed(holder, privilege, self._binlogs.definitions, self._rule)
         if found is None:
             raise self._denied(privilege)
@@ -183,13 +209,26 @@ class Access:
         """The name of a binlog, if the session's account has a privilege for it.
 
         Raises:
-            DefinitionError: If there is none of this name that it may see.
+            UnknownBinlogError: If there is none of this name that it may see.
             StatementError: As `names`.
         """
         names = await self.names(session, privilege)
         if name not in names:
             raise unknown_binlog(name, names)
         return name
+
+    async def listed(self, session: SessionContext) -> tuple[str, ...] | None:
+        """The names that an error may list to a session's account; None if it may not see any listed.
+
+        Raises:
+            StatementError: As `names`, but for 1227.
+        """
+        try:
+            return await self.names(session, Privilege.MONITOR)
+        except StatementError as error:
+            if error.errno != ACCESS_DENIED_ERRNO:
+                raise
+            return None
 
     async def sees_all(self, session: SessionContext) -> bool:
         """Whether there is no binlog that a session's account may not see.
@@ -207,8 +246,14 @@ class Access:
         """
         return None if await self.sees_all(session) else await self.seen(session)
 
-    async def holder(self, session: SessionContext) -> Holder:
+    async def holder(
+        self, session: SessionContext, *, timeout_s: float = FOLLOWED_TIMEOUT_S
+    ) -> Holder:
         """What a session's account is and may.
+
+        Args:
+            session: Whose account it is.
+            timeout_s: As of `names`.
 
         Raises:
             StatementError: If its account is gone, or it is not known in time.
@@ -217,13 +262,22 @@ class Access:
         version, age = self._binlogs.access_version, session.age
         if known is not None and (known.version, known.age) == (version, age):
             return known.holder
-        account, names = await self._who(session)
+        deadline_s = time.monotonic() + timeout_s
+        account, names, since = await self._who(session)
+        done = since
+        while self._binlogs.grants:
+            await self._wait_until_followed(done, deadline_s)
+            # What was read while it waited may have been about its account, or about its roles.
+            if self._binlogs.access_version == version:
+                break
+            version = self._binlogs.access_version
+            account, names, done = await self._who(session)
         lines = (await session.query_source("SHOW GRANTS")).texts()
         version = self._binlogs.access_version
-        since = version
         if known is not None and known.age.logins == age.logins and known.holder.account == account:
             since = known.since
-        if self._binlogs.departed.get(account, since) > since:
+        departed = self._binlogs.departed.get(account)
+        if departed is not None and not since.covers(departed):
             raise StatementError(
                 f"Access denied for user {account.shown}: it was dropped or renamed",
                 errno=_GONE,
@@ -246,8 +300,10 @@ class Access:
         needed = Privilege.DEFINE if self._rule is BinlogAccess.GRANTED else privilege
         return denied(needed, beside=beside)
 
-    async def _who(self, session: SessionContext) -> tuple[AccountName, frozenset[AccountName]]:
-        """The account of a session; and with its roles, as they are by now."""
+    async def _who(
+        self, session: SessionContext
+    ) -> tuple[AccountName, frozenset[AccountName], Position]:
+        """The account of a session; it with its roles, as they are by now; what is done by then."""
         flavor = flavor_of(session.server_version)
         rows = (await session.query_source(_WHO[flavor])).texts()
         if not rows or rows[0][0] is None:
@@ -260,23 +316,21 @@ class Access:
             names.add(PUBLIC)
         if role is not None:
             names |= await _roles(session, flavor, account, _text(role))
-        if self._binlogs.grants:
-            await self._wait_until_followed(parse_position(done or "", flavor.value))
-        return account, frozenset(names)
+        return account, frozenset(names), parse_position(done or "", flavor.value)
 
-    async def _wait_until_followed(self, position: Position) -> None:
+    async def _wait_until_followed(self, position: Position, deadline_s: float) -> None:
         """Wait until grants are as account statements up to a position have made them.
 
         Raises:
             StatementError: Error 1205 if that takes too long.
         """
-        deadline_s, pause_s = time.monotonic() + FOLLOWED_TIMEOUT_S, _POLL_FIRST_S
+        pause_s = _POLL_FIRST_S
         while (read := self._binlogs.read_position) is None or not read.includes(position):
             if time.monotonic() >= deadline_s:
                 raise StatementError(
                     "who may read which binlog is not known yet: the source's account statements "
-                    f"were not read up to {position} in {FOLLOWED_TIMEOUT_S:.0f} s",
-                    errno=_LOCK_TIMEOUT,
+                    f"were not read up to {position} in time",
+                    errno=NOT_IN_TIME,
                     hint="try again; binlane's own log tells why the source's log is not read",
                 )
             await asyncio.sleep(pause_s)

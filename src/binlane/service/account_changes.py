@@ -171,8 +171,8 @@ class AccountWatch:
     Attributes:
         known: Everything up to here was looked at; None before there were grants.
         version: Grows with each account statement that was followed.
-        departed: Names that accounts had, and the version at which they had them no more; replaced,
-            never changed.
+        departed: Names that accounts had, and the last GTID of the source from which on they had them
+            no more, oldest first; replaced, never changed.
     """
 
     def __init__(self, store: Store, changed: Callable[[], None]) -> None:
@@ -180,7 +180,7 @@ class AccountWatch:
         self._changed = changed
         self.known = store.accounts_known if store.grants else None
         self.version = 0
-        self.departed: Mapping[AccountName, int] = MappingProxyType({})
+        self.departed: Mapping[AccountName, AnyGtid] = MappingProxyType({})
 
     @property
     def is_watching(self) -> bool:
@@ -236,6 +236,7 @@ class AccountWatch:
                 "grants on binlogs: the source's account statement %s is not understood; grants of "
                 "accounts that it renames or drops stay with their names",
                 gtid,
+                extra={"gtid": str(gtid)},
             )
         before = self._store.grants
         for name in logged.doubtful:
@@ -244,20 +245,26 @@ class AccountWatch:
                     "grants on binlogs: %s loses what it was granted: the source's RENAME USER %s "
                     "failed in part (GRANT READ ON BINLOG again)",
                     *(name.shown, gtid),
+                    extra={"user": name.shown, "gtid": str(gtid)},
                 )
         after = followed(before, logged.changes, gtid)
         assert self.known is not None, "there are grants"
         if after != before:
             self._store.set_grants(after, self.known.advance(gtid))
-            logger.info("grants on binlogs: changed by the source's account statement %s", gtid)
+            logger.info(
+                "grants on binlogs: changed by the source's account statement %s",
+                gtid,
+                extra={"gtid": str(gtid)},
+            )
         self.known = self.known.advance(gtid)
         self.version += 1
-        self._depart(logged.changes)
+        self._depart(logged.changes, gtid)
         self._changed()
 
-    def _depart(self, changes: Sequence[Dropped | Renamed]) -> None:
+    def _depart(self, changes: Sequence[Dropped | Renamed], gtid: AnyGtid) -> None:
         """Note that sessions of accounts go on that are not there, or have another name."""
         gone = [each.account if isinstance(each, Dropped) else each.old for each in changes]
-        departed = {**self.departed, **dict.fromkeys(gone, self.version)}
-        latest = sorted(departed.items(), key=lambda each: each[1])[-_DEPARTED_MAX:]
+        departed = {name: at for name, at in self.departed.items() if name not in gone}
+        departed |= dict.fromkeys(gone, gtid)
+        latest = list(departed.items())[-_DEPARTED_MAX:]
         self.departed = MappingProxyType(dict(latest))

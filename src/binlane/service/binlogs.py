@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from binlane.capture.settings import SourceSettings
-from binlane.positions import Position
+from binlane.positions import AnyGtid, Position
 from binlane.routing.table_links import NO_LINKS, TableLinks
 from binlane.scope.definition import Definition, unknown_binlog
 from binlane.service.definitions import Definitions
@@ -24,6 +24,7 @@ from binlane.store.binlog import Binlog
 from binlane.store.catalog import Activity, ScopeChange
 from binlane.store.grants import ReadGrant
 from binlane.store.live import LiveBinlog
+from binlane.store.settings import StoreSettings
 from binlane.store.store import Store
 
 _T = TypeVar("_T")
@@ -103,12 +104,15 @@ class Binlogs:
     @property
     def definitions(self) -> tuple[Definition, ...]:
         """All definitions, by name; the same tuple as long as they are the same."""
-        outputs = self._loop.outputs.values()
-        if len(self._defined) != len(outputs) or any(
-            one is not output.binlog.definition
-            for one, output in zip(self._defined, outputs, strict=True)
-        ):
-            self._defined = tuple(output.binlog.definition for output in outputs)
+        outputs, defined = self._loop.outputs.values(), self._defined
+        if len(defined) == len(outputs):
+            # It is asked before each statement: a generator would cost as much as all this.
+            for one, output in zip(defined, outputs, strict=True):
+                if one is not output.binlog.definition:
+                    break
+            else:
+                return defined
+        self._defined = tuple(output.binlog.definition for output in outputs)
         return self._defined
 
     def get(self, name: str) -> Binlog:
@@ -164,14 +168,19 @@ class Binlogs:
         return self._loop.accounts.version
 
     @property
-    def departed(self) -> Mapping[AccountName, int]:
-        """Names that accounts of the source had, and the version at which they had them no more."""
+    def departed(self) -> Mapping[AccountName, AnyGtid]:
+        """Names that accounts of the source had, and the GTID from which on they had them no more."""
         return self._loop.accounts.departed
 
     @property
     def read_position(self) -> Position | None:
         """Up to where the source's log was read; None before it was reached."""
         return self._loop.main.position
+
+    @property
+    def has_tables_info(self) -> bool:
+        """Whether binlogs are written with tables info."""
+        return self._loop.store.has_tables_info
 
     @property
     def variables(self) -> Mapping[str, str]:
@@ -232,6 +241,19 @@ class Binlogs:
     def store_problem(self) -> str:
         """Why watermarks cannot be saved; empty while they can."""
         return self._loop.marks_failure
+
+    async def beat(self) -> None:
+        """Have the routing loop do nothing, between two event groups."""
+        await self._do(lambda _waited_s: True)
+
+    async def use(self, settings: StoreSettings) -> None:
+        """Write files by other settings from now on."""
+
+        def change(_waited_s: float) -> bool:
+            self._loop.store.use(settings)
+            return True
+
+        await self._do(change)
 
     async def create(
         self,

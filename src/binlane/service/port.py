@@ -167,6 +167,7 @@ class Port:
             global_values=lambda: self._binlogs.variables,
             set_global_values=self._binlogs.set_variables,
             seen=self._seen,
+            tells_tables=self._binlogs.has_tables_info,
         )
 
     def _session(self) -> ServerSession:

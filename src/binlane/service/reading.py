@@ -11,10 +11,9 @@ from typing import Final, Self
 from binlane.errors import BinlaneError, StatementError
 from binlane.gateway.handler import SessionContext
 from binlane.gateway.privileges import Privilege
-from binlane.service.access import Access
+from binlane.service.access import NOT_IN_TIME, Access
 from binlane.store.live import LiveBinlog
 
-_NOT_IN_TIME: Final = 1205
 _AGAIN_S: Final = 1.0
 
 logger = logging.getLogger(__name__)
@@ -69,20 +68,29 @@ class Reading:
             try:
                 names = await self._access.names(self._session, Privilege.READ)
             except StatementError as error:
-                if error.errno == _NOT_IN_TIME:
+                if error.errno == NOT_IN_TIME:
                     await asyncio.sleep(_AGAIN_S)
                     self._has_changed.set()
                     continue
                 self._end(error)
             except BinlaneError as error:
-                logger.info("%s: %s", self._session.peer, error)
+                logger.info("%s: %s", self._session.peer, error, extra=self._named)
                 return  # the source has gone, and takes the session with it
             else:
                 if self._live.name not in names:
                     self._end(_revoked())
 
+    @property
+    def _named(self) -> dict[str, object]:
+        """What the log names of this dump."""
+        return {"peer": self._session.peer, "binlog": self._live.name}
+
     def _end(self, error: StatementError) -> None:
-        logger.info("%s: the dump of %s ends: %s", self._session.peer, self._live.name, error)
+        logger.info(
+            "%s: the dump of %s ends: %s",
+            *(self._session.peer, self._live.name, error),
+            extra=self._named,
+        )
         self._error = error
         self._live.notify()
 

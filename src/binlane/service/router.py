@@ -252,7 +252,11 @@ class Router:
         """The router of these definitions; one that was asked before knows its texts."""
         definitions = [binlog.definition for binlog in binlogs]
         if self._spans is None or self._definitions != definitions:
-            self._spans = SpanRouter(definitions, [binlog.memory for binlog in binlogs])
+            self._spans = SpanRouter(
+                definitions,
+                [binlog.memory for binlog in binlogs],
+                has_tables_info=any(binlog.may_have_tables_info for binlog in binlogs),
+            )
             self._definitions = definitions
         return self._spans
 
@@ -418,7 +422,7 @@ class Router:
         if self._substitution is not None:
             routing = self._substitution.route(output, group, waits=waits)
         else:
-            place = binlog.definition, binlog.format, binlog.prepared, binlog.memory
+            place = binlog.definition, binlog.source_format, binlog.prepared, binlog.memory
             routing = route_rows(group, *place)
         self._count(output, group, routing)
         if routing.memory is not None:
@@ -436,6 +440,7 @@ class Router:
                 "binlog %s: %s left out: it may name objects outside of the scope "
                 "(further ones are only counted)",
                 *(output.name, kind),
+                extra={"binlog": output.name},
             )
         counts.add(spans)
 
@@ -446,6 +451,7 @@ class Router:
             logger.warning(
                 "binlog %s: %s in %s: %s (further ones are only counted)",
                 *(output.name, omission.kind.value, gtid, omission.reason),
+                extra={"binlog": output.name, "gtid": str(gtid)},
             )
 
     @staticmethod
@@ -456,7 +462,9 @@ class Router:
             counts.omissions[omission.kind.value] += 1
         if routing.incident is not None:
             logger.error(
-                "binlog %s: INCIDENT for %s: %s", output.name, group.gtid, routing.incident
+                "binlog %s: INCIDENT for %s: %s",
+                *(output.name, group.gtid, routing.incident),
+                extra={"binlog": output.name, "gtid": str(group.gtid)},
             )
             counts.incidents += 1
             output.last_incident = Trouble(f"{group.gtid}: {routing.incident}", time.time())

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import wraps
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
 from binlane.codec.format import MAGIC, flavor_of
 from binlane.codec.packets.commands import BinlogDump, BinlogDumpGtid
 from binlane.codec.packets.results import ColumnDefinition
 from binlane.codec.types import Flavor
 from binlane.dump.lookup import gtid_position_in, place_behind
+from binlane.dump.machine import Dump
 from binlane.dump.progress import DumpProgress
-from binlane.dump.request import FATAL_ERRNO, DumpRequest
-from binlane.dump.transport import serve_dump
+from binlane.dump.request import FATAL_ERRNO, DumpRequest, refusal
+from binlane.dump.transport import awaited, serve_dump
 from binlane.errors import DefinitionError, StatementError
 from binlane.gateway.answers import Answer, OkAnswer, RowsAnswer
 from binlane.gateway.handler import Send, SessionContext
@@ -28,6 +30,7 @@ from binlane.positions import FilePosition, GtidPosition, GtidSet, Position, par
 from binlane.scope.definition import (
     Definition,
     DuplicateBinlogError,
+    UnknownBinlogError,
     duplicate_binlog,
     unknown_binlog,
 )
@@ -53,7 +56,13 @@ from binlane.scope.statements import (
     alter,
     create,
 )
-from binlane.service.access import Access
+from binlane.service.access import (
+    DUMP_TIMEOUT_S,
+    FOLLOWED_TIMEOUT_S,
+    NOT_IN_TIME,
+    Access,
+    BinlogAccess,
+)
 from binlane.service.binlog_events import show_events, wrong
 from binlane.service.binlogs import Binlogs
 from binlane.service.definitions import COMPLETE_TIMEOUT_S, incomplete
@@ -72,8 +81,12 @@ from binlane.store.binlog import Binlog
 from binlane.store.catalog import Activity
 from binlane.store.files import BinlogFile
 from binlane.store.heads import read_head
+from binlane.store.live import LiveBinlog
 
 logger = logging.getLogger(__name__)
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
 
 _BAD_DATABASE: Final = 1049
 _SAME_ID: Final = 4052
@@ -101,6 +114,8 @@ class ConnectedReplica:
         port: Its `report_port`, 0 if it has none.
         uuid: Its `server_uuid`, empty if it has none.
         thread_id: Of its session, on the source.
+        keeps_gtids: Whether it keeps MySQL's GTIDs.
+        is_tls: Whether it speaks TLS.
         progress: How far it is.
     """
 
@@ -112,6 +127,8 @@ class ConnectedReplica:
     port: int = 0
     uuid: str = ""
     thread_id: int = 0
+    keeps_gtids: bool = False
+    is_tls: bool = False
     progress: DumpProgress = field(default_factory=DumpProgress)
 
     def is_same(self, other: ConnectedReplica, flavor: Flavor) -> bool:
@@ -119,6 +136,26 @@ class ConnectedReplica:
         if flavor is Flavor.MYSQL and (self.uuid or other.uuid):
             return self.uuid == other.uuid
         return self.server_id == other.server_id != 0
+
+
+def _listing_what_is_seen(
+    method: Callable[Concatenate[Statements, SessionContext, _P], Awaitable[_T]],
+) -> Callable[Concatenate[Statements, SessionContext, _P], Coroutine[None, None, _T]]:
+    """An answer whose error of an unknown name lists no binlog that the account may not see.
+
+    A binlog may be dropped between looking for it as one that the account sees and using it.
+    """
+
+    @wraps(method)
+    async def wrapped(
+        self: Statements, session: SessionContext, /, *args: _P.args, **options: _P.kwargs
+    ) -> _T:
+        try:
+            return await method(self, session, *args, **options)
+        except UnknownBinlogError as error:
+            raise unknown_binlog(error.binlog, await self.listed(session)) from None
+
+    return wrapped
 
 
 class Statements:
@@ -170,6 +207,11 @@ class Statements:
             )
         )
 
+    @property
+    def has_tables_info(self) -> bool:
+        """Whether binlogs are written with tables info."""
+        return self._binlogs.has_tables_info
+
     def judge(self, session: SessionContext) -> Judge | None:
         """Who judges the statements of a session; None lets all pass."""
         return None if self._port is None else self._port.judge(session)
@@ -180,6 +222,7 @@ class Statements:
             return True
         return await self._system_tables.answers(session, statement)
 
+    @_listing_what_is_seen
     async def answer(self, session: SessionContext, statement: str) -> Answer | None:
         """Execute a statement on binlogs; None for any other.
 
@@ -200,6 +243,7 @@ class Statements:
             return await self._system_tables.answer(session, statement)
         return await self._executors[type(parsed)](session, parsed)
 
+    @_listing_what_is_seen
     async def gtid_position(self, session: SessionContext) -> Position | None:
         """The watermark of the only binlog there is; None where there are none or several."""
         names = await self._readable(session)
@@ -208,6 +252,7 @@ class Statements:
         await self._wait_until_complete(session, names[0])
         return self._binlogs.get(names[0]).position
 
+    @_listing_what_is_seen
     async def binlog_format(self, session: SessionContext) -> str | None:
         """The FORMAT of the only binlog there is; None as above, or where SET GLOBAL said."""
         names = await self._readable(session)
@@ -215,11 +260,13 @@ class Statements:
             return None
         return self._binlogs.get(names[0]).definition.logging_mode.value
 
+    @_listing_what_is_seen
     async def gtid_purged(self, session: SessionContext) -> Position | None:
         """What was done before the first file of the only binlog there is."""
         names = await self._readable(session)
         return self._binlogs.get(names[0]).published.begin if len(names) == 1 else None
 
+    @_listing_what_is_seen
     async def gtid_position_at(
         self, session: SessionContext, place: FilePosition
     ) -> Position | None:
@@ -232,6 +279,7 @@ class Statements:
             return None
         return await asyncio.to_thread(gtid_position_in, found.path, place.position)
 
+    @_listing_what_is_seen
     async def snapshot(self, session: SessionContext, place: FilePosition) -> FilePosition | None:
         """Where the only binlog stands for a place in the source's log, once it has all before it."""
         names = await self._readable(session)
@@ -262,6 +310,7 @@ class Statements:
         """The replicas and tools that read binlogs now."""
         return self._replicas.values()
 
+    @_listing_what_is_seen
     async def dump(
         self, session: SessionContext, command: BinlogDump | BinlogDumpGtid, send: Send
     ) -> bytes:
@@ -272,13 +321,37 @@ class Statements:
         """
         flavor = flavor_of(session.server_version)
         request = DumpRequest.of(command, session.variables, flavor=flavor)
-        name = self._binlog_for(request, await self._access.names(session, Privilege.READ))
-        live = self._binlogs.live(name)
+        dump = Dump(request)
+        try:
+            live = await awaited(self._binlog_of(session, request), request, dump, send)
+            return await self._serve(session, request, dump, live, send)
+        except StatementError as error:
+            if not dump.file:
+                raise
+            # Something was sent, so that this is no first packet.
+            return dump.error(error)
+
+    @_listing_what_is_seen
+    async def _binlog_of(self, session: SessionContext, request: DumpRequest) -> LiveBinlog:
+        """The binlog that a replica asks for; who is told that the source lives may wait for long."""
+        is_patient = request.heartbeat_period_s is not None
+        timeout_s = DUMP_TIMEOUT_S if is_patient else FOLLOWED_TIMEOUT_S
+        names = await self._access.names(session, Privilege.READ, timeout_s=timeout_s)
+        return self._binlogs.live(self._binlog_for(request, names))
+
+    async def _serve(
+        self,
+        session: SessionContext,
+        request: DumpRequest,
+        dump: Dump,
+        live: LiveBinlog,
+        send: Send,
+    ) -> bytes:
         source_id = ""
         if isinstance(request.connect_state, GtidSet):
             found = await session.query_source("SELECT @@GLOBAL.server_uuid LIMIT 1")
             source_id = found.texts()[0][0] or ""
-        with self._connected(session, request, name) as (replica, ended):
+        with self._connected(session, request, live.name) as (replica, ended):
             async with Reading(self._access, session, live) as reading:
                 self._readings[session] = reading
                 try:
@@ -288,17 +361,31 @@ class Statements:
                         ended=ended,
                         refusal_of=reading.refusal,
                         progress=replica.progress,
+                        dump=dump,
                     )
                 finally:
                     del self._readings[session]
 
     async def register(self, session: SessionContext) -> None:
-        """Let a session introduce itself as a replica.
+        """Let a session introduce itself as a replica; it is told nothing.
 
         Raises:
-            StatementError: If its account may read no binlog.
+            StatementError: If its account may read no binlog, as far as that is known at once.
         """
-        await self._access.names(session, Privilege.READ)
+        try:
+            await self._access.names(session, Privilege.READ, timeout_s=0)
+        except StatementError as error:
+            if error.errno != NOT_IN_TIME:
+                raise
+
+    async def listed(self, session: SessionContext) -> tuple[str, ...] | None:
+        """The names of binlogs that errors may list to a session; None if none may be listed."""
+        return await self._access.listed(session)
+
+    def decide_by(self, rule: BinlogAccess) -> None:
+        """Let another rule say what sessions see; dumps end that it does not allow."""
+        self._access.use(rule)
+        self._access_changed()
 
     def _access_changed(self) -> None:
         for reading in self._readings.values():
@@ -326,7 +413,8 @@ class Statements:
         raise DefinitionError(
             f"a replica by GTID does not say which binlog it wants; the binlogs are {listed}",
             errno=1236,
-            hint=f"name a file instead: {_BY_FILE[request.flavor]}='{names[0]}.000001'",
+            hint=f"let its account read one alone, GRANT READ ON BINLOG '{names[0]}' TO …, or name"
+            f" a file: {_BY_FILE[request.flavor]}='{names[0]}.000001'",
         )
 
     @contextmanager
@@ -345,7 +433,10 @@ class Statements:
             port=told.port if told else 0,
             uuid=next((each for each in uuids if each), ""),
             thread_id=session.thread_id,
+            keeps_gtids=request.keeps_gtids,
+            is_tls=session.is_tls,
         )
+        self._check_one_binlog(replica)
         self._end_older(replica, request.flavor)
         ended: asyncio.Future[StatementError | None] = asyncio.get_running_loop().create_future()
         self._replicas[session.thread_id], self._dumps[session.thread_id] = replica, ended
@@ -353,6 +444,25 @@ class Statements:
             yield replica, ended
         finally:
             del self._replicas[session.thread_id], self._dumps[session.thread_id]
+
+    def _check_one_binlog(self, replica: ConnectedReplica) -> None:
+        """See that a replica that keeps GTIDs follows no other binlog of the source by them.
+
+        Each of the two would give it empty transactions for what only the other one has.
+        """
+        for other in self._replicas.values():
+            is_same = replica.uuid and other.uuid == replica.uuid
+            if (
+                is_same
+                and other.keeps_gtids
+                and replica.keeps_gtids
+                and other.binlog != replica.binlog
+            ):
+                raise refusal(
+                    "the replica follows another binlog of this source by GTID already, and is told "
+                    "that it has all of the source's transactions",
+                    hint="by file and position it may follow several: SOURCE_AUTO_POSITION=0",
+                )
 
     def _end_older(self, replica: ConnectedReplica, flavor: Flavor) -> None:
         """End what a replica left behind that comes again, as the servers do.
@@ -689,7 +799,7 @@ async def _links(session: SessionContext, scope: Scope) -> SourceLinks:
 def _effective(begin: Position, name: str, notes: Sequence[str]) -> OkAnswer:
     """The answer to a definition that holds."""
     for note in notes:
-        logger.warning("binlog %s: %s", name, note)
+        logger.warning("binlog %s: %s", name, note, extra={"binlog": name})
     info = "; ".join((f"effective after GTID {begin}", *(f"note: {note}" for note in notes)))
     return OkAnswer(info=info, warnings=len(notes))
 

@@ -229,7 +229,8 @@ class Substitution:
             StoreError: As `Binlog.append`.
         """
         binlog = output.binlog
-        if output.name not in plan.binlogs:
+        # Which tables statements concern is for the reference.
+        if output.name not in plan.binlogs or binlog.may_have_tables_info:
             return False
         if binlog.reached.covers(gtid):
             return True
@@ -259,7 +260,7 @@ class Substitution:
         """
         found = self._find(output, group.gtid, waits=waits)
         binlog = output.binlog
-        place = binlog.definition, binlog.format, binlog.prepared, binlog.memory
+        place = binlog.definition, binlog.source_format, binlog.prepared, binlog.memory
         lane = self._lane(group.gtid)
         if isinstance(found, GroupPlan):
             self._meet(output, lane, found)
@@ -365,7 +366,11 @@ class Substitution:
                 path=output.name,
                 hint=f"START BINLOG '{output.name}' takes its rows",
             )
-        logger.warning("binlog %s: %s as rows: %s", output.name, gtid, reason)
+        logger.warning(
+            "binlog %s: %s as rows: %s",
+            *(output.name, gtid, reason),
+            extra={"binlog": output.name, "gtid": str(gtid)},
+        )
         return True
 
     def _note(self, output: Output, gtid: AnyGtid | None, outcome: PlannedRouting) -> None:
@@ -392,6 +397,7 @@ class Substitution:
                 "binlog %s: %s has rows in the place of a statement: %s "
                 "(further ones are only counted)",
                 *(output.name, gtid or "a group", reason),
+                extra={"binlog": output.name} | ({} if gtid is None else {"gtid": str(gtid)}),
             )
         counts[reason] += number
 

@@ -214,6 +214,22 @@ class PlannedSession:
         self._foreseen = _Foreseen(text, outcome, planned, ledger)
         return planned
 
+    def unchanging(self, text: str) -> KnownEffect | None:
+        """What a statement does if that is known, and it leaves nothing behind but what it logs.
+
+        Args:
+            text: As for `Session.execute`.
+        """
+        ledger = self._ledger
+        if ledger.has_texts or not (ledger.is_clean and self.session.state.is_logging):
+            return None
+        return self.session.unchanging(text)
+
+    def repeat(self) -> None:
+        """Run a statement that `unchanging` told of; it has the next number."""
+        self._foreseen = None
+        self.session.repeat()
+
     def count(self) -> int:
         """A number for something that the session is to have logged without a statement of its own."""
         self.session.state.number += 1

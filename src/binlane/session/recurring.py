@@ -147,6 +147,22 @@ class Recurring:
         kept.again(self._state, self._binlogs, text)
         return result
 
+    def unchanging(self, text: str) -> KnownEffect | None:
+        """What a statement does that is known, and leaves the session as it is; None for others.
+
+        Args:
+            text: As for `again`.
+        """
+        place = self._at
+        if place is None or place.version is not self._state.objects.version or len(text) > LONG:
+            return None
+        kept = place.kept.get(self._key(text, place.dialect, NO_OUTCOME))
+        return kept if kept is not None and kept.is_unchanging else None
+
+    def stay(self) -> None:
+        """A statement of those that `unchanging` tells of has run."""
+        self._is_ahead, self._foreseen = True, None
+
     def leave(self) -> None:
         """The session goes on by itself, or is another one from here on."""
         self._at = self._foreseen = None
@@ -321,18 +337,24 @@ class Attempt:
         after = self._recurring.find()
         if after is None:
             return
+        appended_groups = [group for group in _groups(appended) if group[0].constant]
         transaction = state.transaction
+        writes = _added(state)
+        is_same = transaction == self._transaction
+        has_waiting = any(waiting for waiting, _ in self._binlogs)
+        has_more = bool(appended_groups or cleared or flags or has_waiting or writes is not None)
         _known.grow()
         self._place.kept[self._key] = KnownEffect(
+            is_unchanging=after is self._place and is_same and not has_more and error is None,
             names=tuple(state.binlogs),
             error=error,
             result=None if any(now.constant for _, now in written) else result,
             written=_groups(written),
-            appended=[group for group in _groups(appended) if group[0].constant],
+            appended=appended_groups,
             cleared=cleared,
             flags=flags,
-            transaction=None if transaction == self._transaction else transaction.copy(),
-            writes=_added(state),
+            transaction=None if is_same else transaction.copy(),
+            writes=writes,
             after=after,
         )
 
@@ -476,6 +498,8 @@ class KnownEffect:
         writes: What it writes as part of an open transaction; None if nothing is written in such a
             one afterwards.
         after: The state of the session behind it.
+        is_unchanging: That is the one before it: nothing waits before it or behind it, and it has
+            no error.
     """
 
     names: Sequence[str]
@@ -488,6 +512,7 @@ class KnownEffect:
     transaction: Transaction | None
     writes: TransactionWrites | None
     after: _Place
+    is_unchanging: bool
     waits: frozenset[str] = field(init=False)
     clears: frozenset[str] = field(init=False)
     waits_as_text: bool = field(init=False)

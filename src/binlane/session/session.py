@@ -33,7 +33,7 @@ from binlane.session.dml import execute_rows
 from binlane.session.drops import drop_at_disconnect
 from binlane.session.log_events import SOURCE_LOG
 from binlane.session.missing import OPEN_OR_RUN, missing, no_database, unparsed
-from binlane.session.recurring import Attempt, Foreseen, Recurring
+from binlane.session.recurring import Attempt, Foreseen, KnownEffect, Recurring
 from binlane.session.report import BinlogResult, Note, StatementResult, Unanalysed
 from binlane.session.safety import ScopeSafety
 from binlane.session.settings import execute_set, refusal_in_function, system_value
@@ -281,6 +281,21 @@ class Session:
     def foresee(self, statement: str, outcome: Outcome = NO_OUTCOME) -> Foreseen | None:
         """Tell what a statement will do if that is known from others like it; else None."""
         return self._recurring.foresee(_bare(statement), outcome)
+
+    def unchanging(self, statement: str) -> KnownEffect | None:
+        """What a statement does if that is known and leaves the session as it is; else None.
+
+        Args:
+            statement: Its text alone: with anything around it is not known.
+        """
+        if len(_bare(statement)) < len(statement):
+            return None
+        return self._recurring.unchanging(statement)
+
+    def repeat(self) -> None:
+        """Run a statement that `unchanging` told of: there is one more, and nothing else is new."""
+        self._state.number += 1
+        self._recurring.stay()
 
     def _execute(self, text: str, outcome: Outcome) -> StatementResult:
         state = self._state

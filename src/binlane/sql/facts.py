@@ -240,6 +240,20 @@ class StatementEffects:
         )
 
     @property
+    def involved_tables(self) -> tuple[TableName, ...]:
+        """The tables that a statement concerns, as tables info has them: what it writes comes first.
+
+        Of a rename those left of TO that it did not make itself. Views count where the statement is
+        about them, or uses them.
+
+        Source: WL#40, section 4.
+        """
+        if self.renames:
+            return (*self.renamed_tables, *self.reads)
+        objects = self.objects if self.kind in VIEW_KINDS else ()
+        return (*objects, *self.writes, *self.reads)
+
+    @property
     def net_renames(self) -> tuple[tuple[TableName, TableName], ...]:
         """First and last name of each table renamed, names in between left out.
 

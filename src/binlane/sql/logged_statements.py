@@ -25,6 +25,12 @@ _ROWS_ONLY: Final = re.compile(
     """.replace(b"GAP", _GAP),
     re.VERBOSE | re.DOTALL | re.IGNORECASE,
 )
+_TRANSACTIONS: Final = re.compile(
+    rb"GAP (?: BEGIN (?! GAP NOT\b) | COMMIT | ROLLBACK | SAVEPOINT | RELEASE | XA ) \b".replace(
+        b"GAP", _GAP
+    ),
+    re.VERBOSE | re.DOTALL | re.IGNORECASE,
+)
 _BESIDE_TABLES: Final = re.compile(
     rb"""GAP (?:
         (?: BEGIN | COMMIT | ROLLBACK | SAVEPOINT | RELEASE | XA
@@ -52,6 +58,11 @@ def is_beside_tables(statement: bytes) -> bool:
 def is_about_rows_only(statement: bytes) -> bool:
     """Whether a statement changes rows or transactions only."""
     return _ROWS_ONLY.match(statement) is not None
+
+
+def is_about_transactions(statement: bytes) -> bool:
+    """Whether a statement begins or ends a transaction or a part of one, and does nothing else."""
+    return _TRANSACTIONS.match(statement) is not None
 
 
 def first_word(statement: str) -> str:

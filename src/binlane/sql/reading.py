@@ -61,7 +61,7 @@ def head(
     """The verb of a statement, and what is known of what it does."""
     try:
         cursor = cursor_over(text, dialect)
-    except SqlSyntaxError:
+    except (SqlSyntaxError, Stopped):  # it has no end, or too many tokens
         return "", StatementEffects(kind=StatementKind.UNKNOWN, stopped_at=stopped_at)
     first = cursor.word
     if dialect.has_mariadb(10, 1) and is_at_compound(cursor):
@@ -248,7 +248,7 @@ _Kept = TypeVar("_Kept", Shape, StatementFacts)
 class _Context:
     """What is known of statements that are read in the same circumstances."""
 
-    __slots__ = ("database", "dialect", "expressions", "shapes", "texts")
+    __slots__ = ("database", "dialect", "expressions", "held", "shapes", "texts")
 
     def __init__(self, database: str, dialect: Dialect) -> None:
         self.database = database
@@ -256,6 +256,7 @@ class _Context:
         self.texts: dict[str, StatementFacts] = {}
         self.expressions: dict[str, StatementFacts] = {}
         self.shapes: dict[Key, Shape] = {}
+        self.held: dict[str, StatementFacts] = {}
 
 
 _contexts: Final[dict[tuple[str, Dialect], _Context]] = {}
@@ -289,8 +290,10 @@ def read(text: str, *, database: str, dialect: Dialect) -> StatementFacts:
         and the statement must then not be taken for safe; `error` is there where no server that
         the dialect stands for takes the text.
     """
-    if len(text) > LONG:  # its facts are not kept
-        return _read(text, database, dialect)
+    if len(text) > LONG:  # its facts are not kept, unless somebody holds them
+        context = _contexts.get((database, dialect))
+        facts = context.held.get(text) if context is not None and context.held else None
+        return facts or _read(text, database, dialect)
     context = _context(database, dialect)
     facts = context.texts.get(text)
     if facts is not None:
@@ -306,6 +309,18 @@ def read(text: str, *, database: str, dialect: Dialect) -> StatementFacts:
         return shape.facts
     _keep(context.texts, text, facts)
     return facts
+
+
+def hold(facts: StatementFacts, database: str) -> None:
+    """Have `read` give the facts of a long text without reading it, until `let_go`."""
+    _context(database, facts.dialect).held[facts.text] = facts
+
+
+def let_go(facts: StatementFacts, database: str) -> None:
+    """Forget what `hold` said."""
+    context = _contexts.get((database, facts.dialect))
+    if context is not None and context.held.get(facts.text) is facts:
+        del context.held[facts.text]
 
 
 def _keep(known: dict[_Known, _Kept], key: _Known, value: _Kept) -> None:

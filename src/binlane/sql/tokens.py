@@ -126,6 +126,8 @@ LONG: Final = 16_384
 ROWS_MIN: Final = 8
 LITERALS_MIN: Final = 16
 """Fewer rows or literals than these are tokens of their own."""
+RUN_MAX: Final = 8_192
+"""Rows or literals of one token at most: while a pattern matches, no other thread goes on."""
 TOKENS_MAX: Final = 1_000_000
 """More are not analysed: their memory would be many times that of the text."""
 _HAVE_RUNS: Final = frozenset(("INSERT", "REPLACE", "UPDATE", "DELETE", "SELECT", "WITH", "DO"))
@@ -221,8 +223,10 @@ def _pattern(
     rows = runs = "(?!)"
     if has_runs:
         literal = _LITERAL.replace("{string}", f"(?:{strings})")
-        rows = rf"(?:,\s*+\(\s*+{literal}\s*+(?:,\s*+{literal}\s*+)*+\)\s*+){{{ROWS_MIN},}}+"
-        runs = rf"(?:,\s*+{literal}\s*+(?=[,)])){{{LITERALS_MIN},}}+"
+        rows = (
+            rf"(?:,\s*+\(\s*+{literal}\s*+(?:,\s*+{literal}\s*+)*+\)\s*+){{{ROWS_MIN},{RUN_MAX}}}+"
+        )
+        runs = rf"(?:,\s*+{literal}\s*+(?=[,)])){{{LITERALS_MIN},{RUN_MAX}}}+"
     star, close = (r"\*(?!/)", r"\*/") if has_code else (r"\*", "(?!)")
     # The comma of a run is no sign of its own.
     comma = "" if has_runs else ","

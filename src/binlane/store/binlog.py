@@ -3,6 +3,9 @@
 The order of writes is the crash safety: a file's bytes before the index that names it, files before
 the mark that vouches for them. What `recovery` finds after a crash follows from it.
 
+A file's Query events are of one form, with tables info or without (seed 003). What has no room in
+the extended form begins a file of the plain one.
+
 A binlog goes on in its last file after a restart of binlane, without a STOP event: STOP and a new
 file tell replicas that the source has stopped and its temporary tables are gone, which is not so.
 """
@@ -25,6 +28,7 @@ from binlane.errors import StoreError, StoreFullError
 from binlane.grouping.placing import place_group
 from binlane.positions import AnyGtid, FilePosition, Position
 from binlane.routing.memory import Memory
+from binlane.routing.queries import without_tables_info
 from binlane.routing.routed_group import RoutedGroup, prepared_with
 from binlane.scope.definition import Definition
 from binlane.store.catalog import Mark
@@ -105,6 +109,7 @@ class Binlog:
 
     Attributes:
         definition: Name, id, scope and logging mode.
+        settings: How it is written; may be replaced between event groups.
     """
 
     def __init__(  # noqa: PLR0913 what it writes, where, and who is told
@@ -121,12 +126,13 @@ class Binlog:
     ) -> None:
         self.definition = definition
         self._directory = directory
-        self._settings = settings
+        self.settings = settings
         self._disk = disk
         self._save_mark = save_mark
         self._head = found.head
         self._source_created = found.head.format_description.created
         self._format = found.head.format_description, found.head.format_description.format
+        self._source_format: Format | None = None
         self._file: DiskFile = disk.open(directory / found.files[-1])
         self._pending = bytearray()
         self._written = found.end
@@ -200,6 +206,23 @@ class Binlog:
         return found
 
     @property
+    def has_tables_info(self) -> bool:
+        """Whether Query events of its last file say which tables they concern."""
+        return self.format.has_tables_info
+
+    @property
+    def may_have_tables_info(self) -> bool:
+        """Whether its last file has that, or a later one may."""
+        return self.has_tables_info or self.settings.has_tables_info
+
+    @property
+    def source_format(self) -> Format:
+        """Of the events that it is given, as far as that was told; else that of a server."""
+        if self._source_format is not None:
+            return self._source_format
+        return self._head.format_description.with_tables_info(has_tables_info=False).format
+
+    @property
     def server_id(self) -> int:
         """In the headers of the events that binlane itself writes: the source's."""
         return self._head.server_id
@@ -212,7 +235,7 @@ class Binlog:
     @property
     def room_bytes(self) -> int:
         """How much the last file may still grow before another begins; one group always may."""
-        room = self._settings.max_binlog_size_bytes - self.size_bytes
+        room = self.settings.max_binlog_size_bytes - self.size_bytes
         return max(room, 0 if self._holds_groups else 1)
 
     @property
@@ -292,10 +315,17 @@ class Binlog:
             StoreError: As `append`.
         """
         with self._failing():
-            if self.size_bytes >= self._settings.max_binlog_size_bytes and self._holds_groups:
-                self._rotate(group.events[-1].header.timestamp)
+            timestamp = group.events[-1].header.timestamp
+            if self.size_bytes >= self.settings.max_binlog_size_bytes and self._holds_groups:
+                self._rotate(timestamp)
+            events = self._in_form(group.events)
+            if events is None:
+                # A file has one form: this one is plain until it is full.
+                self._rotate(timestamp, self._following_description(has_tables_info=False))
+                events = self._in_form(group.events)
+            assert events is not None, "the plain form has room for all"
             self._pending += place_group(
-                group.events,
+                events,
                 self.size_bytes,
                 self.format,
                 clock=self._clock_base,
@@ -312,6 +342,14 @@ class Binlog:
                 self._groups.note(group.events)
             if len(self._pending) >= _PENDING_BYTES_MAX:
                 self._write()
+
+    def _in_form(self, events: Sequence[Event]) -> tuple[Event, ...] | None:
+        """Events as the last file has them; None where they have no room in its form."""
+        if not self.has_tables_info:
+            return without_tables_info(events)
+        from binlane.routing.tables_info import with_tables_info  # noqa: PLC0415  # parses SQL
+
+        return with_tables_info(events, self.source_format)
 
     def append_placed(
         self, data: bytes | bytearray | memoryview, *, groups: int, clock: int = 0
@@ -369,7 +407,7 @@ class Binlog:
         if self.wants_force(always=force):
             self.force()
         self.publish()
-        is_due = time.monotonic() - self._saved_at >= self._settings.watermark_interval_s
+        is_due = time.monotonic() - self._saved_at >= self.settings.watermark_interval_s
         if force or is_due:
             self._is_memory_due = False
             self._save()
@@ -391,7 +429,7 @@ class Binlog:
         Args:
             always: Whatever the settings say.
         """
-        every = self._settings.sync_binlog
+        every = self.settings.sync_binlog
         is_due = always or self._is_memory_due or (every > 0 and self._groups_unsynced >= every)
         return is_due and self._has_unsynced
 
@@ -481,12 +519,30 @@ class Binlog:
         """
         # The clock of a MySQL source begins anew in each of its files.
         self._clock_base = self._clock
-        wanted, current = stored_format(source), self._head.format_description
+        self.note_source(source.format)
+        wanted = stored_format(source, has_tables_info=self.settings.has_tables_info)
+        current = self._head.format_description
         has_restarted = source.created not in {0, self._source_created}
         if has_restarted or replace(wanted, created=current.created) != current:
             self._source_created = source.created or self._source_created
             with self._failing():
                 self._rotate(timestamp, wanted)
+
+    def note_source(self, format_: Format) -> None:
+        """Know the format of the events that it is given."""
+        self._source_format = format_
+
+    def take_form(self, timestamp: int) -> None:
+        """Begin a new file if Query events of the last one are not as the settings want them.
+
+        Args:
+            timestamp: As for `rotate`.
+
+        Raises:
+            StoreError: As `append`.
+        """
+        if self.has_tables_info is not self.settings.has_tables_info:
+            self.rotate(timestamp)
 
     def purge(self, first: str) -> None:
         """Delete the files before `first`, which is one of `files()`.
@@ -543,7 +599,7 @@ class Binlog:
 
     def _purge_as_set(self) -> None:
         """Purge what the settings say has had its time; due behind each rotation."""
-        settings, files = self._settings, self.files()
+        settings, files = self.settings, self.files()
         count = 0
         if settings.expire_logs_s:
             count = ended_before(files[:-1], time.time() - settings.expire_logs_s)
@@ -655,7 +711,7 @@ class Binlog:
         path = self._directory / following
         wanted = replace(
             self._head,
-            format_description=description or replace(self._head.format_description, created=0),
+            format_description=description or self._following_description(),
             begin=self._position,
         )
         head = write_head(self._disk, path, wanted, timestamp=timestamp)
@@ -679,6 +735,15 @@ class Binlog:
             self._groups.begin(path, start=head.size_bytes, flavor=head.begin.flavor)
         self._facts_unsaved.append(ended)
         self._is_purge_due = True
+
+    def _following_description(
+        self, *, has_tables_info: bool | None = None
+    ) -> FormatDescriptionEvent:
+        """Of the next file, where the source has told nothing new."""
+        if has_tables_info is None:
+            has_tables_info = self.settings.has_tables_info
+        described = replace(self._head.format_description, created=0)
+        return described.with_tables_info(has_tables_info=has_tables_info)
 
     def _new_file(self, name: str, begin: Position, size_bytes: int) -> BinlogFile:
         return BinlogFile(

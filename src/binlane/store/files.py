@@ -136,9 +136,17 @@ def read_index(directory: Path) -> list[str]:
     return names
 
 
-def stored_format(source: FormatDescriptionEvent) -> FormatDescriptionEvent:
-    """How a binlog describes itself: as its source, with CRC32."""
-    return replace(source, checksum_algorithm=int(ChecksumAlgorithm.CRC32))
+def stored_format(
+    source: FormatDescriptionEvent, *, has_tables_info: bool = False
+) -> FormatDescriptionEvent:
+    """How a binlog describes itself: as its source, with CRC32.
+
+    Args:
+        source: The source's.
+        has_tables_info: Whether its Query events say which tables they concern.
+    """
+    described = source.with_tables_info(has_tables_info=has_tables_info)
+    return replace(described, checksum_algorithm=int(ChecksumAlgorithm.CRC32))
 
 
 def head_bytes(head: FileHead, *, timestamp: int) -> bytes:

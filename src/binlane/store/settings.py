@@ -25,6 +25,8 @@ class StoreSettings:
         expire_logs_s: Files that ended so many seconds ago go when another begins; 0 keeps them.
         max_binlog_total_size_bytes: The oldest files go when another begins, until all files of a
             binlog have no more bytes than this; 0 keeps them.
+        has_tables_info: Whether Query events say which tables their statements concern, in files
+            that no stock program can read.
     """
 
     max_binlog_size_bytes: int = MAX_BINLOG_SIZE_MOST
@@ -32,6 +34,7 @@ class StoreSettings:
     watermark_interval_s: float = 1.0
     expire_logs_s: float = 0
     max_binlog_total_size_bytes: int = 0
+    has_tables_info: bool = False
 
     def __post_init__(self) -> None:
         if not MAX_BINLOG_SIZE_LEAST <= self.max_binlog_size_bytes <= MAX_BINLOG_SIZE_MOST:

@@ -136,6 +136,12 @@ class Store:
         """The binlogs by name, in the order of their names; replaced, never changed."""
         return self._binlogs
 
+    def use(self, settings: StoreSettings) -> None:
+        """Write by other settings from now on."""
+        self._settings = settings
+        for binlog in self._binlogs.values():
+            binlog.settings = settings
+
     def create_binlog(
         self,
         definition: Definition,
@@ -166,7 +172,9 @@ class Store:
             if record.definition.name == name:
                 self._clear_away(record.definition)
         head = FileHead(
-            format_description=stored_format(format_description),
+            format_description=stored_format(
+                format_description, has_tables_info=self._settings.has_tables_info
+            ),
             begin=start,
             server_id=server_id,
             size_bytes=0,
@@ -347,6 +355,11 @@ class Store:
                 raise
 
         return save
+
+    @property
+    def has_tables_info(self) -> bool:
+        """Whether its binlogs are written with tables info."""
+        return self._settings.has_tables_info
 
     @property
     def variables(self) -> Mapping[str, str]:

@@ -70,7 +70,7 @@ def test_mariadb_is_asked_for_events_as_they_stand_in_the_file() -> None:
     talk = Talk(replace(REQUEST, position=400), greeting())
     assert talk.settings == (
         "SET @master_binlog_checksum = 'CRC32', @source_binlog_checksum = 'CRC32', "
-        "@mariadb_slave_capability = 4"
+        "@binlane_tables_info = 1, @mariadb_slave_capability = 4"
     )
     assert BinlogDump.decode(talk.sent[-1]) == BinlogDump(
         position=400,

@@ -111,3 +111,22 @@ def test_a_changed_compressed_query_is_compressed_anew() -> None:
     again = decode_event(encode_event(changed, FORMAT), FORMAT)
     assert isinstance(again.body, QueryCompressedEvent)
     assert again.body.query == b"other"
+
+
+@pytest.mark.parametrize(
+    "info, what, at",
+    [
+        (b"\0", "ends inside a name", 0),
+        (b"\4shop", "ends inside a name", 0),
+        (b"\0\1t\0\2t", "ends inside a name", 3),
+        (b"\0\1t\0\0", "names a table by no name", 3),
+        (b"\377\377", "ends inside a name", 0),
+    ],
+)
+def test_tables_info_that_is_no_list_of_tables_is_damage(info: bytes, what: str, at: int) -> None:
+    good = replace(QUERY, tables_info=b"\0\1t\4shop\1s").encode(EXTENDED.format)
+    assert QueryEvent.decode(Reader(good), EXTENDED.format).tables == (("", "t"), ("shop", "s"))
+    data = replace(QUERY, tables_info=info).encode(EXTENDED.format)
+    with pytest.raises(CodecError, match=what) as caught:
+        QueryEvent.decode(Reader(data), EXTENDED.format)
+    assert caught.value.offset == len(data) - len(info) + at

@@ -13,10 +13,11 @@ import pytest
 
 from binlane.codec.packets.framing import PacketSplitter
 from binlane.codec.packets.replies import ErrPacket
-from binlane.codec.types import EventType
+from binlane.codec.types import EventType, Flavor
+from binlane.dump.machine import NOWHERE, Dump
 from binlane.dump.request import DumpRequest
 from binlane.dump.start import FileHead
-from binlane.dump.transport import serve_dump
+from binlane.dump.transport import awaited, serve_dump
 from binlane.errors import StatementError
 from binlane.positions import FilePosition, GtidPosition
 from binlane.store.binlog import Published
@@ -308,3 +309,58 @@ def test_a_replica_that_goes_leaves_no_error_behind(tmp_path: Path) -> None:
     _run(test())
     gc.collect()
     assert told == []
+
+
+@pytest.mark.parametrize("flavor", [Flavor.MARIADB, Flavor.MYSQL])
+@pytest.mark.parametrize("file, told", [("", NOWHERE), ("secret.000001", "secret.000001")])
+def test_a_replica_is_kept_alive_while_its_dump_waits(
+    tmp_path: Path, flavor: Flavor, file: str, told: str
+) -> None:
+    """It is told of no file but the one that it asked for; then its dump goes on."""
+
+    async def test() -> None:
+        binlog, packets = Binlog(tmp_path), bytearray()
+        binlog.write(0, GROUP_END)
+
+        async def send(data: bytes | memoryview) -> None:
+            packets.extend(data)
+
+        async def admission() -> str:
+            await asyncio.sleep(0.1)
+            return "admitted"
+
+        request = DumpRequest(
+            flavor=flavor, file=file, position=4, flags=1, heartbeat_period_s=0.02
+        )
+        dump = Dump(request)
+        assert await awaited(admission(), request, dump, send) == "admitted"
+        waited = PacketSplitter().feed(bytes(packets))
+        assert [packet.payload[5] for packet in waited[:2]] == [
+            EventType.ROTATE,
+            EventType.HEARTBEAT,
+        ]
+        assert all(told.encode() in packet.payload for packet in waited)
+        live = LiveBinlog(binlog)
+        await serve_dump(replace(request, file=""), live, send, dump=dump)
+        everything = PacketSplitter().feed(bytes(packets))
+        assert [packet.sequence for packet in everything] == [
+            number & 0xFF for number in range(1, len(everything) + 1)
+        ]
+        assert b"binlog.000001" in everything[len(waited)].payload
+
+    _run(test())
+
+
+def test_what_a_dump_waits_for_is_cancelled_when_the_replica_has_gone() -> None:
+    async def test() -> None:
+        request = DumpRequest(heartbeat_period_s=0.01)
+        forever = asyncio.get_running_loop().create_future()
+
+        async def send(data: bytes | memoryview) -> None:
+            raise ConnectionResetError
+
+        with pytest.raises(ConnectionResetError):
+            await awaited(forever, request, Dump(request), send)
+        assert forever.cancelled()
+
+    _run(test())

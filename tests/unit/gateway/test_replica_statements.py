@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from binlane.codec.types import Flavor
+from binlane.errors import StatementError
 from binlane.gateway.replica_statements import (
     SNAPSHOT,
     Asked,
@@ -232,6 +233,10 @@ def test_what_a_mysql_has() -> None:
 
 
 SEMI_SYNC = ("rpl_semi_sync_master_enabled", "rpl_semi_sync_source_enabled")
+VARIABLES_OF_BINLOGS = {
+    *("binlog_checksum", "gtid_binlog_pos", "binlog_with_tables_info"),
+    *SEMI_SYNC,
+}
 
 
 @pytest.mark.parametrize(
@@ -240,11 +245,16 @@ SEMI_SYNC = ("rpl_semi_sync_master_enabled", "rpl_semi_sync_source_enabled")
         ("SHOW GLOBAL VARIABLES LIKE 'BINLOG_CHECKSUM'", {"binlog_checksum"}, True),
         ("SHOW GLOBAL VARIABLES LIKE 'binlog_format';", {"binlog_format"}, True),
         ("SHOW VARIABLES LIKE 'gtid\\_binlog\\_pos'", {"gtid_binlog_pos"}, True),
-        ("SHOW SESSION VARIABLES LIKE 'binlog%'", {"binlog_checksum"}, False),
-        ("SHOW VARIABLES", {"binlog_checksum", "gtid_binlog_pos", *SEMI_SYNC}, False),
+        ("SHOW VARIABLES LIKE 'binlog_with_tables_info'", {"binlog_with_tables_info"}, True),
+        (
+            "SHOW SESSION VARIABLES LIKE 'binlog%'",
+            {"binlog_checksum", "binlog_with_tables_info"},
+            False,
+        ),
+        ("SHOW VARIABLES", VARIABLES_OF_BINLOGS, False),
         (
             "SHOW VARIABLES WHERE Variable_name IN ('gtid_binlog_pos', 'x')",
-            {"binlog_checksum", "gtid_binlog_pos", *SEMI_SYNC},
+            VARIABLES_OF_BINLOGS,
             False,
         ),
         ("SHOW STATUS LIKE 'binlog_snapshot_%'", set(SNAPSHOT), False),
@@ -255,7 +265,10 @@ def test_rows_of_names_and_values(statement: str, names: set[str], *, is_exact: 
     for variant in _variants(statement):
         found = recognise(variant)
         assert isinstance(found, Shows)
-        assert found == Shows(variant, frozenset(names), is_exact)
+        condition = (
+            "WHERE Variable_name IN ('gtid_binlog_pos', 'x')" if "WHERE" in statement else ""
+        )
+        assert found == Shows(variant, frozenset(names), is_exact, condition)
         assert may_concern_binlogs(variant.encode())
 
 
@@ -291,3 +304,30 @@ def test_kill(statement: str, *, is_query: bool) -> None:
 )
 def test_like(name: str, pattern: str, *, expected: bool) -> None:
     assert is_like(name, pattern) is expected
+
+
+@pytest.mark.rule("003:option-global")
+@pytest.mark.parametrize("flavor", [Flavor.MARIADB, Flavor.MYSQL])
+def test_what_is_global_and_read_only(flavor: Flavor) -> None:
+    for statement in (
+        "SET GLOBAL binlog_with_tables_info = 1",
+        "SET @a = 1, @@GLOBAL.Binlog_With_Tables_Info = OFF",
+        "SET SESSION binlog_with_tables_info = DEFAULT",
+        "SELECT 1, @@session.binlog_with_tables_info",
+    ):
+        # MySQL has no SET STATEMENT.
+        variants = [one for one in _variants(statement) if "SET STATEMENT" not in one]
+        for variant in _variants(statement) if flavor is Flavor.MARIADB else variants:
+            assert may_concern_binlogs(variant.encode())
+            with pytest.raises(StatementError) as caught:
+                recognise(variant, flavor)
+            assert caught.value.errno == 1238
+    found = recognise("SELECT @@binlog_with_tables_info + @@global.binlog_with_tables_info", flavor)
+    assert isinstance(found, Reads)
+    assert found.with_values({Fact.TABLES_INFO: "ON"}) == (
+        "SELECT 1 + 1 AS `@@binlog_with_tables_info + @@global.binlog_with_tables_info`"
+    )
+    assert recognise("SELECT binlog_with_tables_info FROM t", flavor) is None
+    wants = recognise("SET @binlane_tables_info = 1")
+    assert wants == SetVariables({"binlane_tables_info": "1"}, is_all=True)
+    assert may_concern_binlogs(b"SET @binlane_tables_info = 1")

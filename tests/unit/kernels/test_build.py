@@ -12,10 +12,12 @@ from pathlib import Path
 import pytest
 
 from binlane.kernels import build as building
+from binlane.kernels import load
 from binlane.kernels.load import (
     Target,
     _made_for,
     _runs_portable,
+    compiled_module,
     compiled_name,
     kernel_modules,
 )
@@ -99,3 +101,22 @@ def test_an_old_processor_is_not_given_what_it_cannot_run(
     machine: str, processor: str, *, runs: bool
 ) -> None:
     assert _runs_portable(machine, processor) is runs
+
+
+def test_a_cache_that_cannot_be_looked_into_is_as_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Too long a name fails for root, too, whom no permission keeps out.
+    monkeypatch.setenv("XDG_CACHE_HOME", f"/{'x' * 300}")
+    monkeypatch.setattr(load, "FOLDER", Path("/nowhere"))
+    assert compiled_module.__wrapped__("scan") is None
+
+
+def test_a_user_without_a_name_has_no_cache() -> None:
+    program = (
+        "import os; os.setuid(54321); from pathlib import Path; print(len(load.folders()))"
+        if os.geteuid() == 0
+        else "print(1)"
+    )
+    environment = {k: v for k, v in os.environ.items() if k not in {"HOME", "XDG_CACHE_HOME"}}
+    command = [sys.executable, "-c", f"from binlane.kernels import load; {program}"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout == "1\n"

@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 
 from binlane.codec.types import Flavor
+from binlane.sql import tokens
 from binlane.sql.facts import RowChange, StatementKind
 from binlane.sql.servers import Dialect, Version
-from binlane.sql.tokens import server_text
+from binlane.sql.tokens import LITERALS_MIN, RUN_MAX, server_text
+from binlane.sql.tree.statements import Insert
 from tests.reading import read
 
 VECTORS = Path(__file__).parents[2] / "vectors/statements"
@@ -136,3 +138,36 @@ def test_mysql_logs_a_comment_of_mariadb_as_it_stands() -> None:
 def test_a_comment_that_does_not_end_is_left_as_it_is() -> None:
     found = server_text("a /*!99999 b", Dialect(flavor="mysql", version=(9, 7, 0)))
     assert found.read == "a /*!99999 b"
+
+
+@pytest.mark.parametrize("more", [1, LITERALS_MIN])
+def test_what_is_longer_than_a_run(more: int) -> None:
+    count = RUN_MAX + more
+    numbers = ",".join(map(str, range(count)))
+    rows = ",".join(f"({number}, 'x')" for number in range(count))
+    pairs = ",".join(f"({number},{number})" for number in range(count))
+    for text in (
+        f"INSERT INTO t VALUES {rows}",
+        f"INSERT INTO t VALUES ({numbers})",
+        f"DELETE FROM t WHERE a IN ({numbers})",
+        f"DELETE FROM t WHERE (a, b) IN ({pairs})",
+        f"SELECT {numbers}",
+        f"SELECT CONCAT({numbers})",
+    ):
+        facts = read(text, database="")
+        assert facts.error is None
+        assert facts.effects.stopped_at is None, text[:40]
+    insert = read(f"INSERT INTO t VALUES {rows}", database="").tree
+    assert isinstance(insert, Insert)
+    assert insert.rows is not None
+    assert len(insert.rows) == count
+
+
+def test_a_statement_of_too_many_tokens_is_not_understood(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tokens, "TOKENS_MAX", 100)
+    facts = read(
+        "DELETE FROM t WHERE " + " OR ".join(f"a = f({number})" for number in range(2_000)),
+        database="",
+    )
+    assert facts.effects.kind is StatementKind.UNKNOWN
+    assert facts.effects.stopped_at is not None

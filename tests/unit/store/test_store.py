@@ -4,6 +4,7 @@ import sqlite3
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -60,7 +61,7 @@ def test_a_path_that_is_no_directory_is_an_error(tmp_path: Path) -> None:
         ({"watermark_interval_s": -1}, "binlog.watermark_interval"),
     ],
 )
-def test_settings_out_of_range_are_refused(settings: dict[str, int], key: str) -> None:
+def test_settings_out_of_range_are_refused(settings: dict[str, Any], key: str) -> None:
     with pytest.raises(ConfigError) as caught:
         StoreSettings(**settings)
     assert caught.value.key == key

@@ -173,7 +173,7 @@ def read_arguments(c: Cursor, *, has_aliases: bool = True) -> tuple[Expression, 
         c.deeper(3)
         while True:
             found.append(read_expression(c))
-            if c.kinds[c.index] is TokenKind.LITERALS:
+            while c.kinds[c.index] is TokenKind.LITERALS:
                 found += read_run(c)
             word = c.words[c.index]
             if word not in _BEHIND_ARGUMENTS and has_aliases:

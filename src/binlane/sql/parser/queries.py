@@ -300,7 +300,7 @@ def read_select_items(c: Cursor) -> tuple[SelectItem, ...]:
         c.index += 1
     while True:
         found.append(_select_item(c))
-        if c.kinds[c.index] is TokenKind.LITERALS:
+        while c.kinds[c.index] is TokenKind.LITERALS:
             found += [SelectItem(each.at, each.end, each) for each in read_run(c)]
         if words[c.index] != ",":
             return tuple(found)
@@ -397,7 +397,7 @@ def read_rows(c: Cursor, *, with_word: bool) -> Items[Row] | tuple[Row, ...]:
             end = c.starts[c.index] + 1
             c.index += 1
             found.append(Row(at, end, tuple(items)))
-        if c.kinds[c.index] is TokenKind.ROWS:
+        while c.kinds[c.index] is TokenKind.ROWS:
             parts += (found, read_rows_run(c))  # type: ignore[arg-type]
             found = []
         if words[c.index] != ",":

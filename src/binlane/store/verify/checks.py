@@ -16,7 +16,9 @@ from binlane.codec.control import RotateEvent
 from binlane.codec.event import Event
 from binlane.codec.mysql_transaction import PreviousGtidsEvent
 from binlane.codec.transaction import GtidListEvent
+from binlane.errors import CodecError
 from binlane.positions import AnyGtid, Gtid, GtidPosition, Position, nothing_done
+from binlane.routing.queries import statement_of
 from binlane.store.chunks import base_name
 from binlane.store.verify.faults import Fault
 from binlane.store.verify.gtid_columns import GtidColumns
@@ -98,6 +100,20 @@ class Checks:
                 f"the files before it go up to {before}",
             )
         self._position = listed if before is None else before.union(listed)
+
+    def statement(self, event: Event) -> Iterator[Fault]:
+        """Take an event; one that is no statement with tables info tells nothing."""
+        body = statement_of(event.body)
+        if body is None or body.tables_info is None:
+            return
+        from binlane.sql.tables_info import contradiction  # noqa: PLC0415  # parses SQL
+
+        try:
+            what = contradiction(body)
+        except CodecError:
+            return  # of its context, which is no matter of its tables
+        if what is not None:
+            yield Fault(self._path, event.position, f"the tables info contradicts the text: {what}")
 
     def unfinished(self, start: int) -> Iterator[Fault]:
         """Take the beginning of a group that another event cuts off."""

@@ -3,8 +3,8 @@
 Of each change there is a digest of what routing leaves as it is. Left out is what rightly differs
 in a scoped binlog: positions, checksums, the end of a statement, table ids, the GTID event beyond
 its GTID, texts that only tell people of rows (ANNOTATE_ROWS, ROWS_QUERY), table maps of tables
-without rows, a statement's default database and MySQL's list of changed databases, and how row
-images and transactions are compressed.
+without rows, a statement's default database and MySQL's list of changed databases, the tables
+that a statement tells of, and how row images and transactions are compressed.
 """
 
 from __future__ import annotations
@@ -232,7 +232,7 @@ class _Reader:
         digest, self._context = self._context, blake2b(digest_size=16)
         # Routing takes comments out, and makes a DROP of an object one that may be missing.
         text = text_in_scope(logged_statement(body))
-        told = (body.thread_id, body.error_code, _variables(body), body.tables_info, text)
+        told = (body.thread_id, body.error_code, _variables(body), text)
         digest.update(repr(told).encode())
         self._add(
             event,

@@ -178,6 +178,9 @@ class KernelPath:
                 scanner.take_format(event.body.format)
                 self._payloads = None
             self._know(scanner.offset + header.length)
+        elif faults := list(self._checks.statement(event)):
+            yield from self._take()
+            yield from faults
 
     def _decoded(self, data: bytes, position: int) -> Event:
         """Decode an event and tell the kernel of it.

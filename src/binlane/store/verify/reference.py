@@ -76,6 +76,7 @@ class ReferencePath:
             if isinstance(event.body, FormatDescriptionEvent):
                 self._format = event.body.format
             yield from self._checks.control(event)
+            yield from self._checks.statement(event)
             place = self._tracker.feed(event)
             if place.begins:
                 self._maps = TableMaps()  # no statement goes beyond its group

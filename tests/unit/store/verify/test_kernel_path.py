@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -255,3 +255,24 @@ def test_rows_need_a_table_map_in_their_own_group() -> None:
     found = check(log(*events))
     assert found.error is not None
     assert "which no TABLE_MAP of its statement names" in found.error[1]
+
+
+def test_tables_info_that_contradicts_the_text() -> None:
+    head = format_description(lengths={EventType.QUERY: 17})
+    told = {
+        b"DROP TABLE t": b"\0\1s",
+        b"RENAME TABLE t TO s, u TO t": b"\0\1t\0\1u",
+        b"DELETE FROM t": b"",
+    }
+    items: list[Body] = []
+    for number, (query, info) in enumerate(told.items(), start=1):
+        items.append(GtidEvent(sequence=number, domain_id=0, flags=1))
+        items.append(replace(BEGIN, query=query, database=b"d", tables_info=info))
+    data = log(*items, head=head)
+    wrong = by_reference(data)
+    assert [fault.split(": ", 1)[1] for fault in wrong.faults] == [
+        "the tables info contradicts the text: the event tells of `d`.`s`, its text of `d`.`t`",
+        "the tables info contradicts the text: the event tells of no table, its text of `d`.`t`",
+    ]
+    for window in WINDOWS:
+        assert by_kernels(data, window) == wrong

@@ -1,0 +1,314 @@
+"""What judging a write costs, without sockets, the event loop and routing, as JSON lines.
+
+Sessions log in to a private server through a port in this process, and their first statements are
+judged and run there. Then each session's packets are handed to its machine, and the source's replies
+with them, as in one turn of the event loop each: CPU microseconds of a statement by the lowest and
+the median of many rounds. `relay` is a session without a judge, which pays nothing but the machine.
+What routing does with the groups in between is not counted.
+
+    python -m benchmarks.judged [--rounds N] [--only relay row mixed statement] [--profile]
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import cProfile
+import json
+import pstats
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from statistics import median
+from typing import Any, Final
+
+import pymysql
+
+from binlane.capture.settings import SourceSettings
+from binlane.client.settings import ServerUrl
+from binlane.codec.packets.commands import encode_query
+from binlane.codec.packets.flags import Capability, ServerStatus
+from binlane.codec.packets.framing import FRAME_HEADER_LENGTH, frame
+from binlane.codec.packets.replies import OK_MARK, OkPacket
+from binlane.codec.packets.session_state import SessionState
+from binlane.codec.types import Flavor
+from binlane.gateway.handler import SessionContext
+from binlane.gateway.judge import Judge
+from binlane.gateway.machine import Relay
+from binlane.gateway.settings import GatewaySettings
+from binlane.gateway.transport import Gateway
+from binlane.port.attributions import Attributions
+from binlane.port.lanes import LanePool
+from binlane.port.live_catalog import LiveCatalog
+from binlane.port.marks import Marker
+from binlane.port.port_session import PortParts, PortSession
+from binlane.positions import Gtid, GtidPosition, parse_position
+from binlane.routing.plan import GroupPlan
+from binlane.scope.definition import Definition
+from binlane.scope.scope import Scope
+from binlane.service.private_server import SOURCE_OPTIONS, PrivateServer
+from binlane.sql.servers import LoggingMode
+from tests.judged_port import set_up
+from tests.recording_judge import JudgingHandler
+from tests.serve_process import ADMIN, PASSWORD, ServeProcess
+from tests.servers import QUICK, execute
+
+_SETTINGS: Final = ("relay", "row", "mixed", "statement")
+_SESSIONS: Final = 8
+_STATEMENTS: Final = 25
+"""Of each session in a round."""
+_WARM_ROUNDS: Final = 3
+_TEXT: Final = "x" * 60
+_DOMAIN: Final = 0
+
+
+def _inserting(number: int) -> str:
+    return f"INSERT INTO many (v) VALUES ('{number:010}{_TEXT}')"
+
+
+def _updating(number: int) -> str:
+    return f"UPDATE point SET v='{number:010}{_TEXT}' WHERE id={number % 100}"
+
+
+_WORK: Final = {"insert": _inserting, "update": _updating}
+
+
+@dataclass(frozen=True, slots=True)
+class _Ready:
+    """A session that is at rest.
+
+    Attributes:
+        relay: Its machine.
+        capabilities: With which the source's packets are written.
+        lane: The number of its lane; None where it has none.
+        server_id: What the source's groups of it have.
+    """
+
+    relay: Relay
+    capabilities: Capability
+    lane: int | None
+    server_id: int
+
+
+def main() -> None:
+    """Measure what was asked for."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--only", nargs="*", choices=_SETTINGS, default=_SETTINGS)
+    parser.add_argument("--work", nargs="*", choices=_WORK, default=tuple(_WORK))
+    parser.add_argument("--rounds", type=int, default=100)
+    parser.add_argument("--binlogs", type=int, default=1)
+    parser.add_argument(
+        "--profile", action="store_true", help="tell functions, with their own time"
+    )
+    parser.add_argument("--directory", help="where the server and the journal are")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="binlane-bench-", dir=given.directory) as place:
+        directory = Path(place)
+        with PrivateServer.start(
+            directory, name="source", options=(*SOURCE_OPTIONS, *QUICK)
+        ) as source:
+            set_up(ServeProcess(directory / "serve", source))
+            execute(
+                source,
+                "CREATE DATABASE bench",
+                "CREATE TABLE bench.point (id INT PRIMARY KEY, v VARCHAR(100))",
+                "CREATE TABLE bench.many (id INT AUTO_INCREMENT PRIMARY KEY, v VARCHAR(100))",
+                "INSERT INTO bench.point VALUES "
+                + ",".join(f"({number}, 'x')" for number in range(100)),
+            )
+            for setting in given.only:
+                asyncio.run(_measure(source, directory / setting, setting, given))
+
+
+async def _measure(
+    source: PrivateServer, directory: Path, setting: str, given: argparse.Namespace
+) -> None:
+    settings = SourceSettings(
+        url=ServerUrl.parse(source.url.replace("root@", f"{ADMIN}@")), password=PASSWORD
+    )
+    flavor = Flavor.MARIADB
+    attributions = Attributions(directory, flavor)
+    catalog = LiveCatalog(settings)
+    await catalog.start()
+    mode = LoggingMode.ROW if setting == "relay" else LoggingMode[setting.upper()]
+    definitions = tuple(
+        Definition(
+            name=f"b{number}", scope=Scope.everything(), logging_mode=mode, log_id=number + 1
+        )
+        for number in range(given.binlogs)
+    )
+    ((server_id, position),) = execute(
+        source, "SELECT @@GLOBAL.server_id, @@GLOBAL.gtid_binlog_pos"
+    )
+    attributions.begin(parse_position(position, flavor.value))
+    parts = PortParts(
+        definitions=lambda: definitions,
+        catalog=catalog,
+        attributions=attributions,
+        marker=Marker(settings, flavor),
+        lanes=LanePool.of(flavor, int(server_id), attributions.is_clear),
+    )
+
+    async def find() -> PortParts:
+        return parts
+
+    judges: list[PortSession] = []
+
+    def judge(session: SessionContext) -> Judge | None:
+        if setting == "relay":
+            return None
+        judges.append(PortSession(session, find))
+        return judges[-1]
+
+    gateway = Gateway(
+        GatewaySettings(port=0, source_host=source.host, source_port=source.port),
+        JudgingHandler(judge),
+    )
+    await gateway.start()
+    try:
+        clients = await asyncio.to_thread(_log_in, gateway.port)
+        relays = [session._relay for session in gateway._clients.values() if session]  # noqa: SLF001
+        sessions = [
+            _ready(relay, judges[number] if judges else None, int(server_id))
+            for number, relay in enumerate(relays)
+        ]
+        position = execute(source, "SELECT @@GLOBAL.gtid_binlog_pos")[0][0]
+        after = parse_position(position, flavor.value)
+        attributions.begin(after)
+        load = _Load(sessions, attributions, after)
+        for work in given.work:
+            print(
+                json.dumps(
+                    {"benchmark": "judged", "setting": setting, "work": work}
+                    | load.measured(_WORK[work], given)
+                ),
+                flush=True,
+            )
+        for client in clients:
+            client._force_close()  # noqa: SLF001
+    finally:
+        await gateway.stop()
+        await catalog.stop()
+        parts.marker.close()
+        attributions.close()
+
+
+def _log_in(port: int) -> list[Any]:
+    clients = []
+    for number in range(_SESSIONS):
+        client = pymysql.connect(
+            host="127.0.0.1",
+            port=port,
+            user="root",
+            database="bench",
+            autocommit=True,
+            ssl_disabled=True,
+        )
+        with client.cursor() as cursor:
+            for write in _WORK.values():
+                for one in range(3):
+                    cursor.execute(write(number + one))
+        clients.append(client)
+    return clients
+
+
+class _Load:
+    """Statements of some sessions.
+
+    Args:
+        sessions: Whose.
+        attributions: What came of them is asked there.
+        after: Up to where the source's log was read.
+    """
+
+    def __init__(self, sessions: Sequence[_Ready], attributions: Attributions, after: Any) -> None:
+        self._sessions = sessions
+        self._attributions = attributions
+        self._sequence = count(1 + max((one.sequence for one in after.gtids), default=0))
+        self._numbers = count(1)
+
+    def measured(self, write: Callable[[int], str], given: argparse.Namespace) -> dict[str, Any]:
+        profile = cProfile.Profile() if given.profile else None
+        for _ in range(_WARM_ROUNDS):
+            self._round(write, None)
+        taken = [self._round(write, profile) for _ in range(given.rounds)]
+        if profile is not None:
+            pstats.Stats(profile).sort_stats("tottime").print_stats(60)
+        statements = _SESSIONS * _STATEMENTS
+        return {
+            "lowest_us": round(min(taken) * 1e6 / statements, 1),
+            "median_us": round(median(taken) * 1e6 / statements, 1),
+        }
+
+    def _round(self, write: Callable[[int], str], profile: cProfile.Profile | None) -> float:
+        return sum(self._lap(write, profile) for _ in range(_STATEMENTS))
+
+    def _lap(self, write: Callable[[int], str], profile: cProfile.Profile | None) -> float:
+        """One statement of each session, and what routing does with it; CPU seconds of the former."""
+        work = []
+        groups = []
+        for session in self._sessions:
+            gtid = Gtid(_DOMAIN, session.server_id, next(self._sequence))
+            number = next(self._numbers)
+            packet = frame(encode_query(write(number)), 0)
+            reply = _reply(session, gtid, number, is_update=write is _updating)
+            work.append((session.relay, packet, reply))
+            if session.lane is not None:
+                groups.append((session.lane, gtid, True))
+        if profile is not None:
+            profile.enable()
+        before = time.thread_time()
+        for relay, packet, reply in work:
+            relay.from_client(packet)
+            sent = relay.take_to_source()
+            relay.take_to_client()
+            relay.from_source(reply)
+            relay.take_to_source()
+            answer = relay.take_to_client()
+        taken = time.thread_time() - before
+        if profile is not None:
+            profile.disable()
+        assert sent == packet, sent
+        assert answer[FRAME_HEADER_LENGTH] == OK_MARK, answer
+        if groups:
+            self._attributions.read(groups, GtidPosition((groups[-1][1],)))
+            for lane, gtid, _ in groups:
+                assert isinstance(self._attributions.find(lane, gtid), GroupPlan), "it is planned"
+        return taken
+
+
+def _ready(relay: Relay, judge: PortSession | None, server_id: int) -> _Ready:
+    lane = None if judge is None else judge._lane  # noqa: SLF001
+    followed = relay._followed  # noqa: SLF001
+    return _Ready(
+        relay,
+        relay.capabilities if followed is None else followed._capabilities,  # noqa: SLF001
+        None if lane is None else lane.number,
+        server_id if lane is None else lane.server_id,
+    )
+
+
+def _reply(session: _Ready, gtid: Gtid, number: int, *, is_update: bool) -> bytes:
+    """The source's OK packet."""
+    status = ServerStatus.AUTOCOMMIT
+    state = b""
+    if session.lane is not None:
+        status |= ServerStatus.SESSION_STATE_CHANGED
+        state = SessionState(variables={"last_gtid": str(gtid)}).encode()
+    ok = OkPacket(
+        affected_rows=1,
+        insert_id=0 if is_update else number,
+        status=status,
+        info=b"Rows matched: 1  Changed: 1  Warnings: 0" if is_update else b"",
+        session_state=state,
+    )
+    return frame(ok.encode(session.capabilities), 1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,252 @@
+"""Statements of a session of which it has run others that are alike.
+
+What `PlannedSession.unchanging` tells of leaves the session as it is, and makes one group, or none.
+For the first one of a kind the plan is made by the model, and encoded, in full. Of those behind it
+two things differ: the text, and the AUTO_INCREMENT value that goes with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple, overload
+
+from binlane.codec.types import EventType
+from binlane.port.context_use import ContextUse
+from binlane.port.plan_bytes import EVENT_HEAD, encode_plans
+from binlane.port.session_values import SessionValues
+from binlane.routing.plan import EncodedEvent, Generated, GroupPlan, Part, Text
+from binlane.scope.definition import Definition
+from binlane.session.group_plans import Planned
+
+_QUERY: Final = int(EventType.QUERY)
+_INTVAR: Final = int(EventType.INTVAR)
+_INSERT_ID_KIND: Final = b"\x02"
+_VALUE_BYTES: Final = 8
+_TO_BE_CHOSEN: Final = EncodedEvent(_INTVAR, _INSERT_ID_KIND + bytes(_VALUE_BYTES))
+
+
+class Circumstances(NamedTuple):
+    """What statements hang on beside the state of the model; all are compared by identity.
+
+    Attributes:
+        definitions: The binlogs.
+        version: Of the source's objects.
+        values: The session's variables, as last read.
+    """
+
+    definitions: tuple[Definition, ...]
+    version: object
+    values: SessionValues | None
+
+
+class KnownRead(NamedTuple):
+    """A SELECT that no binlog has anything of.
+
+    Attributes:
+        circumstances: In which it is that.
+    """
+
+    circumstances: Circumstances
+
+
+class KnownWrite(NamedTuple):
+    """A write that makes one group.
+
+    Attributes:
+        circumstances: In which it is that.
+        is_update: Its reply tells in words how many rows it changed.
+        plan: Of the first one.
+        text: What differs in the others; None where no binlog has it as text: nothing.
+    """
+
+    circumstances: Circumstances
+    is_update: bool
+    plan: GroupPlan
+    text: PlannedText | None
+
+    @property
+    def has_insert_id(self) -> bool:
+        """Whether an AUTO_INCREMENT value stands before its text."""
+        return self.text is not None and self.text.has_insert_id
+
+    def body(self, text: str) -> bytes | None:
+        """The event of another one's text; None where that has to be found out.
+
+        Args:
+            text: The statement.
+        """
+        values = self.circumstances.values
+        if self.text is None:
+            return b""
+        if not text.isascii() and (values is None or not values.is_text_as_it_came):
+            return None
+        return self.text.head + text.encode("utf-8", "surrogateescape")
+
+    def plan_of(self, body: bytes, insert_id: int = 0) -> GroupPlan:
+        """The plan of another one.
+
+        Args:
+            body: As of `body`.
+            insert_id: The first value that it was given; 0 leaves it to the rows.
+        """
+        plan, text = self.plan, self.text
+        if text is None:
+            return plan
+        event = EncodedEvent(_QUERY, body, text.flags)
+        events: tuple[EncodedEvent, ...] = (event,)
+        if text.has_insert_id:
+            value = insert_id.to_bytes(_VALUE_BYTES, "little")
+            events = (EncodedEvent(_INTVAR, _INSERT_ID_KIND + value), event)
+        parts = (Text(events, text.section, text.generated),)
+        binlogs: dict[str, tuple[Part, ...]] = dict.fromkeys(plan.binlogs, parts)
+        if text.others:
+            binlogs |= text.others
+        return GroupPlan(sections=plan.sections, binlogs=binlogs, bases=plan.bases, ends=plan.ends)
+
+    def plans_of(self, body: bytes) -> Sequence[GroupPlan]:
+        """The plans of another one before it is sent; argument as of `plan_of`."""
+        return _Foreseen(self, body) if self.has_insert_id else (self.plan_of(body),)
+
+    def encoded(self, body: bytes, insert_id: int = 0) -> bytes:
+        """The bytes of that plan alone, as `encode_plans` gives them; arguments as of `plan_of`."""
+        text = self.text
+        if text is None:
+            return encode_plans((self.plan,))
+        head = EVENT_HEAD.pack(_QUERY, text.flags, len(body))
+        if text.has_insert_id:
+            value = insert_id.to_bytes(_VALUE_BYTES, "little")
+            return b"".join((text.before, value, head, body, text.after))
+        return b"".join((text.before, head, body, text.after))
+
+
+class _Foreseen(Sequence[GroupPlan]):
+    """The plan of a write whose reply brings another one: made if somebody asks before."""
+
+    __slots__ = ("_body", "_write")
+
+    def __init__(self, write: KnownWrite, body: bytes) -> None:
+        self._write, self._body = write, body
+
+    def __len__(self) -> int:
+        return 1
+
+    @overload
+    def __getitem__(self, index: int) -> GroupPlan: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[GroupPlan]: ...
+
+    def __getitem__(self, index: int | slice) -> GroupPlan | Sequence[GroupPlan]:
+        return (self._write.plan_of(self._body),)[index]
+
+
+class PlannedText(NamedTuple):
+    """Where a text stands in a plan.
+
+    Attributes:
+        head: What its event has before it.
+        flags: Of its event.
+        has_insert_id: An event with an AUTO_INCREMENT value stands before it.
+        section: As of `Text`.
+        generated: Likewise.
+        others: Binlogs that have something else than the text, and what that is.
+        before: The plan's bytes up to its event, or to the value before that.
+        after: Those behind its event.
+    """
+
+    head: bytes
+    flags: int
+    has_insert_id: bool
+    section: int
+    generated: Generated | None
+    others: dict[str, tuple[Part, ...]]
+    before: bytes
+    after: bytes
+
+
+def known_write(
+    planned: Planned,
+    plan: GroupPlan,
+    text: str,
+    use: ContextUse,
+    circumstances: Circumstances,
+    *,
+    is_update: bool,
+) -> KnownWrite | None:
+    """What is alike in all writes that are like one; None where more than their text differs.
+
+    Args:
+        planned: What the model says of it.
+        plan: Of its group, before it is sent.
+        text: Its text.
+        use: What of its context it uses.
+        circumstances: In which it runs.
+        is_update: It is an UPDATE.
+    """
+    if not _is_plain(planned, plan, use):
+        return None
+    texts = {
+        parts: None
+        for parts in plan.binlogs.values()
+        if any(isinstance(part, Text) for part in parts)
+    }
+    if not texts:
+        return None if planned.has_texts else KnownWrite(circumstances, is_update, plan, None)
+    (parts, *more) = texts
+    if more or len(parts) > 1:
+        return None
+    found = _planned_text(plan, parts, text)
+    if found is None:
+        return None
+    write = KnownWrite(circumstances, is_update, plan, found)
+    body = write.body(text)
+    is_right = (
+        body is not None
+        and write.plan_of(body) == plan
+        and write.encoded(body) == encode_plans((plan,))
+    )
+    return write if is_right else None
+
+
+def _planned_text(plan: GroupPlan, parts: tuple[Part, ...], text: str) -> PlannedText | None:
+    """Where a text stands in a plan, if nothing is around it but an AUTO_INCREMENT value to come."""
+    (part,) = parts
+    assert isinstance(part, Text), "it was looked at"
+    *values, event = part.events
+    query = text.encode("utf-8", "surrogateescape")
+    if event.type_code != _QUERY or not event.body.endswith(query) or part.section is None:
+        return None
+    if values not in ([], [_TO_BE_CHOSEN]):
+        return None
+    head = EVENT_HEAD.pack(_QUERY, event.flags, len(event.body))
+    before, _, after = encode_plans((plan,)).partition(head + event.body)
+    return PlannedText(
+        head=event.body[: len(event.body) - len(query)],
+        flags=event.flags,
+        has_insert_id=bool(values),
+        section=part.section,
+        generated=part.generated,
+        others={name: one for name, one in plan.binlogs.items() if one != parts},
+        before=before[:-_VALUE_BYTES] if values else before,
+        after=after,
+    )
+
+
+def _is_plain(planned: Planned, plan: GroupPlan, use: ContextUse) -> bool:
+    """Whether a write makes what is planned of it, and nothing of its context is asked for."""
+    return (
+        len(planned.groups) == 1
+        and planned.last == planned.number
+        and not planned.homeless
+        and not planned.result.notes
+        and plan.binlogs.keys() == planned.groups[0].binlogs.keys()
+        and not any(plan.ends.values())
+        and not (
+            use.is_program
+            or use.may_skip_rows
+            or use.changes_session
+            or use.needs_microseconds
+            or use.reads_diagnostics
+            or use.routines
+        )
+    )

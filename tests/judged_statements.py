@@ -1,0 +1,173 @@
+"""What a session through a port in this process tells `Attributions`, and what its client is answered."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
+
+import pymysql
+
+from binlane.codec.types import EventType, Flavor
+from binlane.gateway.handler import SessionContext
+from binlane.port.attributions import Attributions
+from binlane.port.lanes import LanePool
+from binlane.port.live_catalog import LiveCatalog
+from binlane.port.marks import Marker
+from binlane.port.plan_bytes import encode_plans
+from binlane.port.port_session import PortParts, PortSession
+from binlane.positions import parse_position
+from binlane.routing.plan import EncodedEvent, GroupPlan, Part, Text
+from binlane.scope.definition import Definition
+from binlane.scope.scope import Scope
+from binlane.service.private_server import PrivateServer
+from binlane.sql.servers import LoggingMode
+from tests.live_catalog import settings_of
+from tests.recording_judge import JudgingPort
+from tests.servers import connect, execute
+
+
+@dataclass(slots=True)
+class Heard:
+    """What `Attributions` is told, without what differs from session to session.
+
+    Attributes:
+        told: Each call.
+        encoded: In how many of them the plans came with their bytes.
+    """
+
+    told: list[object] = field(default_factory=list)
+    encoded: int = 0
+
+
+class _Listening(Attributions):
+    """Takes down what it is told."""
+
+    def __init__(self, flavor: Flavor) -> None:
+        super().__init__(None, flavor)
+        self.heard = Heard()
+        self._intended: dict[int, Sequence[GroupPlan]] = {}
+
+    def intend(
+        self, lane: int, number: int, plans: Sequence[GroupPlan], encoded: bytes | None = None
+    ) -> None:
+        """As of `Attributions`."""
+        self._take(plans, encoded)
+        self._intended[number] = plans
+        self.heard.told.append(("intend", number, _comparable(plans)))
+        super().intend(lane, number, plans, encoded)
+
+    def done(
+        self,
+        lane: int,
+        number: int,
+        last: str | None,
+        plans: Sequence[GroupPlan] | None = None,
+        encoded: bytes | None = None,
+    ) -> None:
+        """As of `Attributions`."""
+        if plans is not None:
+            self._take(plans, encoded)
+        final = self._intended.get(number) if plans is None else plans
+        told = None if final is None else _comparable(final)
+        self.heard.told.append(("done", number, last is None, told))
+        super().done(lane, number, last, plans, encoded)
+
+    def _take(self, plans: Sequence[GroupPlan], encoded: bytes | None) -> None:
+        if encoded is not None:
+            self.heard.encoded += 1
+            assert encoded == encode_plans(plans)
+
+
+def _comparable(plans: Sequence[GroupPlan]) -> list[object]:
+    return [
+        (
+            plan.sections,
+            {name: tuple(map(_without_session, parts)) for name, parts in plan.binlogs.items()},
+            plan.bases,
+            {name: end and _without_thread(end) for name, end in plan.ends.items()},
+        )
+        for plan in plans
+    ]
+
+
+def _without_session(part: Part) -> Part:
+    if not isinstance(part, Text):
+        return part
+    return part._replace(
+        events=tuple(map(_without_thread, part.events)), timestamp=bool(part.timestamp)
+    )
+
+
+def _without_thread(event: EncodedEvent) -> EncodedEvent:
+    # Nor without the time since that to which the session set its clock.
+    body = event.body[8:] if event.type_code == EventType.QUERY else event.body
+    return event._replace(body=body)
+
+
+def _definitions() -> tuple[Definition, ...]:
+    everything, mode = Scope.everything(), LoggingMode.STATEMENT
+    one = Definition(name="all", scope=everything, logging_mode=mode, log_id=1)
+    return (
+        one,
+        replace(one, name="mixed", logging_mode=LoggingMode.MIXED, log_id=2),
+        replace(one, name="rows", logging_mode=LoggingMode.ROW, log_id=3),
+        replace(one, name="none", scope=Scope.nothing(), log_id=4),
+    )
+
+
+def run_judged(
+    source: PrivateServer, database: str, statements: Sequence[tuple[bool, str]]
+) -> tuple[Heard, list[Any]]:
+    """Run statements in one session through a port, some of them beside it.
+
+    Args:
+        source: Is prepared for the port.
+        database: The session's.
+        statements: Whether it runs beside the port, and its text.
+
+    Returns:
+        What was told of them, and the answers.
+    """
+    ((version, server_id),) = execute(source, "SELECT VERSION(), @@GLOBAL.server_id")
+    flavor = Flavor.MARIADB if "MariaDB" in version else Flavor.MYSQL
+    position = {Flavor.MARIADB: "gtid_binlog_pos", Flavor.MYSQL: "gtid_executed"}[flavor]
+    ((logged,),) = execute(source, f"SELECT @@GLOBAL.{position}")
+    settings = settings_of(source)
+    attributions, catalog = _Listening(flavor), LiveCatalog(settings)
+    attributions.begin(parse_position(logged, flavor.value))
+    definitions = _definitions()
+    parts = PortParts(
+        definitions=lambda: definitions,
+        catalog=catalog,
+        attributions=attributions,
+        marker=Marker(settings, flavor),
+        lanes=LanePool.of(flavor, int(server_id), attributions.is_clear),
+    )
+
+    async def find() -> PortParts:
+        await catalog.start()
+        return parts
+
+    def judge(session: SessionContext) -> Any:
+        return PortSession(session, find)
+
+    answers: list[Any] = []
+    with JudgingPort(source, cast("Any", judge)) as port, connect(source) as other:
+        try:
+            with port.connect(database=database, charset="utf8mb4") as client:
+                for is_beside, statement in statements:
+                    with (other if is_beside else client).cursor() as cursor:
+                        answers.append(_answer(cursor, statement))
+        finally:
+            port.run(catalog.stop())
+            parts.marker.close()
+    return attributions.heard, answers
+
+
+def _answer(cursor: Any, statement: str) -> object:
+    try:
+        cursor.execute(statement)
+    except pymysql.MySQLError as error:
+        return statement, error.args[0]
+    return statement, cursor.rowcount, cursor.lastrowid, cursor.fetchall()
