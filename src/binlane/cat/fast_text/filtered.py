@@ -208,13 +208,11 @@ class FilteredBytes:
                 yield self._judge_group(item)
 
     def _judge_run(self, run: RawRun) -> None:
-        first = 0
-        for number in (*self._runs.odd_groups(run), run.count):
-            if first < number:
-                self._judge_rows(run, first, number)
-            if number < run.count:
-                self._judge_group(run.group(number))
-            first = number + 1
+        for first, stop, is_odd in self._runs.pieces(run):
+            if is_odd:
+                self._judge_group(run.group(first))
+            else:
+                self._judge_rows(run, first, stop)
 
     def _judge_rows(self, run: RawRun, first: int, stop: int) -> None:
         """Mark what is left out of groups of rows, and end statements that lose their end."""
