@@ -45,9 +45,10 @@ def append_run(  # noqa: PLR0913  # who gets what, and who else may have to do i
             if passed < following:
                 # Where that fails, what was appended before it must not come again.
                 binlog.advance_to(run.position_after(binlog.reached, following, start=told))
+                told = following
             by_reference(left.popleft())
             following += 1
-            passed = told = following
+            passed = following
             continue
         router.know(number, binlog.memory)
         kept = router.counts(number).groups
@@ -74,9 +75,10 @@ def append_run(  # noqa: PLR0913  # who gets what, and who else may have to do i
         if spans.needs_reference:
             # Where that fails, what was appended before it must not come again.
             binlog.advance_to(run.position_after(binlog.reached, following, start=told))
+            told = following  # one that leaves nothing in the binlog does not advance it
             by_reference(following)
             following += 1
-            passed = told = following
+            passed = following
         elif spans.needs_file:
             binlog.rotate(run.timestamp(following))
     binlog.advance_to(after)
