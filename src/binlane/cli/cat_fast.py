@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, TextIO
 from binlane.cli.cat_request import CatRequest
 
 if TYPE_CHECKING:
+    from binlane.cat.fast_text.filtered import LogPart
     from binlane.cat.fast_text.printer import FastText
     from binlane.cat.renderer import Renderer
     from binlane.cat.text.options import TextOptions
@@ -42,6 +43,7 @@ def is_worth_kernels(request: CatRequest) -> bool:
     return request.prints_all or (
         compiled_module("scan") is not None
         and all(_can_be_filtered(path, options) for path in request.files)
+        and None not in _parts(request)
     )
 
 
@@ -54,6 +56,24 @@ def _can_be_filtered(path: str, options: TextOptions) -> bool:
         return False
     with closing(FileBytes(path)) as source:
         return can_print_log(source, options)
+
+
+def _parts(request: CatRequest) -> list[LogPart | None]:
+    """The groups of each file that positions choose; None where that is told event by event."""
+    from binlane.cat.fast_text.filtered import LogPart  # noqa: PLC0415  # needs numpy
+    from binlane.store.byte_source import FileBytes  # noqa: PLC0415
+
+    found: list[LogPart | None] = []
+    for number, path in enumerate(request.files):
+        start = 0 if number else request.start_position
+        is_last = number + 1 == len(request.files)
+        stop = request.selection.stop_position if is_last else None
+        if not start and stop is None:
+            found.append(LogPart())
+            continue
+        with closing(FileBytes(path)) as source:
+            found.append(LogPart.of(source, start, stop))
+    return found
 
 
 def print_fast(
@@ -113,11 +133,20 @@ def _print_filtered(
 
     state = FilterState(request.filter_terms())
     events, runs = EventFilter(state, note), RunFilter(GroupFilter(state, note))
-    for path in request.files:
+    for path, part in zip(request.files, _parts(request), strict=True):
+        assert part is not None, "it is worth kernels"
         with closing(FileBytes(path)) as judged, closing(FileBytes(path)) as given:
             told = given if meter is None else MeteredBytes(given, meter)
-            source = FilteredBytes(judged, told, events, runs, path=path, name=base_name(path))
-            printer.print_file(source, path=path, name=base_name(path), others=source.others)
+            name = base_name(path)
+            source = FilteredBytes(judged, told, events, runs, path=path, name=name, part=part)
+            printer.print_file(
+                source,
+                path=path,
+                name=name,
+                others=source.others,
+                head=part.head,
+                start=part.start,
+            )
 
 
 def _size_bytes(paths: tuple[str, ...]) -> int:

@@ -110,9 +110,12 @@ class CatRequest:
 
     @property
     def is_filtered_only(self) -> bool:
-        """Whether nothing but the filter by tables and kinds of statements leaves events out."""
+        """Whether nothing but the filter by tables and kinds of statements leaves events out.
+
+        Positions in the files may, beside it.
+        """
         return (
-            self.selection.is_everything
+            replace(self.selection, start_position=0, stop_position=None).is_everything
             and not self.event_types
             and not self.is_filtered_by_name
             and not self.given["keep_empty_groups"]

@@ -284,7 +284,9 @@ def empty_group(frame: Iterable[Event], last: Event | None) -> Iterator[Event]:
 def _query(like: Event, text: bytes) -> Event:
     """A Query event at the place of another one."""
     if isinstance(like.body, QueryEvent):
-        body = replace(like.body, query=text, tables_info=None, record=None)
+        # A log is of one form.
+        info = None if like.body.tables_info is None else b""
+        body = replace(like.body, query=text, tables_info=info, record=None)
     else:
         body = QueryEvent(
             thread_id=0, execution_time=0, error_code=0, status_vars=b"", database=b"", query=text

@@ -17,8 +17,8 @@ import numpy.typing as npt
 
 from binlane.codec.types import EventType
 from binlane.filters.events import GroupFilter
-from binlane.filters.kinds import row_kind
-from binlane.grouping.event_group import EventGroup
+from binlane.filters.kinds import RowKind, row_kind
+from binlane.grouping.event_group import GTID_TYPES, EventGroup
 from binlane.grouping.raw import RawRun
 from binlane.grouping.scanner import KnownTable
 from binlane.grouping.window import Bytes
@@ -40,23 +40,15 @@ _Flags = npt.NDArray[np.bool_]
 _Places = npt.NDArray[np.int64]
 
 
-def _flags(*codes: int) -> _Flags:
-    found = np.zeros(256, np.bool_)
-    found[list(codes)] = True
-    return found
-
-
-_ROWS: Final = _flags(*(code for code in range(256) if row_kind(code) is not None))
-_TEXTS: Final = _flags(EventType.ANNOTATE_ROWS, EventType.ROWS_QUERY)
-_FRAMES: Final = _flags(
-    EventType.GTID,
-    EventType.GTID_LOG,
-    EventType.ANONYMOUS_GTID_LOG,
-    EventType.GTID_TAGGED_LOG,
-    EventType.QUERY,
-    EventType.XID,
-)
-_PLAIN_TYPES: Final = _ROWS | _TEXTS | _FRAMES | _flags(EventType.TABLE_MAP)
+# What an event is, by its type; rows come last.
+_ODD, _FRAME, _NOTE, _MAP, _ROWS_KIND, _KEPT_ROWS = range(6)
+_KINDS: Final = np.zeros(256, np.uint8)
+_KINDS[[code for code in range(256) if row_kind(code) is not None]] = _ROWS_KIND
+_KINDS[[EventType.ANNOTATE_ROWS, EventType.ROWS_QUERY]] = _NOTE
+_KINDS[EventType.TABLE_MAP] = _MAP
+_KINDS[[*GTID_TYPES, EventType.QUERY, EventType.XID]] = _FRAME
+_NO_TABLES: Final = 16
+"""Numbers below 0 that events may have in the place of a table's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,18 +89,15 @@ class RunFilter:
     def __init__(self, groups: GroupFilter) -> None:
         self._groups = groups
         self._tables: list[KnownTable] = []
-        self._wanted: _Flags = np.zeros(64, np.bool_)
+        self._wanted: _Flags = np.zeros(64 + _NO_TABLES, np.bool_)
         self._seen = 0
         self._version = -1
         terms = groups.state.terms
-        kinds = terms.rows if terms.has_kinds else None
-        self._row_types = _flags(
-            *(
-                code
-                for code in range(256)
-                if (kind := row_kind(code)) is not None and (kinds is None or kind in kinds)
-            )
-        )
+        kinds = terms.rows if terms.has_kinds else frozenset(RowKind)
+        self._kinds = _KINDS.copy()
+        for code in range(256):
+            if row_kind(code) in kinds:
+                self._kinds[code] = _KEPT_ROWS
 
     def parts(self, run: RawRun) -> Iterator[Part]:
         """What is left of a run, in order; of a part the next one may change the bytes.
@@ -128,7 +117,7 @@ class RunFilter:
     def odd_groups(self, run: RawRun) -> list[int]:
         """The groups of a run that hold more than rows and their brackets."""
         types = run.events[layout.EVENT_TYPE, : _end(run)]
-        is_odd = ~_PLAIN_TYPES[types]
+        is_odd = _KINDS[types] == _ODD
         queries = np.flatnonzero(types == EventType.QUERY)
         is_odd[queries] = ~_is_bracket(run, queries)
         firsts = run.groups[layout.GROUP_FIRST]
@@ -139,33 +128,26 @@ class RunFilter:
         """What stays of some groups of a run, none of which is odd."""
         begin = int(run.groups[layout.GROUP_FIRST, first])
         end = int(run.groups[layout.GROUP_END, stop - 1])
-        types = run.events[layout.EVENT_TYPE, begin:end]
-        maps = run.events[layout.EVENT_MAP, begin:end]
-        is_rows = _ROWS[types]
-        has_table = (is_rows | (types == EventType.TABLE_MAP)) & (maps >= 0)
-        is_wanted = np.zeros(types.shape[0], np.bool_)
-        is_wanted[has_table] = self._wanted_tables(run.tables)[maps[has_table]]
-        kept_rows = is_wanted & self._row_types[types]
-        ends = _ends(run, begin, is_rows)
+        kinds = self._kinds[run.events[layout.EVENT_TYPE, begin:end]]
+        # Events without a table have numbers below 0, which stand for tables that nobody wants.
+        wanted = self._wanted_tables(run.tables)[run.events[layout.EVENT_MAP, begin:end]]
+        kept_rows = wanted & (kinds == _KEPT_ROWS)
+        ends = _ends(run, begin, kinds >= _ROWS_KIND)
         firsts = run.groups[layout.GROUP_FIRST, first:stop] - begin
+        groups = np.logical_or.reduceat(kept_rows, firsts)
         statements = _statements(ends, firsts)
         has_rows = np.zeros(int(statements[-1]) + 1, np.bool_)
         has_rows[statements[kept_rows]] = True
         stays = has_rows[statements]
-        groups = np.add.reduceat(kept_rows, firsts) > 0
-        lengths = np.diff(np.append(firsts, end - begin))
+        frames = kinds == _FRAME
         if self._groups.state.terms.keeps_empty_groups:
             groups[:] = True
-        in_group = np.repeat(groups, lengths)
-        beside = (types == EventType.TABLE_MAP) & is_wanted | _TEXTS[types]
-        events = (kept_rows | (beside & stays) | _FRAMES[types]) & in_group
-        last = np.full(has_rows.shape[0], -1)
-        places = np.flatnonzero(kept_rows)
-        last[statements[places]] = places  # of several the last one stays
-        is_ended = np.zeros(has_rows.shape[0], np.bool_)
-        is_ended[statements[ends]] = True
-        changed = last[has_rows & is_ended]
-        return Marks(events=events, groups=groups, ends=changed[~ends[changed]])
+        elif not groups.all():
+            frames &= np.repeat(groups, np.diff(np.append(firsts, end - begin)))
+        beside = ((kinds == _MAP) & wanted | (kinds == _NOTE)) & stays
+        cut = np.flatnonzero(ends & ~kept_rows & stays)
+        places = _last_before(cut, kept_rows) if cut.shape[0] else cut
+        return Marks(events=kept_rows | beside | frames, groups=groups, ends=places)
 
     def _rows(self, run: RawRun, first: int, stop: int) -> RawRun | None:
         """What is left of groups of rows."""
@@ -179,10 +161,12 @@ class RunFilter:
             return run
         end = begin + marks.events.shape[0]
         groups = np.ascontiguousarray(run.groups[:, first:stop][:, marks.groups])
-        places = np.concatenate([[0], np.cumsum(marks.events)])
+        kept = np.flatnonzero(marks.events)
+        places = np.zeros(marks.events.shape[0] + 1, np.int64)
+        np.cumsum(marks.events, out=places[1:])
         for row in (layout.GROUP_FIRST, layout.GROUP_END):
             groups[row] = places[groups[row] - begin]
-        events = np.ascontiguousarray(run.events[:, begin:end][:, marks.events])
+        events = np.take(run.events[:, begin:end], kept, axis=1)
         return replace(run, events=events, groups=groups)
 
     def _wanted_tables(self, tables: list[KnownTable]) -> _Flags:
@@ -190,8 +174,9 @@ class RunFilter:
         state = self._groups.state
         if tables is not self._tables or self._version != state.version:
             self._tables, self._seen, self._version = tables, 0, state.version
-        while self._wanted.shape[0] < len(tables):
-            self._wanted = np.concatenate([self._wanted, self._wanted])
+            self._wanted[:] = False
+        while self._wanted.shape[0] < len(tables) + _NO_TABLES:
+            self._wanted = np.concatenate([self._wanted, np.zeros_like(self._wanted)])
         for number in range(self._seen, len(tables)):
             table_map = tables[number].table_map
             self._wanted[number] = state.includes(TableName(table_map.database, table_map.table))
@@ -219,8 +204,14 @@ def _ends(run: RawRun, begin: int, is_rows: _Flags) -> _Flags:
     places = np.flatnonzero(is_rows)
     offsets = run.events[layout.EVENT_OFFSET, begin : begin + is_rows.shape[0]][places]
     ends = np.zeros(is_rows.shape[0], np.bool_)
-    ends[places] = (run.data[offsets.astype(np.int64) + _ROWS_FLAGS] & _STATEMENT_END) != 0
+    ends[places] = run.data[offsets + _ROWS_FLAGS] & _STATEMENT_END
     return ends
+
+
+def _last_before(places: _Places, flags: _Flags) -> _Places:
+    """The last event with a flag before each place."""
+    found = np.flatnonzero(flags)
+    return found[np.searchsorted(found, places) - 1]
 
 
 def _statements(ends: _Flags, firsts: _Places) -> _Places:

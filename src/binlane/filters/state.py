@@ -116,7 +116,11 @@ class FilterState:
         if not (concern.tables or concern.databases):
             return _PASSES if rules.does_all else _LEFT_OUT
         if self._passes_whole(concern):
-            return _PASSES
+            missing = [table for table in concern.referred if not self.includes(table)]
+            if not missing:
+                return _PASSES
+            note = f"a table refers to others that are not wanted ({_shown(missing)}): they must be there"
+            return Verdict(passes=True, note=note)
         if concern.kind is StatementKind.DROP_DATABASE:
             return self._judge_drop_database(concern.databases)
         if not self._is_mixed(concern):

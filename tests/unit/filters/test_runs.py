@@ -5,20 +5,25 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from binlane.codec.control import FormatDescriptionEvent
 from binlane.codec.event import Event
+from binlane.codec.format import MAGIC
+from binlane.codec.query import QueryEvent
 from binlane.codec.rows import TableMapEvent
 from binlane.codec.types import EventType
+from binlane.filters.concern import concern_of
 from binlane.filters.events import GroupFilter
 from binlane.filters.runs import RunFilter
 from binlane.filters.state import FilterState
 from binlane.filters.terms import FilterTerms, parse_terms
 from binlane.grouping.event_group import CONTROL_TYPES, EventGroup, group_events
 from binlane.grouping.inner import expanded_all
+from binlane.grouping.placing import place
 from binlane.grouping.raw import RawRun, raw_groups
 from binlane.grouping.walk import walk
 from binlane.names import TableName
@@ -143,3 +148,40 @@ def test_an_emptied_group_is_a_transaction_without_changes() -> None:
         assert len(whole) == len(left) > 1
         types = {kind for group in left for kind, *_ in group}  # type: ignore[misc, has-type]  # groups are lists of tuples
         assert types.isdisjoint({EventType.TABLE_MAP, EventType.WRITE_ROWS_V1})
+
+
+@compiled
+@pytest.mark.rule("003:tables-info")
+@pytest.mark.parametrize("name", ["md1011_txn", "my97_txn", "my97_ddl"])
+def test_logs_with_tables_info_are_filtered_by_it(name: str, tmp_path: Path) -> None:
+    tables = tables_of(name)
+    for number, (file, data) in enumerate(fixture_set(name).binlogs):
+        extended = with_tables_info(data, file)
+        path = tmp_path / f"{number}-{file}"
+        path.write_bytes(extended)
+        for terms in choices(name):
+            notes: list[list[str]] = [[], []]
+            expected = by_groups(extended, file, terms, notes[0])
+            assert by_runs(str(path), file, terms, notes[1]) == expected, terms
+            assert notes[0] == notes[1]
+    assert tables
+
+
+def with_tables_info(data: bytes, file: str) -> bytes:
+    """A log with the tables of each statement's text as its tables info."""
+    made, format_ = bytearray(MAGIC), None
+    for event in walk([data], file=file):
+        body = event.body
+        if isinstance(body, FormatDescriptionEvent):
+            lengths = bytearray(body.post_header_lengths)
+            lengths[EventType.QUERY - 1] = 17
+            body = replace(body, post_header_lengths=bytes(lengths))
+            format_ = body.format
+        elif isinstance(body, QueryEvent):
+            names = concern_of(body).tables
+            parts = [part.encode() for name in names for part in (name.database, name.table)]
+            info = b"".join(bytes((len(part),)) + part for part in parts)
+            body = replace(body, tables_info=info)
+        assert format_ is not None, "a log begins with its format"
+        made += place(replace(event, body=body), len(made), format_)
+    return bytes(made)

@@ -10,27 +10,30 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
-from typing import Final
+from dataclasses import dataclass
+from typing import Final, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from binlane.codec.control import FormatDescriptionEvent
-from binlane.codec.event import Event
-from binlane.codec.format import Format
+from binlane.codec.event import Event, EventHeader, decode_event
+from binlane.codec.format import HEADER_LENGTH, Format
 from binlane.codec.types import EventType
-from binlane.errors import BinlaneError
+from binlane.errors import BinlaneError, CodecError
 from binlane.filters.events import EventFilter
 from binlane.filters.runs import RunFilter, end_statement
-from binlane.grouping.event_group import EventGroup, GroupTracker
+from binlane.grouping.event_group import GTID_TYPES, EventGroup, GroupTracker
+from binlane.grouping.first_event import description_in, format_of
 from binlane.grouping.inner import expanded_all
 from binlane.grouping.raw import LargeGroup, RawRun, raw_groups
-from binlane.grouping.window import ByteReader, ByteSource
+from binlane.grouping.window import PIECE_BYTES, ByteSource, Window
 from binlane.kernels import layout
 from binlane.kernels import text_layout as lay
 
 _TYPE_AT: Final = 4
 _FLAGS_AT: Final = 25
+_GTID_BYTES_MAX: Final = 512
 _CHECKSUM: Final = 4
 _ASKED: Final = 254
 """A type that the kernel does not know, so that it asks."""
@@ -39,6 +42,58 @@ _OWN: Final = frozenset({lay.SKIPPED, _ASKED, EventType.PARTIAL_ROW_DATA})
 
 _Places = npt.NDArray[np.int64]
 _Values = npt.NDArray[np.uint8]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogPart:
+    """Which groups of a file are printed.
+
+    Attributes:
+        start: Where the first one begins; 0 for the beginning of the file.
+        stop: Where the first one begins that is not printed; None for the end of the file.
+        head: The file's bytes up to and with its FORMAT_DESCRIPTION, which is printed always.
+        format: Of that.
+    """
+
+    start: int = 0
+    stop: int | None = None
+    head: bytes = b""
+    format: Format | None = None
+
+    @classmethod
+    def of(cls, source: ByteSource, start: int, stop: int | None) -> Self | None:
+        """The groups between two positions; None if one of them is not where a group begins.
+
+        Only where groups begin with a GTID is that seen.
+
+        Args:
+            source: Of the file.
+            start: As of `--start-position`.
+            stop: As of `--stop-position`.
+        """
+        window = Window(source, size_bytes=PIECE_BYTES)
+        first = description_in(window)
+        if first is None:
+            return None
+        format_, start = format_of(first), 0 if start <= first.next_position else start
+        places = [place for place in (start, stop) if place]
+        if not all(_begins_group(source, place, format_) for place in places):
+            return None
+        head = window.bytes(0, first.next_position)
+        return cls(start=start, stop=stop, head=head, format=format_)
+
+
+def _begins_group(source: ByteSource, position: int, format_: Format) -> bool:
+    """Whether a GTID event stands at a position."""
+    window = Window(source.reread(position), size_bytes=HEADER_LENGTH, base=position)
+    while window.end < _GTID_BYTES_MAX and window.fill():
+        pass
+    try:
+        length = EventHeader.decode(window.bytes(0, min(HEADER_LENGTH, window.end))).length
+        event = decode_event(window.bytes(0, min(length, window.end)), format_, position=position)
+    except CodecError:
+        return False
+    return event.header.type_code in GTID_TYPES
 
 
 class FilteredBytes:
@@ -51,31 +106,34 @@ class FilteredBytes:
         runs: Judges groups of rows.
         path: As the user named the file, for errors.
         name: Its base name.
+        part: Which of the groups are printed; None for all.
 
     Attributes:
         others: By position, what is printed in the place of an event.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # two readers, two judges, two names, a part
         self,
         source: ByteSource,
-        again: ByteReader,
+        again: ByteSource,
         events: EventFilter,
         runs: RunFilter,
         *,
         path: str,
         name: str,
+        part: LogPart | None = None,
     ) -> None:
         self.others: dict[int, list[Event]] = {}
-        self._again = again
+        self._part = part or LogPart()
+        start = self._part.start
+        self._again = again.reread(start) if start else again
         self._events = events
         self._runs = runs
         self._path = path
         self._name = name
-        self._format: Format | None = None
-        self._judged = self._judge(source)
-        self._given = 0
-        self._known = 0
+        self._format = self._part.format
+        self._judged = self._judge(source.reread(start) if start else source)
+        self._given = self._known = start
         self._end: int | None = None
         self._error: BinlaneError | None = None
         self._changes: deque[tuple[_Places, _Values]] = deque()
@@ -93,6 +151,8 @@ class FilteredBytes:
         room = len(view)
         if self._end is None or self._error is not None:
             room = min(room, self._known - self._given)
+        elif self._part.stop is not None:
+            room = min(room, self._part.stop - self._given)
         length = self._again.read_into(view[:room])
         self._change(np.frombuffer(view[:length], np.uint8))
         self._given += length
@@ -124,10 +184,24 @@ class FilteredBytes:
 
     def _judge(self, source: ByteSource) -> Iterator[int]:
         """Judge the file; give the position up to which that is done, again and again."""
-        for item in raw_groups(source, file=self._path, name=self._name):
+        start, stop = self._part.start, self._part.stop
+        for item in raw_groups(
+            source,
+            file=self._path,
+            name=self._name,
+            position=start,
+            format_=self._part.format if start else None,
+        ):
             if isinstance(item, RawRun):
+                if stop is not None and item.next_position > stop:
+                    firsts = item.events[layout.EVENT_OFFSET, item.groups[layout.GROUP_FIRST]]
+                    item = item.head(int(np.searchsorted(firsts, stop - item.base)))  # noqa: PLW2901
+                if not item.count:
+                    return
                 self._judge_run(item)
                 yield item.next_position
+            elif stop is not None and item.position >= stop:
+                return
             elif isinstance(item, LargeGroup):
                 yield self._judge_large(item)
             else:

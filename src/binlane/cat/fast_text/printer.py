@@ -45,6 +45,7 @@ from binlane.grouping.table_maps import TableMaps
 from binlane.grouping.walk import Walker
 from binlane.grouping.window import PIECE_BYTES, ByteReader, Window
 from binlane.kernels import text_layout as lay
+from binlane.store.byte_source import ChunkBytes
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -141,6 +142,8 @@ class FastText:
         path: str,
         name: str,
         others: dict[int, list[Event]] | None = None,
+        head: bytes = b"",
+        start: int = 0,
     ) -> None:
         """Print all events of a file, or those that are not marked to be left out.
 
@@ -150,6 +153,9 @@ class FastText:
             name: Its base name.
             others: By position, what is printed in the place of an event, as long as the source
                 notes some; None if nothing is marked.
+            head: The file's bytes up to and with its FORMAT_DESCRIPTION, with a start.
+            start: Where the source's first event stands, which begins a group; 0 for the beginning
+                of the file.
 
         Raises:
             CodecError: At the first fault; what stands before it is printed.
@@ -159,7 +165,8 @@ class FastText:
         self._is_foreign = False
         self._others = {} if others is None else others
         self._state[lay.SKIPS] = others is not None
-        self._window = TextWindow(self._state, source, size_bytes=self._window_bytes)
+        begin = ChunkBytes(iter((head,))) if start else source
+        self._window = TextWindow(self._state, begin, size_bytes=self._window_bytes)
         self._context.forget()
         self._handover.take()
         state = self._state
@@ -175,6 +182,8 @@ class FastText:
             self._is_foreign = _begins_relay_log(head)
             if not self._is_foreign:
                 self._print_event()
+            if start:
+                self._window = TextWindow(state, source, size_bytes=self._window_bytes, base=start)
             while not self._is_foreign and self._print_window():
                 pass
             if self._is_foreign:

@@ -9,15 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from binlane.cat.fast_text.filtered import FilteredBytes
+from binlane.cat.fast_text.filtered import FilteredBytes, LogPart
 from binlane.cat.fast_text.printer import FastText, can_print_log
 from binlane.cat.text.lines import TextLines
 from binlane.cat.text.options import TextOptions
+from binlane.codec.types import EventType
 from binlane.errors import BinlaneError
 from binlane.filters.events import EventFilter, GroupFilter
 from binlane.filters.runs import RunFilter
 from binlane.filters.state import FilterState
 from binlane.filters.terms import FilterTerms
+from binlane.grouping.event_group import GTID_TYPES
 from binlane.grouping.inner import expanded_all
 from binlane.grouping.walk import walk
 from binlane.kernels.load import kernels
@@ -45,12 +47,18 @@ def _zone() -> Iterator[None]:
         yield
 
 
-def by_lines(name: str, terms: FilterTerms, options: TextOptions) -> Printed:
-    """As the reference prints a set."""
+def by_lines(
+    name: str, terms: FilterTerms, options: TextOptions, span: tuple[int, int | None] = (0, None)
+) -> Printed:
+    """As the reference prints a set, or groups of its first file."""
     lines: list[str] = []
     renderer, found = TextLines(options), EventFilter(FilterState(terms), lambda _: None)
-    for file, data in fixture_set(name).binlogs:
+    binlogs = fixture_set(name).binlogs
+    for file, data in binlogs if span == (0, None) else [*binlogs][:1]:
         for event in expanded_all(walk([data], file=file), file=file):
+            is_head = event.header.type_code == EventType.FORMAT_DESCRIPTION
+            if not is_head and (event.position < span[0] or event.position >= (span[1] or 1 << 60)):
+                continue
             for kept in found.feed(event, file=file):
                 lines += renderer.lines(kept, file=file)
         for kept in found.finish():
@@ -65,6 +73,7 @@ def by_kernel(
     terms: FilterTerms,
     options: TextOptions,
     sizes: Mapping[str, int],
+    span: tuple[int, int | None] = (0, None),
 ) -> Printed:
     parts: list[bytes] = []
     renderer, error = TextLines(options), None
@@ -79,10 +88,20 @@ def by_kernel(
     events = EventFilter(state, lambda _: None)
     runs = RunFilter(GroupFilter(state, lambda _: None))
     try:
-        for path, (file, _) in zip(paths, fixture_set(name).binlogs, strict=True):
+        for path, (file, _) in zip(paths, fixture_set(name).binlogs, strict=False):
+            with closing(FileBytes(path)) as found:
+                part = LogPart.of(found, *span)
+            assert part is not None
             with closing(FileBytes(path)) as one, closing(FileBytes(path)) as two:
-                source = FilteredBytes(one, two, events, runs, path=path, name=file)
-                printer.print_file(source, path=path, name=file, others=source.others)
+                source = FilteredBytes(one, two, events, runs, path=path, name=file, part=part)
+                printer.print_file(
+                    source,
+                    path=path,
+                    name=file,
+                    others=source.others,
+                    head=part.head,
+                    start=part.start,
+                )
         parts += [f"{line}\n".encode("utf-8", "surrogateescape") for line in renderer.finish()]
     except BinlaneError as told:
         error = str(told)
@@ -105,3 +124,32 @@ def test_every_set_is_printed_as_by_lines(name: str, tmp_path: Path) -> None:
         expected = by_lines(name, terms, options)
         for sizes in (WHOLE, TINY):
             assert by_kernel(name, paths, terms, options, sizes) == expected, terms
+
+
+@compiled
+@pytest.mark.parametrize("name", ["md1011_txn", "my97_txn", "md1011_format_mixed"])
+def test_groups_between_two_positions(name: str, tmp_path: Path) -> None:
+    paths = written(name, tmp_path)[:1]
+    ((file, data), *_) = fixture_set(name).binlogs
+    starts = [
+        event.position for event in walk([data], file=file) if event.header.type_code in GTID_TYPES
+    ]
+    terms = next(iter(choices(name)))
+    for span in (
+        (starts[3], None),
+        (0, starts[-2]),
+        (starts[2], starts[-1]),
+        (starts[1], starts[1]),
+    ):
+        expected = by_lines(name, terms, DECODED, span)
+        for sizes in (WHOLE, TINY):
+            assert by_kernel(name, paths, terms, DECODED, sizes, span) == expected, span
+
+
+def test_a_position_that_is_no_groups_beginning_is_told_event_by_event(tmp_path: Path) -> None:
+    path = written("md1011_txn", tmp_path)[0]
+    ((file, data), *_) = fixture_set("md1011_txn").binlogs
+    inside = [event.next_position for event in walk([data], file=file)][8]
+    for start, stop in ((inside + 1, None), (0, inside + 1), (0, len(data)), (len(data) + 9, None)):
+        with closing(FileBytes(path)) as source:
+            assert LogPart.of(source, start, stop) is None
