@@ -71,6 +71,7 @@ check: lint docs
 lock *args:
     uv pip compile {{ lock_options }} {{ args }} requirements/bootstrap.in -o requirements/bootstrap.lock
     uv pip compile {{ lock_options }} {{ args }} -c requirements/bootstrap.lock --extra kernels pyproject.toml -o requirements/kernels.lock
+    uv pip compile {{ lock_options }} {{ args }} -c requirements/kernels.lock pyproject.toml -o requirements/serve.lock
     uv pip compile {{ lock_options }} {{ args }} -c requirements/kernels.lock --extra demo pyproject.toml -o requirements/runtime.lock
     uv pip compile {{ lock_options }} {{ args }} -c requirements/kernels.lock -c requirements/runtime.lock --extra demo --extra iceberg --extra kernels --group dev --group docs pyproject.toml -o requirements/dev.lock
 

@@ -6,7 +6,7 @@ those through the port take turns, so that a busy machine is busy for both; figu
 the rounds. `relay` is a port whose source is not set up, which judges nothing; the others judge,
 for one binlog of the format that they name.
 
-    python -m benchmarks.port [--only relay row statement] [--clients 1 8 64] [--seconds N]
+    python -m benchmarks.port [--only relay row statement] [--clients 1 8 64] [--seconds N] [--tls]
 
 `per_s` statements a second of all clients, `p50_us` and `p99_us` from sending a statement to its
 whole answer, each beside the same of direct connections; `port_cpu_us` is the CPU time of binlane
@@ -20,6 +20,7 @@ import json
 import multiprocessing
 import os
 import select
+import ssl
 import statistics
 import tempfile
 import time
@@ -73,6 +74,7 @@ def main() -> None:
                     for work in given.work:
                         line = _measured(pool, serve, work, clients, given)
                         head = {"benchmark": "port", "setting": name, "work": work}
+                        head["tls"] = given.tls
                         tail = {"load": os.getloadavg()[0]}
                         print(json.dumps(head | {"clients": clients} | line | tail), flush=True)
 
@@ -88,6 +90,7 @@ def _options() -> argparse.ArgumentParser:
     parser.add_argument("--rounds", type=int, default=3, help="of which figures are medians")
     parser.add_argument("--workers", type=int, default=1, help="processes of the port")
     parser.add_argument("--mysql", action="store_true", help="a MySQL instead of a MariaDB")
+    parser.add_argument("--tls", action="store_true", help="clients of the port use TLS")
     parser.add_argument("--directory", help="where servers and binlogs are kept")
     return parser
 
@@ -161,7 +164,8 @@ def _measured(
         load = _Load(work, clients, given.seconds, first=turn * 2_000_000)
         direct.append(_turn(pool, serve, load, serve.source.port))
         _let_routing_rest(serve)
-        port.append(_turn(pool, serve, replace(load, first=load.first + 1_000_000), serve.port))
+        through = replace(load, first=load.first + 1_000_000, has_tls=given.tls)
+        port.append(_turn(pool, serve, through, serve.port))
     found: dict[str, object] = {}
     for name, digits in (("per_s", 0), ("p50_us", 0), ("p99_us", 0)):
         mine = statistics.median(getattr(one, name) for one in port)
@@ -182,6 +186,7 @@ class _Load:
     clients: int
     seconds: float
     first: int
+    has_tls: bool = False
 
 
 def _turn(pool: Pool, serve: ServeProcess, load: _Load, port: int) -> _Figures:
@@ -195,6 +200,7 @@ def _turn(pool: Pool, serve: ServeProcess, load: _Load, port: int) -> _Figures:
             load.clients // processes + (one < load.clients % processes),
             seconds,
             load.first + one * 500_000,
+            load.has_tls,
         )
         for one in range(processes)
     ]
@@ -233,10 +239,17 @@ def _share(values: Sequence[int], percent: int) -> int:
     return values[min(len(values) - 1, len(values) * percent // 100)]
 
 
-def _client(port: int, work: str, count: int, seconds: float, first: int) -> _Done:
+def _client(
+    port: int,
+    work: str,
+    count: int,
+    seconds: float,
+    first: int,
+    has_tls: bool,  # noqa: FBT001 - likewise
+) -> _Done:
     """Be some clients: each sends its next statement when it has the answer of the last one."""
     texts = _WORK[work]
-    connections = [_connected(port) for _ in range(count)]
+    connections = [_connected(port, has_tls=has_tls) for _ in range(count)]
     sockets = {one._sock.fileno(): one._sock for one in connections}  # noqa: SLF001  # its bytes
     poll = select.epoll()
     pending = {number: _Answer(is_rows=work == "select") for number in sockets}
@@ -258,7 +271,11 @@ def _client(port: int, work: str, count: int, seconds: float, first: int) -> _Do
         for each, _ in poll.poll(1):
             one = sockets[each]
             answer = pending[each]
-            if not answer.take(one.recv(65536)):
+            try:
+                data = one.recv(65536)
+            except ssl.SSLWantReadError:
+                continue
+            if not answer.take(data):
                 continue
             now = clock()
             errors += answer.is_error
@@ -313,14 +330,15 @@ def _packet(text: str) -> bytes:
     return len(body).to_bytes(3, "little") + b"\x00" + body
 
 
-def _connected(port: int) -> Any:
+def _connected(port: int, *, has_tls: bool) -> Any:
     return pymysql.connect(
         host="127.0.0.1",
         port=port,
         user="root",
         database="bench",
         autocommit=True,
-        ssl_disabled=True,
+        ssl={"check_hostname": False} if has_tls else None,
+        ssl_disabled=not has_tls,
     )
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Any, Final, Self
 
 import pymysql
@@ -15,10 +15,12 @@ from pymysql.cursors import Cursor
 
 from binlane.capture.settings import SourceSettings
 from binlane.client.settings import ServerUrl
-from binlane.gateway.settings import GatewaySettings
+from binlane.gateway.counts import LoginOutcome
+from binlane.gateway.settings import GatewaySettings, TlsMode
 from binlane.gateway.transport import Gateway
 from binlane.service.access import Access, BinlogAccess
 from binlane.service.binlogs import Binlogs
+from binlane.service.certificates import port_context
 from binlane.service.private_server import PrivateServer
 from binlane.service.statements import Statements
 from binlane.store.disk import Disk, LocalDisk
@@ -47,7 +49,20 @@ class ListeningPort:
         is_by_socket: bool = False,
         disk: Disk | None = None,
         rule: BinlogAccess = BinlogAccess.PRIVILEGES,
+        gateway: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
+        """Prepare.
+
+        Args:
+            source: The server.
+            data_dir: Where binlogs are kept.
+            max_binlog_size_bytes: Of their files.
+            is_by_socket: Whether the source is reached by its Unix socket.
+            disk: What they are written to.
+            rule: What lets sessions read.
+            gateway: Further settings of the port, which has no TLS unless they say so.
+        """
+        self._gateway_settings = {"tls": TlsMode.OFF, **gateway}
         self._source = source
         self._source_socket = str(source.socket_path) if is_by_socket else None
         self._data_dir = data_dir
@@ -88,6 +103,11 @@ class ListeningPort:
         """What SHOW BINLOGS says of how a binlog fares."""
         return str(next(row[7] for row in self.execute("SHOW BINLOGS") if row[0] == name))
 
+    @property
+    def logins(self) -> Mapping[LoginOutcome, int]:
+        """What became of those who connected."""
+        return self._gateway.counts.logins
+
     def file(self, name: str) -> Path:
         """Where a binlog file stands."""
         return self._data_dir / "binlogs" / name.rpartition(".")[0] / name
@@ -118,13 +138,16 @@ class ListeningPort:
             source_host=self._source.host,
             source_port=self._source.port,
             source_socket=self._source_socket,
+            **self._gateway_settings,
         )
         self.statements = Statements(self.binlogs, access=Access(self.binlogs, self._rule))
-        self._gateway = Gateway(settings, self.statements)
+        tls = port_context(settings, self._data_dir)
+        self._gateway = Gateway(settings, self.statements, tls)
         await self._gateway.start()
         self.port = self._gateway.port
 
     async def _stop(self) -> None:
+        self.binlogs.end_dumps()
         await self._gateway.stop()
         await self.binlogs.stop()
         self._store.close()

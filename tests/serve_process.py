@@ -76,6 +76,11 @@ class ServeProcess:
         self._prefix = tuple(prefix)
         self._environment = dict(environment)
 
+    def configure(self, *, listen: str, extra: str) -> None:
+        """Write other settings, for a start or a SIGHUP."""
+        self._listen, self._extra = listen, extra
+        self._configure()
+
     def _configure(self) -> Path:
         path = self.directory / "binlane.toml"
         path.write_text(

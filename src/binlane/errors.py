@@ -21,6 +21,7 @@ from the rest of the package.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Self
 
 
@@ -195,11 +196,15 @@ class ConfigError(BinlaneError):
 
     Attributes:
         key: The setting, such as `listen.port`.
+        others: What else cannot be used, where all was looked at.
     """
 
-    def __init__(self, message: str, *, key: str, hint: str = "") -> None:
+    def __init__(
+        self, message: str, *, key: str, hint: str = "", others: Sequence[ConfigError] = ()
+    ) -> None:
         super().__init__(message, hint=hint)
         self.key = key
+        self.others = tuple(others)
 
     def __str__(self) -> str:
         return f"{self.message} ({self.key})"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -33,7 +34,9 @@ from binlane.gateway.judge import (
     Run,
     Verdict,
 )
+from binlane.gateway.login import LoginRules
 from binlane.gateway.machine import (
+    Entering,
     Following,
     Judging,
     Learning,
@@ -95,7 +98,8 @@ class _Verdicts(NamedTuple):
 
 def login(data: bytes) -> None:
     """A login: the script begins before the greeting."""
-    _Conversation(Relay(refused_users=frozenset({"root"}))).run(data)
+    rules = LoginRules(offers_tls=True, source_is_local=len(data) % 2 == 1, checks_account=True)
+    _Conversation(Relay(rules)).run(data)
 
 
 def relayed(data: bytes) -> None:
@@ -251,6 +255,14 @@ class _Conversation:
     def _client(self, piece: bytes) -> None:
         self._given += len(piece)
         self._relay.from_client(piece)
+        self._begin_tls()
+
+    def _begin_tls(self) -> None:
+        """TLS that changes nothing: what comes behind the wish for it is inside already."""
+        relay = self._relay
+        while relay.tls_side is not None:
+            if begun := relay.begin_tls():
+                relay.from_client(begun)
 
     def _client_packet(self, piece: bytes) -> None:
         self._client(frame(piece, 0))
@@ -288,6 +300,11 @@ class _Conversation:
         question = relay.question
         if isinstance(question, Starting | Following):
             relay.go_on()
+        elif isinstance(question, Entering):
+            if choice % 2:
+                relay.enter()
+            else:
+                relay.turn_away(_MISSING)
         elif isinstance(question, Learning):
             if choice % 2 and self._judge is not None:
                 asyncio.run(self._judge.learn())
@@ -386,6 +403,12 @@ def logins() -> Iterator[bytes]:
             said = greeting + _step(0, frame(response, 1))
             yield said + _step(5, OkPacket().encode(client)) + _step(2, b"SELECT 1")
             yield said + _step(5, b"\xfeplugin\0" + bytes(20)) + _step(3, b"\3abc") + _step(5, _ERR)
+            wish = replace(head, capabilities=client | Capability.SSL)
+            by_tls = greeting + _step(0, frame(wish.encode(), 1)) + _step(0, frame(response, 2))
+            change = bytes((Command.CHANGE_USER,)) + b"other\0\0d\0\x2d\0mysql_native_password\0"
+            said = by_tls + _step(5, OkPacket().encode(client)) + _step(9, b"\1")
+            yield said + _step(1, change) + _step(6, b"\2\0") + _step(9, b"\0")
+            yield by_tls + _step(5, b"\1\4") + _step(3, b"\4secret\0") + _step(5, _ERR)
     yield _step(4, frame(_ERR, 0))
 
 

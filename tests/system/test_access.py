@@ -11,7 +11,9 @@ from typing import Any, Final
 import pymysql
 import pytest
 
-from binlane.service.access import BinlogAccess
+from binlane.gateway.handler import SessionContext
+from binlane.gateway.privileges import Privilege
+from binlane.service.access import Access, BinlogAccess
 from binlane.service.private_server import PrivateServer
 from tests.listening import ListeningPort
 from tests.rules import ROOT
@@ -198,6 +200,40 @@ def test_what_is_unknown_is_told(source: PrivateServer, port: ListeningPort) -> 
     assert refused(port, "GRANT READ ON BINLOG orders TO team_a WITH GRANT OPTION") == 1064
     assert refused(port, "GRANT READ ON BINLOG orders TO team_a", "team_a") == 1227
     assert port.execute("SHOW GRANTS ON BINLOG") == ()
+
+
+def test_an_unknown_name_lists_no_more_than_the_account_sees(
+    source: PrivateServer, port: ListeningPort, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor does the name of a binlog that is dropped while it is asked for."""
+    make(source, "team_a", "team_b")
+    execute(
+        source, "GRANT RELOAD ON *.* TO team_a", "GRANT RELOAD, REPLICATION SLAVE ON *.* TO team_b"
+    )
+
+    def error(statement: str, user: str) -> str:
+        with pytest.raises(pymysql.MySQLError) as raised:
+            port.execute(statement, user=user, password=PASSWORD)
+        return str(raised.value)
+
+    flush = "FLUSH BINARY LOGS 'typo'"
+    assert "'orders'" not in error(flush, "team_a")
+    assert "the binlogs are 'orders', 'people'" in error(flush, "team_b")
+    port.execute("FLUSH BINARY LOGS 'orders'", user="team_a", password=PASSWORD)
+    port.execute("GRANT READ ON BINLOG orders TO team_a")
+    found = Access.find
+
+    async def dropped(
+        self: Access, session: SessionContext, name: str, privilege: Privilege
+    ) -> str:
+        name = await found(self, session, name, privilege)
+        await port.binlogs.drop(name, if_exists=False)
+        return name
+
+    monkeypatch.setattr(Access, "find", dropped)
+    told = error("SHOW BINARY LOGS FOR 'orders'", "team_a")
+    assert "unknown binlog 'orders'" in told
+    assert "'people'" not in told
 
 
 def test_replication_slave_is_limited_by_a_grant(

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import pwd
 import socket
 import subprocess
 from collections.abc import Iterator
@@ -226,23 +224,6 @@ def test_client_of_another_protocol_is_dropped(port: ListeningPort) -> None:
         while client.recv(4096):
             pass
     assert port.execute("SELECT 1") == ((1,),)
-
-
-def test_system_account_is_refused_over_a_socket(
-    mariadb_server: PrivateServer, tmp_path: Path
-) -> None:
-    user = pwd.getpwuid(os.geteuid()).pw_name
-    execute(
-        mariadb_server,
-        "CREATE USER by_socket@localhost",
-        f"CREATE USER IF NOT EXISTS {user}@localhost IDENTIFIED VIA unix_socket",
-    )
-    with ListeningPort(mariadb_server, tmp_path / "data", is_by_socket=True) as listening:
-        assert listening.execute("SELECT USER()", user="by_socket") == (("by_socket@localhost",),)
-        with pytest.raises(pymysql.err.OperationalError, match="the system account") as caught:
-            listening.connect(user=user)
-    assert caught.value.args[0] == 1045
-    execute(mariadb_server, "DROP USER by_socket@localhost")
 
 
 def test_port_that_is_taken(port: ListeningPort) -> None:

@@ -140,6 +140,33 @@ def test_sequences_and_merge_tables_are_followed(mariadb_server: PrivateServer) 
     drop(mariadb_server)
 
 
+def test_views_that_lead_to_themselves_are_what_they_were(server: PrivateServer) -> None:
+    execute(
+        server,
+        "CREATE DATABASE cat_a",
+        "USE cat_a",
+        "CREATE TABLE x (a INT) ENGINE=InnoDB",
+        "CREATE ALGORITHM=MERGE SQL SECURITY INVOKER VIEW v AS SELECT a FROM x WHERE a <> 'it''s'"
+        " WITH CASCADED CHECK OPTION",
+        "CREATE DEFINER=`o'd``d`@`h%` VIEW w AS SELECT a FROM v",
+    )
+
+    async def run() -> None:
+        async with live(settings_of(server)) as before, live(settings_of(server)) as after:
+            await fetch(before, "SELECT * FROM cat_a.w")
+            known = dict(before.catalog().store.views)
+            # The servers let it happen, and from then on show neither of them.
+            execute(server, "RENAME TABLE cat_a.x TO cat_a.y", "RENAME TABLE cat_a.w TO cat_a.x")
+            with pytest.raises(pymysql.err.OperationalError, match="view recursion"):
+                execute(server, "SHOW CREATE TABLE cat_a.v")
+            await fetch(after, "DROP VIEW cat_a.v, cat_a.x")
+            found = after.catalog().store.views
+            assert found[name("v")] == known[name("v")]
+            assert found[name("x")].facts.tree == known[name("w")].facts.tree
+
+    asyncio.run(run())
+
+
 def test_what_is_not_there_is_known_not_to_be_until_a_ddl(server: PrivateServer) -> None:
     execute(server, "CREATE DATABASE cat_a")
 

@@ -110,6 +110,19 @@ def _wait_for_replica(replica: PrivateServer, source: PrivateServer) -> None:
     assert execute(replica, "SHOW DATABASES LIKE 'crm'") == ()
 
 
+def _wait_until_all_is_done(replica: PrivateServer, source: PrivateServer) -> None:
+    """Wait until the replica's set of GTIDs is the source's."""
+    everything = GtidSet.parse(execute(source, "SELECT @@GLOBAL.gtid_executed")[0][0])
+
+    def is_equal() -> bool:
+        status = _status(replica)
+        assert not status["Last_IO_Errno"], status["Last_IO_Error"]
+        assert not status["Last_SQL_Errno"], status["Last_SQL_Error"]
+        return GtidSet.parse(status["Executed_Gtid_Set"]) == everything
+
+    wait_until(is_equal, what="the replica has done what the source has done")
+
+
 def _start_replica(servers: ServerFactory, port: ListeningPort) -> PrivateServer:
     """A server that says what it need not have."""
     replica = servers.start_mysql("replica", *REPLICA_OPTIONS)
@@ -144,11 +157,14 @@ def test_replica(
     _follow(replica, port, other)
     _wait_for_replica(replica, source)
     assert int(place["Relay_Source_Log_File"].rpartition(".")[2]) > 2
-    # Everything of the binlog is there, and of what is outside nothing.
-    done = GtidSet.parse(_status(replica)["Executed_Gtid_Set"])
-    everything = GtidSet.parse(execute(source, "SELECT @@GLOBAL.gtid_executed")[0][0])
-    assert everything.includes(done)
-    assert everything.subtract(done)
+    # By file and position what is outside is not there; by GTID it is, but for its rows.
+    if how == BY_FILE:
+        _wait_until_all_is_done(replica, source)
+    else:
+        done = GtidSet.parse(_status(replica)["Executed_Gtid_Set"])
+        everything = GtidSet.parse(execute(source, "SELECT @@GLOBAL.gtid_executed")[0][0])
+        assert everything.includes(done)
+        assert everything.subtract(done)
 
 
 def test_replica_that_needs_nothing_of_purged_files(
@@ -173,6 +189,36 @@ def test_replica_that_needs_nothing_of_purged_files(
     _follow(late, port, BY_GTID)
     wait_until(lambda: bool(_status(late)["Last_IO_Errno"]), what="error 1236")
     assert "the source purged required binary logs" in _status(late)["Last_IO_Error"]
+
+
+def test_replica_of_two_binlogs_by_gtid(
+    servers: ServerFactory, source: PrivateServer, port: ListeningPort
+) -> None:
+    """Two channels would take away from each other what only one of them has."""
+    replica = _start_replica(servers, port)
+    port.execute("CREATE BINLOG 'people' LOG(crm)")
+    execute(source, "CREATE USER people@'%' IDENTIFIED BY 'secret'")
+    port.execute(
+        "GRANT READ ON BINLOG 'orders' TO replica@'%'",
+        "GRANT READ ON BINLOG 'people' TO people@'%'",
+    )
+    _follow(replica, port, BY_GTID)
+    _change(source, 1)
+    _wait_for_replica(replica, source)
+    execute(
+        replica,
+        f"CHANGE REPLICATION SOURCE TO SOURCE_HOST='{HOST}', SOURCE_PORT={port.port}, "
+        "SOURCE_USER='people', SOURCE_PASSWORD='secret', SOURCE_SSL=0, GET_SOURCE_PUBLIC_KEY=1, "
+        "SOURCE_AUTO_POSITION=1 FOR CHANNEL 'people'",
+        "START REPLICA FOR CHANNEL 'people'",
+    )
+    query = (
+        "SELECT LAST_ERROR_MESSAGE FROM performance_schema.replication_connection_status"
+        " WHERE CHANNEL_NAME = 'people' AND LAST_ERROR_NUMBER <> 0"
+    )
+    wait_until(lambda: bool(execute(replica, query)), what="error 1236")
+    assert "follows another binlog of this source by GTID" in execute(replica, query)[0][0]
+    assert "'orders'" not in execute(replica, query)[0][0]
 
 
 def test_replica_that_has_more_than_the_source(

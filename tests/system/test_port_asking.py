@@ -73,6 +73,25 @@ SESSION: Final = (
 )
 
 
+OWN: Final = (
+    "SHOW MASTER STATUS",
+    "SHOW GRANTS ON BINLOG",
+    "SHOW SLAVE HOSTS",
+    "SHOW BINLOG EVENTS IN 'statements.000001' LIMIT 3",
+    "EXPLAIN BINLOG INSERT INTO seen (t) VALUES (UUID())",
+    "SET SESSION binlog_format = (SELECT 'STATEMENT')",
+    "PURGE BINARY LOGS FOR 'statements' BEFORE '2020-01-01'",
+)
+"""Statements of binlane's own, for which it asks the source in the client's session."""
+
+
+def rows_of(connection: Any, statement: str) -> object:
+    """The rows that a statement gives."""
+    with connection.cursor() as cursor:
+        cursor.execute(statement)
+        return cursor.fetchall()
+
+
 def answers(connection: Any, statements: Sequence[str]) -> list[tuple[str, object, int]]:
     """What a client sees of each statement: its rows or how many it changed, and the warnings."""
     found = []
@@ -105,6 +124,12 @@ def test_client_sees_what_it_sees_without_the_port(
         )
         with client:
             found = answers(client, SESSION)
+            serve.wait_until_complete("statements")
+            # What binlane asks in a client's session comes whatever the client has limited.
+            told = [rows_of(client, statement) for statement in OWN]
+            client.query("SET sql_select_limit = 0")
+            assert [rows_of(client, statement) for statement in OWN] == told
+            client.query("CREATE BINLOG 'another'")
         serve.wait_until_complete("statements")
         logged = serve.execute_as_root("SHOW BINLOG EVENTS IN 'statements.000001'")
 

@@ -43,7 +43,13 @@ def _dumped(serve: ServeProcess, flavor: str) -> bytes:
             *(f"-P{serve.port}", "--ssl-mode=DISABLED", "--get-server-public-key"),
             *("--single-transaction", "--source-data", "--databases", "shop"),
         )
-    done = subprocess.run(command, capture_output=True, check=True, timeout=120)
+    return _run(command)
+
+
+def _run(command: Sequence[str], text: bytes = b"") -> bytes:
+    """What a client prints."""
+    done = subprocess.run(command, input=text, capture_output=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stderr.decode(errors="replace")
     return done.stdout
 
 
@@ -51,13 +57,7 @@ def _load(replica: PrivateServer, text: bytes, flavor: str) -> None:
     program: Sequence[str] = ("mariadb",)
     if flavor == "mysql":
         program = (str(mysql_program().folder) + "/exec", "/usr/bin/mysql")
-    subprocess.run(
-        [*program, "--no-defaults", "-uroot", f"--socket={replica.socket_path}"],
-        input=text,
-        check=True,
-        capture_output=True,
-        timeout=120,
-    )
+    _run([*program, "--no-defaults", "-uroot", f"--socket={replica.socket_path}"], text)
 
 
 def _follow(replica: PrivateServer, port: int, flavor: str, way: str) -> None:

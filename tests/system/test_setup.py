@@ -159,6 +159,7 @@ def test_an_account_that_may_do_nothing_is_told_what_somebody_else_must_do(
     url, secret = _account(mariadb_server, tmp_path)
     grants = [
         "GRANT REPLICATION SLAVE ON *.* TO 'binlane'@'127.0.0.1';",
+        "GRANT BINLOG MONITOR ON *.* TO 'binlane'@'127.0.0.1';",
         "GRANT PROCESS, SELECT, SHOW VIEW, TRIGGER ON *.* TO 'binlane'@'127.0.0.1';",
     ]
     try:
@@ -181,6 +182,7 @@ def test_an_account_is_made(
 ) -> None:
     server = servers.start_mysql("made") if flavor == "mysql" else servers.start("made")
     sees = "PROCESS, SELECT, SHOW VIEW, TRIGGER" + (", SHOW_ROUTINE" if flavor == "mysql" else "")
+    end = "REPLICATION CLIENT" if flavor == "mysql" else "BINLOG MONITOR"
     secret = tmp_path / "made"
     arguments = ["--create-user", "maker@127.0.0.1", "--create-password-file", secret, server.url]
     assert _set_up("--check", *arguments) == 1
@@ -188,6 +190,7 @@ def test_an_account_is_made(
     assert _of_the_log(planned) == [
         "CREATE USER 'maker'@'127.0.0.1' IDENTIFIED BY '<password>';",
         "GRANT REPLICATION SLAVE ON *.* TO 'maker'@'127.0.0.1';",
+        f"GRANT {end} ON *.* TO 'maker'@'127.0.0.1';",
         f"GRANT {sees} ON *.* TO 'maker'@'127.0.0.1';",
     ]
     assert "GRANT EXECUTE ON PROCEDURE binlane.mark TO 'maker'@'127.0.0.1';" in planned

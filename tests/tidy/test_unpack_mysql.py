@@ -32,11 +32,13 @@ def test_wrong_usage(arguments: list[str]) -> None:
 
 
 def test_a_folder_that_is_complete_is_left_as_it_is(tmp_path: Path) -> None:
-    program = tmp_path / "exec"
-    program.write_text("#!/bin/sh\n")
-    program.chmod(0o755)
+    programs = [tmp_path / name for name in ("exec", "usr/bin/mysqldump")]
+    for program in programs:
+        program.parent.mkdir(parents=True, exist_ok=True)
+        program.write_text("#!/bin/sh\n")
+        program.chmod(0o755)
     assert _unpack(str(tmp_path)).returncode == 0
-    assert [path.name for path in tmp_path.iterdir()] == ["exec"]
+    assert sorted(path for path in tmp_path.rglob("*") if path.is_file()) == programs
 
 
 def test_without_a_network_it_says_so_and_leaves_nothing(tmp_path: Path) -> None:

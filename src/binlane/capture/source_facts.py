@@ -59,6 +59,8 @@ GRANTS_STATEMENT: Final = "SHOW GRANTS"
 _GLOBAL_GRANT: Final = re.compile(r"GRANT (?P<privileges>[A-Z_, ]+) ON \*\.\* TO ")
 _REPLICATION: Final = "REPLICATION SLAVE"
 _ALL: Final = "ALL PRIVILEGES"
+_SUPER: Final = "SUPER"
+_LOG_END: Final = {Flavor.MARIADB: "BINLOG MONITOR", Flavor.MYSQL: "REPLICATION CLIENT"}
 _OLDEST: Final = {Flavor.MARIADB: (10, 6), Flavor.MYSQL: (8, 0)}
 _NEWEST: Final = {Flavor.MARIADB: (11, 8), Flavor.MYSQL: (9, 7)}
 _SHORT_EXPIRY_S: Final = 86_400
@@ -210,6 +212,21 @@ class SourceFacts:
             self._expiry(),
             *self._others(),
         ]
+
+    def log_end(self) -> Finding:
+        """Whether the account may ask where the log ends; capture itself does without."""
+        key, wanted = "log end", _LOG_END[self.flavor]
+        if self.has_privilege(wanted) or self.has_privilege(_SUPER):
+            return Finding(key=key, value=wanted, wanted=wanted)
+        return Finding(
+            key=key,
+            value=", ".join(sorted(self.privileges)),
+            wanted=wanted,
+            weight=Weight.WARNING,
+            reason=f"the account {self.account} lacks {wanted}: how many bytes binlogs are behind"
+            " is not known",
+            mend=(f"GRANT {wanted} ON *.* TO {quoted_account(self.account)}",),
+        )
 
     def check(self, *, server_id: int) -> None:
         """Refuse a source whose log does not say everything.

@@ -20,21 +20,30 @@ def command() -> None:
     "--config",
     "config_path",
     type=click.Path(path_type=Path),
-    default=Path("binlane.toml"),
-    show_default=True,
-    help="The configuration file.",
+    default=None,
+    help="The configuration file; binlane.toml by default, if there is one.",
 )
+@click.option("--embedded", is_flag=True, help="As `serve --embedded`.")
 @verbose_option
 @click.option("--quiet", is_flag=True, help="Only check; print nothing.")
-def check(*, config_path: Path, quiet: bool) -> int:
-    """Read the configuration file and print the value that each setting has, as TOML."""
-    from binlane.service.config import effective, load  # noqa: PLC0415  # after --help
+def check(*, config_path: Path | None, embedded: bool, quiet: bool) -> int:
+    """Print the value that each setting has, as TOML, and where it comes from.
 
-    settings = load(config_path)
-    for section, values in () if quiet else effective(settings).items():
+    That is the file, an environment variable (BINLANE_LISTEN_PORT for port of [listen]) or the
+    default. Passwords are in files of their own, and are not shown.
+    """
+    from binlane.cli.settings_option import config_source  # noqa: PLC0415  # after --help
+    from binlane.service.config import check_files, effective  # noqa: PLC0415  # as above
+
+    configuration = config_source(config_path, is_embedded=embedded).read()
+    for warning in configuration.warnings:
+        click.echo(f"binlane: {warning}", err=True)
+    check_files(configuration.settings)
+    for section, values in () if quiet else effective(configuration.settings).items():
         if section:
             click.echo(f"\n[{section}]")
         for key, value in values.items():
-            # JSON's texts and numbers are TOML's too.
-            click.echo(f"{key} = {json.dumps(value, ensure_ascii=False)}")
+            # JSON's texts, numbers and lists of them are TOML's too.
+            written = f"{key} = {json.dumps(value, ensure_ascii=False)}"
+            click.echo(f"{written}  # {configuration.origin(section, key)}")
     return 0

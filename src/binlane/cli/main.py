@@ -115,10 +115,12 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def report(error: BinlaneError) -> None:
-    """Write an error and its hint to standard error."""
-    click.echo(f"binlane: {error}", err=True)
-    if error.hint:
-        click.echo(f"hint: {error.hint}", err=True)
+    """Write an error and its hint to standard error, and what else is wrong of that kind."""
+    others = error.others if isinstance(error, ConfigError) else ()
+    for each in (error, *others):
+        click.echo(f"binlane: {each}", err=True)
+        if each.hint:
+            click.echo(f"hint: {each.hint}", err=True)
 
 
 def exit_code(error: BinlaneError) -> int:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import faulthandler
 import logging
+import os
+from dataclasses import replace
 from pathlib import Path
 
 import click
-
-from binlane.cli.talk import log_to_stderr
 
 
 @click.command("serve")
@@ -16,25 +17,65 @@ from binlane.cli.talk import log_to_stderr
     "--config",
     "config_path",
     type=click.Path(path_type=Path),
-    default=Path("binlane.toml"),
-    show_default=True,
-    help="The configuration file.",
+    default=None,
+    help="The configuration file; binlane.toml by default, if there is one.",
+)
+@click.option(
+    "--embedded",
+    is_flag=True,
+    help="Start a MariaDB of its own in data_dir, which is the source.",
 )
 @click.option(
     "--port-file",
     type=click.Path(path_type=Path),
     help="Write the MySQL port to this file once logins are taken.",
 )
-@click.option("--verbose", is_flag=True, help="Log more.")
+@click.option("--verbose", is_flag=True, help="Log more, whatever the settings say.")
 @click.option("--quiet", is_flag=True, help="Log warnings and errors only.")
-def command(*, config_path: Path, port_file: Path | None, verbose: bool, quiet: bool) -> int:
+def command(
+    *,
+    config_path: Path | None,
+    embedded: bool,
+    port_file: Path | None,
+    verbose: bool,
+    quiet: bool,
+) -> int:
     """Capture a server's log, keep scoped binlogs of it, and serve them to replicas.
 
-    Ends cleanly at SIGTERM or Ctrl-C.
+    Each setting can be given by an environment variable, too: BINLANE_LISTEN_PORT for port of
+    [listen]. Ends cleanly at SIGTERM or Ctrl-C; SIGHUP reads the settings again.
     """
-    from binlane.service.config import load  # noqa: PLC0415  # after --help
+    from binlane.cli.settings_option import config_source  # noqa: PLC0415  # after --help
+    from binlane.service import logs  # noqa: PLC0415  # as above
+    from binlane.service.config import Configuration, check_files  # noqa: PLC0415  # as above
+    from binlane.service.operation import Surroundings  # noqa: PLC0415  # as above
     from binlane.service.serve import serve  # noqa: PLC0415  # as above
+    from binlane.service.systemd import Manager  # noqa: PLC0415  # as above
 
-    log_to_stderr(verbose=verbose, quiet=quiet, usual=logging.INFO)
-    asyncio.run(serve(load(config_path), port_file=port_file))
+    source = config_source(config_path, is_embedded=embedded)
+    level = logs.LogLevel.DEBUG if verbose else logs.LogLevel.WARNING if quiet else None
+
+    def read() -> Configuration:
+        configuration = source.read()
+        settings = configuration.settings
+        if level is None:
+            return configuration
+        return replace(
+            configuration, settings=replace(settings, log=replace(settings.log, level=level))
+        )
+
+    def set_log(settings: logs.LogSettings) -> None:
+        logs.log_to_stderr(settings, os.environ)
+
+    configuration = read()
+    set_log(configuration.settings.log)
+    for warning in configuration.warnings:
+        logging.getLogger("binlane").warning("%s", warning)
+    check_files(configuration.settings)
+    # A watchdog's SIGABRT leaves all threads' stacks in the log.
+    faulthandler.enable()
+    surroundings = Surroundings(
+        port_file=port_file, manager=Manager.of(os.environ), read_again=read, set_log=set_log
+    )
+    asyncio.run(serve(configuration.settings, surroundings))
     return 0

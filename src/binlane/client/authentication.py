@@ -43,9 +43,9 @@ def prove(plugin: str, password: str, scramble: bytes) -> bytes:
     return _PLUGINS[plugin](password.encode(), scramble) if password else b""
 
 
-def obscure(password: str, scramble: bytes) -> bytes:
+def obscure(password: bytes, scramble: bytes) -> bytes:
     """The password as `caching_sha2_password` wants it before it is sealed with the server's key."""
-    return _xor(password.encode() + b"\0", scramble)
+    return _xor(password + b"\0", scramble)
 
 
 def _sha1(data: bytes) -> bytes:

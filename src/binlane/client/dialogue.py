@@ -201,7 +201,7 @@ def _more_data(
     if is_error(key):
         return key
     try:
-        sealed = account.seal(key[1:], obscure(account.password, scramble))
+        sealed = account.seal(key[1:], obscure(account.password.encode(), scramble))
     except ValueError as error:
         raise PeerError(
             f"the server's public key cannot be used: {error}", peer=account.peer, phase="login"

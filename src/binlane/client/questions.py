@@ -29,10 +29,15 @@ Rows = list[list[str | None]]
 Asking = Generator[str, Rows, "Answer"]
 """Yields statements, is sent their rows, returns what they tell."""
 
+ALL_ROWS: Final = " LIMIT 18446744073709551615"
+"""Ends a question to the source in a client's session, where the client's sql_select_limit would
+hold back rows; one that has a single row ends with LIMIT 1."""
+
 _NO_SUCH_TABLE: Final = 1146
 _NO_SUCH_ROUTINE: Final = 1305
 _NO_SUCH_TRIGGER: Final = 1360
 _BAD_DATABASE: Final = 1049
+_VIEW_RECURSION: Final = 1462
 _ACCESS_DENIED: Final = 1142
 _ABSENT: Final = frozenset((_NO_SUCH_TABLE, _NO_SUCH_ROUTINE, _NO_SUCH_TRIGGER, _BAD_DATABASE))
 _DENIED: Final = frozenset((1044, 1045, 1141, _ACCESS_DENIED, 1143, 1227))
@@ -191,7 +196,12 @@ def asking(question: Question, asked: Asked) -> Asking:
 
 
 def _table(name: TableName, asked: Asked) -> Asking:
-    text = yield from _created("TABLE", 1, name)
+    try:
+        text = yield from _created("TABLE", 1, name)
+    except StatementError as error:
+        if error.errno != _VIEW_RECURSION:
+            raise
+        text = yield from _recursive_view(name, asked)
     if text is None:
         return Answer()
     if _is_sequence(text):
@@ -209,6 +219,30 @@ def _table(name: TableName, asked: Asked) -> Asking:
         needs = _needs_of_table(table)
     return Answer(
         objects=ObjectStore(tables=catalog.store.tables, views=catalog.store.views), needs=needs
+    )
+
+
+def _recursive_view(name: TableName, asked: Asked) -> Generator[str, Rows, str | None]:
+    """The statement that makes a view which renames have led to itself; None if there is none.
+
+    The servers do not show it, and who wants to drop or to replace the view has it to be known.
+    """
+    algorithm = "ALGORITHM" if asked.is_mariadb else "'UNDEFINED'"
+    rows = yield (
+        f"SELECT {algorithm}, DEFINER, SECURITY_TYPE, VIEW_DEFINITION, CHECK_OPTION"  # noqa: S608  # names are hexadecimal
+        f" FROM information_schema.VIEWS WHERE TABLE_SCHEMA = {text_literal(name.database)}"
+        f" AND TABLE_NAME = {text_literal(name.table)}"
+    )
+    if not rows:
+        return None
+    ((algorithm, definer, security, query, check),) = ([one or "" for one in row] for row in rows)
+    if not query:
+        raise hidden("VIEW", name)
+    user, has_host, host = definer.rpartition("@")
+    account = f"{quote(user)}@{quote(host)}" if has_host else quote(definer)
+    return (
+        f"CREATE ALGORITHM={algorithm} DEFINER={account} SQL SECURITY {security} VIEW {name}"
+        f" AS {query}" + ("" if check == "NONE" else f" WITH {check} CHECK OPTION")
     )
 
 
@@ -328,13 +362,11 @@ def _programs(name: TableName, _: Asked) -> Asking:
 
 
 def _names(name: TableName, _: Asked) -> Asking:
-    try:
-        rows = yield f"SHOW TABLES FROM {quote(name.database)}"
-    except StatementError as error:
-        if error.errno in _ABSENT:
-            return Answer()
-        raise
-    names = [TableName(name.database, row[0] or "") for row in rows]
+    rows = yield (
+        "SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES"  # noqa: S608  # as above
+        f" WHERE TABLE_SCHEMA = {text_literal(name.database)}"
+    )
+    names = [_name(row) for row in rows if row[0] == name.database]
     return Answer(needs=tuple(Need(Question(Topic.TABLE, one)) for one in names))
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from binlane.client.questions import (
+    ALL_ROWS,
     Answer,
     Asked,
     Question,
@@ -105,9 +106,11 @@ class Source:
         if self.is_mariadb:
             query = (
                 f"SET STATEMENT lock_wait_timeout = {LOCK_TIMEOUT_S},"
-                f" max_statement_time = {TIMEOUT_S}, sql_mode = '',"
+                f" max_statement_time = {TIMEOUT_S}, sql_mode = '', sql_select_limit = DEFAULT,"
                 f" sql_quote_show_create = 1 FOR {query}"
             )
+        elif query.startswith("SELECT"):
+            query += ALL_ROWS
         return [list(row) for row in (await self._session.query_source(query)).texts()]
 
     async def answer(self, question: Question, asked: Asked) -> Answer:
@@ -190,7 +193,7 @@ class Source:
         transaction = "@@in_transaction" if self.is_mariadb else "0"
         # Unwrapped: the wrapping sets sql_mode.
         values = (
-            await self._session.query_source(f"SELECT DATABASE(), VERSION(), {transaction}")
+            await self._session.query_source(f"SELECT DATABASE(), VERSION(), {transaction} LIMIT 1")
         ).texts()[0]
         return SourceSession(
             server=_server(values[1] or "", is_mariadb=self.is_mariadb),
@@ -201,10 +204,17 @@ class Source:
 
     async def _variables(self) -> dict[str, str]:
         listed = ", ".join(f"'{name}'" for name in _SESSION)
-        found = await self._session.query_source(
-            f"SHOW SESSION VARIABLES WHERE Variable_name IN ({listed})"
+        # SHOW VARIABLES would tell no more of them than the client's sql_select_limit lets through.
+        database, table = (
+            ("information_schema", "SESSION_VARIABLES")
+            if self.is_mariadb
+            else ("performance_schema", "session_variables")
         )
-        told = {row[0] or "": row[1] or "" for row in found.texts()}
+        found = await self._session.query_source(
+            f"SELECT VARIABLE_NAME, VARIABLE_VALUE FROM {database}.{table}"  # noqa: S608  # all of it stands here
+            f" WHERE VARIABLE_NAME IN ({listed}){ALL_ROWS}"
+        )
+        told = {(row[0] or "").lower(): row[1] or "" for row in found.texts()}
         if "transaction_isolation" in told:
             told.pop("tx_isolation", None)
         return told

@@ -235,6 +235,11 @@ class TaggedGtidEvent(MysqlGtidEvent):
             size += 1
         return head + write_varint(size) + message
 
+    def before_sequence(self) -> bytes:
+        """What stands between the size of the message and the sequence."""
+        fields = 0, self.flags, 1, *_uuid_bytes(self.source_id), 2
+        return b"".join(map(write_varint, (self.last_non_ignorable, *fields)))
+
     @property
     def gtid(self) -> MysqlGtid | None:
         """The GTID."""

@@ -6,6 +6,8 @@ the packets (`packing`), from the same bytes the same. Made for the dump are
 the artificial ROTATE before each file, the FORMAT_DESCRIPTION of the first file (so that a replica
 that reconnects keeps its temporary tables), heartbeats, and what tells a replica where it stands
 behind groups that it has already: an artificial GTID_LIST for a MariaDB, a heartbeat for a MySQL.
+Whoever keeps MySQL's GTIDs gets an empty transaction in the place of each that the binlog leaves out
+(`left_out`).
 
 Source: MariaDB 10.11 sql/sql_repl.cc; packets of MariaDB 10.11.19 (tests/golden/dump). MySQL 9.7
 sql/rpl_binlog_sender.cc.
@@ -13,6 +15,7 @@ sql/rpl_binlog_sender.cc.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from struct import Struct
 from typing import Final
@@ -26,18 +29,21 @@ from binlane.codec.packets.framing import FRAME_PAYLOAD_MAX, frame, frame_count
 from binlane.codec.packets.replies import EofPacket, error_packet
 from binlane.codec.transaction import GtidListEvent
 from binlane.codec.types import EventType, HeaderFlag
+from binlane.dump.left_out import NOTED, LeftOut, Place, empty_transactions
 from binlane.dump.packing import SLICE_BYTES, Packer
 from binlane.dump.request import DumpRequest
 from binlane.dump.skipping import skipper_for
 from binlane.dump.start import FileHead
 from binlane.errors import CodecError, StatementError
 from binlane.grouping.event_group import GTID_TYPES
-from binlane.positions import GtidPosition, Position
+from binlane.positions import GtidPosition, GtidSet, Position
 
 BEGINNING: Final = len(MAGIC)
 """Position of the first event of a file."""
 
 _POSITION_MASK: Final = 0xFFFFFFFF
+_MADE_AT_ONCE: Final = 500
+"""Empty transactions whose packets are made at once, some milliseconds' work."""
 _LENGTH: Final = Struct("<I")
 _LENGTH_OFFSET: Final = 9
 _TYPE_OFFSET: Final = 4
@@ -71,6 +77,9 @@ class Dump:
         self._sequence = sequence
         done = request.connect_state
         self._skipper = None if done is None else skipper_for(done)
+        self._left_out = None
+        if request.keeps_gtids and isinstance(done, GtidSet):
+            self._left_out = LeftOut(done)
         self._format: Format | None = None
         self._server_id = 0
         self._is_first_file = True
@@ -81,12 +90,16 @@ class Dump:
         self._passing_bytes = self._frame_bytes = 0
         self._is_last_frame = True
 
-    def open_file(self, head: FileHead, *, position: int = BEGINNING) -> bytes:
+    def open_file(
+        self, head: FileHead, *, position: int = BEGINNING, after: Position | None = None
+    ) -> bytes:
         """Begin a file: an artificial ROTATE and its FORMAT_DESCRIPTION.
 
         Args:
             head: The file's first events.
             position: Where to start in it, in bytes; an event begins there.
+            after: Of the first file by GTID: where the log begins of which the replica has all that
+                stands before this file; None for the beginning of this file.
 
         Returns:
             Packets. `position` is behind the FORMAT_DESCRIPTION, or where it was asked to start.
@@ -96,6 +109,8 @@ class Dump:
         self.position = first.next_position if position == BEGINNING else position
         if self._skipper is not None:
             self._skipper.enter(head.done, head.format)
+        if self._left_out is not None:
+            self._left_out.enter(head.done if after is None else after, head.format)
         if self._is_first_file:
             # What the replica asked for holds until it has a FORMAT_DESCRIPTION.
             self._format = replace(head.format, checksum=self._request.checksum)
@@ -122,6 +137,11 @@ class Dump:
         return bool(self._passing_bytes)
 
     @property
+    def tells_left_out(self) -> bool:
+        """Whether `left_out` has something to say, now or later."""
+        return self._left_out is not None
+
+    @property
     def can_be_packed(self) -> bool:
         """Whether what comes next may be packed: nothing is left out but what has its own type."""
         return not self._passing_bytes and (self._skipper is None or self._skipper.is_done)
@@ -138,6 +158,8 @@ class Dump:
         """
         left_out = None if self._request.wants_annotate else EventType.ANNOTATE_ROWS
         packed = packer.pack(size, self._sequence, left_out=left_out)
+        if self._left_out is not None:
+            self._left_out.note_all(packer.bytes, packed.marks)
         self.position += packed.size
         self._sequence = packed.number
         return packed.packets
@@ -164,7 +186,7 @@ class Dump:
         parts: list[bytes | memoryview] = []
         view = memoryview(data)
         is_done = self._skipper is None or self._skipper.is_done
-        sends_all = is_done and self._request.wants_annotate
+        sends_all, notes = is_done and self._request.wants_annotate, self._left_out
         while size - offset >= HEADER_LENGTH:
             (length,) = _LENGTH.unpack_from(data, offset + _LENGTH_OFFSET)
             self.position = start + offset
@@ -176,6 +198,8 @@ class Dump:
             if not is_whole and length <= SLICE_BYTES:
                 break
             is_sent = sends_all or self._is_sent(data, offset, parts)
+            if is_sent and notes is not None and data[offset + _TYPE_OFFSET] in NOTED:
+                notes.note(data[offset + _TYPE_OFFSET], data, offset)
             if is_sent and not is_whole:
                 parts.append(self._begin_to_pass(length, data[offset:]))
                 offset = size
@@ -242,6 +266,38 @@ class Dump:
             return self.heartbeat()
         body = GtidListEvent.of(self._skipper.passed)
         return self._made(body, next_position=self.position, is_artificial=True)
+
+    def left_out(self, done: Position, *, timestamp: int) -> Iterator[bytes]:
+        """Empty transactions in the place of those left out, of which nothing stands behind here.
+
+        Due between two groups, wherever it is known what is done; all of it is to be sent. Behind
+        them the replica is told where it stands, since it has counted their bytes.
+
+        Args:
+            done: What is done here.
+            timestamp: What they have for the time of their commit, seconds since 1970.
+
+        Returns:
+            Packets of whole transactions.
+        """
+        if self._left_out is None or not (left := self._left_out.reach(done)):
+            return
+        assert self._format is not None, "a file was opened"
+        place = Place(
+            position=self.position,
+            server_id=self._server_id,
+            timestamp=timestamp,
+            format=self._format,
+        )
+        parts: list[bytes | memoryview] = []
+        for events in empty_transactions(left, place):
+            for event in events:
+                self._append(parts, memoryview(event))
+            if len(parts) >= 2 * len(events) * _MADE_AT_ONCE:
+                yield b"".join(parts)
+                parts = []
+        rotate = RotateEvent(position=self.position, file=self.file)
+        yield b"".join((*parts, self._made(rotate, is_artificial=True)))
 
     def heartbeat(self) -> bytes:
         """Say that the source lives, and how far the replica is."""

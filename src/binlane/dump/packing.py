@@ -10,11 +10,13 @@ from functools import cache
 from typing import Final, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from binlane.grouping.window import padded
 from binlane.kernels.load import is_compiled, kernels
 from binlane.kernels.packet_layout import (
     FILE_AT,
+    MARKS_END,
     PACK_STATE_SIZE,
     PACKET_NUMBER,
     PACKETS_END,
@@ -27,6 +29,7 @@ larger is sent in parts."""
 _ROOM: Final = 2 * SLICE_BYTES
 # The shortest event, 19 bytes, becomes a packet of 24.
 _PACKETS_ROOM: Final = _ROOM + _ROOM // 3
+_MARKS_ROOM: Final = _ROOM // 19 + 1
 _NOTHING_LEFT_OUT: Final = -1
 _KERNELS: Final = frozenset({"packets"})
 
@@ -38,11 +41,13 @@ class Packed(NamedTuple):
         size: Bytes of whole events, all of which are done.
         packets: Theirs; valid until the buffers are used again.
         number: Of the next packet, 0 to 255.
+        marks: Where among the bytes MySQL's GTID events and INCIDENTs begin, in order; valid as long.
     """
 
     size: int
     packets: memoryview
     number: int
+    marks: npt.NDArray[np.int64]
 
 
 class Packer:
@@ -50,13 +55,15 @@ class Packer:
 
     Attributes:
         room: Takes bytes of a file, from its beginning on.
+        bytes: The same as an array.
     """
 
     def __init__(self) -> None:
         self._file = padded(_ROOM)
         self._packets = padded(_PACKETS_ROOM)
         self._state = np.zeros(PACK_STATE_SIZE, np.int64)
-        self.room = self._file.data[:_ROOM]
+        self._marks = np.zeros(_MARKS_ROOM, np.int64)
+        self.room, self.bytes = self._file.data[:_ROOM], self._file
         self._view = self._packets.data
 
     def pack(self, size: int, number: int, *, left_out: int | None = None) -> Packed:
@@ -71,10 +78,12 @@ class Packer:
         """
         state = self._state
         state[FILE_AT], state[PACKETS_END], state[PACKET_NUMBER] = 0, 0, number
+        state[MARKS_END] = 0
         code = _NOTHING_LEFT_OUT if left_out is None else left_out
-        kernels().pack(self._file, size, code, state, self._packets, _PACKETS_ROOM)
+        kernels().pack(self._file, size, code, state, self._packets, _PACKETS_ROOM, self._marks)
         packets = self._view[: int(state[PACKETS_END])]
-        return Packed(int(state[FILE_AT]), packets, int(state[PACKET_NUMBER]))
+        marks = self._marks[: int(state[MARKS_END])]
+        return Packed(int(state[FILE_AT]), packets, int(state[PACKET_NUMBER]), marks)
 
 
 @cache

@@ -97,6 +97,11 @@ class DumpRequest:
         return bool(self.flags & DumpFlag.NON_BLOCK)
 
     @property
+    def keeps_gtids(self) -> bool:
+        """Whether whoever asks keeps a set of what it has done: a MySQL by GTID; no tool without id."""
+        return isinstance(self.connect_state, GtidSet) and self.server_id != 0
+
+    @property
     def wants_annotate(self) -> bool:
         """Whether what says which statement changed rows is sent: to a MySQL always."""
         return self.flavor is Flavor.MYSQL or bool(self.flags & DumpFlag.SEND_ANNOTATE_ROWS)

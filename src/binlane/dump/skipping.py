@@ -9,22 +9,12 @@ from __future__ import annotations
 from struct import Struct
 from typing import Final, Protocol
 
-from binlane.codec.event import decode_event
 from binlane.codec.format import Format
 from binlane.codec.types import EventType
-from binlane.grouping.event_group import gtid_of
-from binlane.positions import (
-    Gtid,
-    GtidPosition,
-    GtidSet,
-    MysqlGtid,
-    Position,
-    mariadb_position,
-    uuid_text,
-)
+from binlane.dump.raw_gtids import RawGtids
+from binlane.positions import Gtid, GtidPosition, GtidSet, Position, mariadb_position
 
 _GTID: Final = Struct("<5xI10xQI")
-_GTID_LOG: Final = Struct("<9xI7x16sQ")
 _MYSQL_GTIDS: Final = frozenset({EventType.GTID_LOG, EventType.GTID_TAGGED_LOG})
 
 # These stand between event groups: they are sent whatever is skipped.
@@ -43,6 +33,9 @@ _BETWEEN_GROUPS: Final = frozenset(
 
 class GroupSkipper(Protocol):
     """Leaves out the event groups that a replica has already.
+
+    An INCIDENT stands for a group, behind its GTID, or alone: it then tells of what is in no file,
+    to whoever does not begin behind it.
 
     Attributes:
         owes_position: Whether groups were left out since the replica was last told where it stands.
@@ -91,7 +84,7 @@ class MariadbSkipper:
         self._last_by_domain = {
             gtid.domain_id: gtid.sequence for gtid in mariadb_position(connect_state)
         }
-        self._is_skipping = False
+        self._is_skipping = self._has_begun = False
         self.passed = GtidPosition()
         self.owes_position = False
 
@@ -121,8 +114,9 @@ class MariadbSkipper:
                 self.owes_position = True
             else:
                 self._last_by_domain.pop(domain_id, None)
-        elif type_code in _BETWEEN_GROUPS:
+        elif type_code in _BETWEEN_GROUPS or _is_alone(type_code, has_begun=self._has_begun):
             self._is_skipping = False
+        self._has_begun = type_code == EventType.GTID
         return self._is_skipping
 
 
@@ -137,9 +131,8 @@ class MysqlSkipper:
 
     def __init__(self, done: GtidSet) -> None:
         self._done = done
-        self._is_skipping = False
-        self._format: Format | None = None
-        self._uuids: dict[bytes, str] = {}
+        self._is_skipping = self._has_begun = False
+        self._gtids = RawGtids()
         self.passed = GtidSet()
         self.owes_position = False
         self.is_done = not done
@@ -147,7 +140,7 @@ class MysqlSkipper:
     def enter(self, done: Position, format_: Format) -> None:
         """As `GroupSkipper`."""
         assert isinstance(done, GtidSet), f"{done} is none of MySQL's"
-        self.passed, self._format = done, format_
+        self.passed, self._gtids.format = done, format_
         self._is_skipping = False
         # Out of order as they may be: what was done before a file never stands in it again.
         self.is_done = done.includes(self._done) and not self.owes_position
@@ -160,19 +153,18 @@ class MysqlSkipper:
     def leaves_out(self, type_code: int, data: bytes, offset: int) -> bool:
         """As `GroupSkipper`."""
         if type_code in _MYSQL_GTIDS:
-            self._is_skipping = self._done.covers(self._gtid(type_code, data, offset))
+            self._is_skipping = self._done.covers(self._gtids.at(type_code, data, offset))
             self.owes_position = self.owes_position or self._is_skipping
-        elif type_code in _BETWEEN_GROUPS or type_code == EventType.ANONYMOUS_GTID_LOG:
+        elif (
+            type_code in _BETWEEN_GROUPS
+            or type_code == EventType.ANONYMOUS_GTID_LOG
+            or _is_alone(type_code, has_begun=self._has_begun)
+        ):
             self._is_skipping = False
+        self._has_begun = type_code in _MYSQL_GTIDS
         return self._is_skipping
 
-    def _gtid(self, type_code: int, data: bytes, offset: int) -> MysqlGtid:
-        length, source_id, sequence = _GTID_LOG.unpack_from(data, offset)
-        if type_code == EventType.GTID_TAGGED_LOG:
-            found = gtid_of(decode_event(data[offset : offset + length], self._format))
-            assert isinstance(found, MysqlGtid), "its type says so"
-            return found
-        text = self._uuids.get(source_id)
-        if text is None:
-            text = self._uuids[source_id] = uuid_text(source_id.hex())
-        return MysqlGtid(text, sequence)
+
+def _is_alone(type_code: int, *, has_begun: bool) -> bool:
+    """Whether an event is an INCIDENT that belongs to no group."""
+    return type_code == EventType.INCIDENT and not has_begun

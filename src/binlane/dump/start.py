@@ -47,11 +47,13 @@ class FileHead:
         file: Base name.
         format_description: Its first event.
         done: What its GTID_LIST or PREVIOUS_GTIDS says was done before it; empty where it has none.
+        size_bytes: Where these events end.
     """
 
     file: str
     format_description: Event
     done: GtidPosition | GtidSet
+    size_bytes: int
 
     @classmethod
     def decode(cls, file: str, data: bytes) -> Self:
@@ -66,10 +68,10 @@ class FileHead:
         """
         try:
             first, format_ = _format_description(data)
-            done = _done_before(data, first.next_position, format_)
+            done, size_bytes = _done_before(data, first.next_position, format_)
         except CodecError as error:
             raise error.at(file, 0) from None
-        return cls(file=file, format_description=first, done=done)
+        return cls(file=file, format_description=first, done=done, size_bytes=size_bytes)
 
     @property
     def format(self) -> Format:
@@ -240,10 +242,12 @@ def _event_at(data: bytes, position: int, format_: Format | None) -> Event:
     return decode_event(data[position : position + header.length], format_, position=position)
 
 
-def _done_before(data: bytes, position: int, format_: Format) -> GtidPosition | GtidSet:
+def _done_before(data: bytes, position: int, format_: Format) -> tuple[GtidPosition | GtidSet, int]:
+    """What was done before a file, and where the event ends that says so."""
     has_event = len(data) >= position + HEADER_LENGTH
     if not has_event or data[position + _TYPE_OFFSET] not in _DONE_BEFORE:
-        return nothing_done(format_.flavor.value)
-    body = _event_at(data, position, format_).body
+        return nothing_done(format_.flavor.value), position
+    event = _event_at(data, position, format_)
+    body = event.body
     assert isinstance(body, GtidListEvent | PreviousGtidsEvent), "the registry maps them to it"
-    return body.position
+    return body.position, position + event.header.length

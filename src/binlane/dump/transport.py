@@ -12,8 +12,10 @@ import errno
 import logging
 import os
 import time
+from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from functools import cache
+from pathlib import Path
 from typing import BinaryIO, Final
 from weakref import WeakKeyDictionary
 
@@ -34,12 +36,15 @@ from binlane.dump.turns import Turns
 from binlane.errors import CodecError, StatementError
 from binlane.positions import FilePosition, GtidSet, Position
 from binlane.store.files import BinlogFile
+from binlane.store.group_index import POINT_BYTES, GroupIndex
 from binlane.store.group_points import group_index
 from binlane.store.held_gtids import first_lacking
 from binlane.store.live import LiveBinlog
 
 # What was just written is in the page cache, and is sent at once: of less nobody has to take turns.
 _SMALL_READ: Final = 16 << 10
+_PLACES_AGAIN: Final = 4 * POINT_BYTES
+"""Behind the last place that is known as many bytes are sent before others are looked for."""
 WATERMARK_TIMEOUT_S: Final = 10.0
 """How long a replica that is ahead of us, having followed the source itself, is waited for."""
 
@@ -85,6 +90,7 @@ async def serve_dump(  # noqa: PLR0913 - each comes from somebody else
         the meantime: what comes after it is the next command.
     """
     dump = Dump(request)
+    named = {"binlog": live.name}
     try:
         progress = DumpProgress() if progress is None else progress
         stream = _Stream(
@@ -97,16 +103,18 @@ async def serve_dump(  # noqa: PLR0913 - each comes from somebody else
         if dump.is_inside_event:
             raise ConnectionAbortedError("the dump was ended inside of an event")
     except _EndingError:
-        logger.info("dump of %s to replica %d ends", live.name, request.server_id)
+        logger.info("dump of %s to replica %d ends", live.name, request.server_id, extra=named)
     except StatementError as error:
-        logger.info("dump of %s to replica %d: %s", live.name, request.server_id, error)
+        logger.info(
+            "dump of %s to replica %d: %s", live.name, request.server_id, error, extra=named
+        )
         if dump.is_inside_event:
             raise ConnectionAbortedError("the rest of an event is not sent") from None
         return dump.error(error)
     except ConnectionError:
         raise  # the replica has gone: nobody is left to be told
     except (CodecError, OSError) as error:
-        logger.exception("dump of %s to replica %d", live.name, request.server_id)
+        logger.exception("dump of %s to replica %d", live.name, request.server_id, extra=named)
         if dump.is_inside_event:
             raise ConnectionAbortedError("the rest of an event cannot be sent") from None
         return dump.error(refusal(f"error reading log entry: {error}", hint="run binlane verify"))
@@ -159,6 +167,10 @@ class _Stream:
         self._refusal_of = refusal_of
         self._progress = progress
         self._silent_since_s = _now_s()
+        self._after: Position | None = None
+        # Where in the file it is known what is done, and from where on more of that is looked for.
+        self._places: deque[tuple[int, Position]] = deque()
+        self._places_end = 0
 
     async def run(self) -> None:
         """Send everything; returns only if the dump does not wait."""
@@ -167,11 +179,16 @@ class _Stream:
         while True:
             with self._live.reading(file.name), file.path.open("rb") as stream:
                 self._check_unchanged(file.name, stream)
-                await self._deliver(self._dump.open_file(head, position=position))
+                opened = self._dump.open_file(head, position=position, after=self._after)
+                await self._deliver(opened)
+                self._places.clear()
+                if self._dump.tells_left_out:
+                    self._places.append((head.size_bytes, head.done))
+                self._places_end = head.size_bytes
                 if is_first and self._request.connect_state is not None:
                     await self._skip_done(file, stream, self._request.connect_state)
                 is_first = False
-                next_file = await self._send_file(stream)
+                next_file = await self._send_file(file, stream)
             if next_file is None:
                 return
             file, head, position = next_file, _read_head(next_file), BEGINNING
@@ -212,6 +229,7 @@ class _Stream:
             source_id=self._source_id,
         )
         file = file_for(connect_state, published.files)
+        self._after = file.begin
         if isinstance(connect_state, GtidSet):
             left = published.files[published.files.index(file) :]
             file = left[await asyncio.to_thread(first_lacking, left, connect_state)]
@@ -227,6 +245,7 @@ class _Stream:
             return
         while self._dump.position < index.start:
             await self._forward(stream, index.start)
+        await self._tell_left_out()
         self._dump.skip_to(point.position, index.position_of(point))
 
     def _check_unchanged(self, name: str, stream: BinaryIO) -> None:
@@ -238,14 +257,15 @@ class _Stream:
                     f"the file has {size} bytes, and was closed with {file.size_bytes}"
                 ).at(name, min(size, file.size_bytes))
 
-    async def _send_file(self, stream: BinaryIO) -> BinlogFile | None:
+    async def _send_file(self, file: BinlogFile, stream: BinaryIO) -> BinlogFile | None:
         """Send a file and wait at the log's end; gives the next file, None where waiting is not asked."""
         dump, live = self._dump, self._live
         while True:
             version = live.version
             if live.is_dropped and not dump.is_inside_event:
                 raise refusal(f"binlog '{live.name}' was dropped")
-            end = live.published.end
+            published = live.published
+            end = published.end
             is_last = end.file == dump.file
             # A file that is not the last is whole, and stays open here even if it is purged.
             limit = end.position if is_last else os.fstat(stream.fileno()).st_size
@@ -255,15 +275,46 @@ class _Stream:
                 if (refused := self._refusal_of()) is not None:
                     raise refused
             if dump.position < limit:
-                await self._forward(stream, limit)
+                await self._forward(stream, await self._next_place(file, limit))
+                await self._tell_left_out()
             elif not is_last:
                 return _file_after(dump.file, live.published.files)
             else:
+                self._places.append((limit, published.position))
+                await self._tell_left_out()
                 await self._deliver(dump.position_after_skipped())
                 if self._request.is_non_blocking:
                     return None
                 await self._wait(version)
                 self._progress.complete_s = time.time()
+
+    async def _next_place(self, file: BinlogFile, limit: int) -> int:
+        """Up to where the file is sent before something else is due; `limit` at most."""
+        dump = self._dump
+        if not self._places and dump.position >= self._places_end and dump.tells_left_out:
+            self._places.extend(await asyncio.to_thread(_places, file.path, dump.position, limit))
+            last = self._places[-1][0] if self._places else dump.position
+            self._places_end = last + _PLACES_AGAIN
+        return min(limit, self._places[0][0]) if self._places else limit
+
+    async def _tell_left_out(self) -> None:
+        """Tell of what was left out before each place that the dump has come to."""
+        dump = self._dump
+        while self._places and self._places[0][0] <= dump.position:
+            position, done = self._places.popleft()
+            if position < dump.position:
+                continue  # the replica has what lies before
+            for packets in dump.left_out(done, timestamp=self._timestamp()):
+                await self._deliver(packets)
+                if len(packets) > _SMALL_READ:
+                    await _turns().take()
+                if self._is_ending:
+                    return  # and nothing else is sent
+
+    def _timestamp(self) -> int:
+        """About the time at which was committed what stands where the dump is."""
+        last, is_at_end = self._progress.last_timestamp, self._progress.complete_s is not None
+        return int(time.time()) if last is None or is_at_end else last
 
     async def _forward(self, stream: BinaryIO, limit: int) -> None:
         dump, position = self._dump, self._dump.position
@@ -325,6 +376,14 @@ class _Stream:
             progress.sent_bytes += len(packets)
             self._silent_since_s = _now_s()
         progress.file, progress.position = dump.file, dump.position
+
+
+def _places(path: Path, position: int, end: int) -> list[tuple[int, Position]]:
+    """Places of a file, behind one and up to another, and what is done there, as its index has it."""
+    index = GroupIndex.read(path)
+    if index is None:
+        return []
+    return [(each.position, index.position_of(each)) for each in index.ahead(position, end)]
 
 
 def _now_s() -> float:

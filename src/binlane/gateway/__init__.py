@@ -1,6 +1,6 @@
 """The listening port: every client session is relayed to the source over a connection of its own.
 
-- `login`: the handshake, relayed (pure).
+- `login`: the handshake, relayed; `authentication`: what follows until the source decides (pure).
 - `machine`: bytes of both sides in, bytes and questions out (pure).
 - `reply_tracker`: where one reply of the source ends and the next begins (pure).
 - `judge`: what is asked of whoever judges a session's statements; `answers`: what binlane answers.
@@ -9,9 +9,12 @@
 - `replica_statements`: what replicas and binlog tools ask about the log (pure).
 - `privileges`: what SHOW GRANTS says (pure).
 - `log_texts`: what peers say, as it is logged.
+- `socket_accounts`: who must not log in over a source's Unix socket.
 - `handler`: what the gateway asks of whoever knows the binlogs.
+- `tls`: TLS between a wire's bytes and those that are meant.
 - `side`: one of a session's two connections; `session`: one at work; `transport`: the port.
 
-The handshake is relayed: no password is ever seen here, and the source alone decides who gets in.
+The handshake is relayed: the source alone decides who gets in. No password is kept or told; one that
+a client sends in clear inside of TLS passes, as it does at the source.
 Binlogs, their statements and their dumps live elsewhere.
 """

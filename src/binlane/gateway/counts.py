@@ -17,6 +17,7 @@ class LoginOutcome(Enum):
 
     ADMITTED = "admitted"
     REFUSED = "refused"
+    BROKEN = "broken"
     TOO_MANY = "too many"
     TOO_LATE = "too late"
     NO_SOURCE = "no source"

@@ -57,6 +57,11 @@ class SessionContext(Protocol):
         ...
 
     @property
+    def is_tls(self) -> bool:
+        """Whether the client speaks TLS."""
+        ...
+
+    @property
     def age(self) -> SessionAge:
         """How far it is: grows with what the client has the source do."""
         ...

@@ -67,6 +67,12 @@ class Lobby:
         self._timer: asyncio.TimerHandle | None = None
         self.sessions = 0
 
+    def resize(self, *, sessions_max: int, places: int, waiting_max: int) -> None:
+        """Change its size, as `__init__` has it; those who are in stay."""
+        self._sessions_max, self._places_max = sessions_max, places
+        self._waiting_max = waiting_max
+        self._admit()
+
     async def enter(self, guest: Guest) -> bool:
         """Wait for a place.
 

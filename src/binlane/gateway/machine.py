@@ -14,8 +14,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from functools import partial
 from struct import Struct
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from binlane.codec.buffer import Reader
@@ -23,6 +25,7 @@ from binlane.codec.format import flavor_of
 from binlane.codec.packets.commands import (
     BinlogDump,
     BinlogDumpGtid,
+    ChangeUser,
     RegisterSlave,
     decode_query,
     encode_query,
@@ -31,11 +34,11 @@ from binlane.codec.packets.flags import Capability, Command
 from binlane.codec.packets.framing import (
     FRAME_HEADER_LENGTH,
     FRAME_PAYLOAD_MAX,
+    Packet,
     PacketSplitter,
     frame,
     frame_count,
     frames,
-    nul_bytes,
     text_of,
 )
 from binlane.codec.packets.replies import (
@@ -58,6 +61,7 @@ from binlane.codec.packets.results import (
 )
 from binlane.errors import CodecError, StatementError
 from binlane.gateway.answers import OkAnswer, RowsAnswer, RowsInParts
+from binlane.gateway.authentication import Authentication, clear_password_refusal
 from binlane.gateway.client_statements import ClientStatements, bare
 from binlane.gateway.counts import PortCounts
 from binlane.gateway.followed_replies import FollowedReplies, Role
@@ -72,7 +76,7 @@ from binlane.gateway.judge import (
     Run,
     Verdict,
 )
-from binlane.gateway.login import Login, LoginPhase
+from binlane.gateway.login import LOGIN_MAX, Login, LoginPhase, LoginRules
 from binlane.gateway.replica_statements import INSPECTED_MAX, may_concern_binlogs
 from binlane.gateway.reply_tracker import ReplyTracker
 from binlane.sql.servers import Dialect
@@ -139,6 +143,11 @@ class ClientCommand(NamedTuple):
     number: int
     payload: bytes
     packet: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Entering:
+    """A question: may the account that has just logged in be here?"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,12 +218,28 @@ Question = (
     | RegisterSlave
     | BinlogDump
     | BinlogDumpGtid
+    | Entering
     | Starting
     | Learning
     | Judging
     | Following
 )
-"""What binlane is asked: to answer a statement, to let a replica register, to dump, or to judge."""
+"""What binlane is asked: to answer a statement, to let somebody in or register, to dump, to judge."""
+
+
+class TlsSide(Enum):
+    """Which connection is to go on inside of TLS."""
+
+    CLIENT = "client"
+    SOURCE = "source"
+
+
+_TLS_SIDES: Final = MappingProxyType(
+    {LoginPhase.CLIENT_TLS: TlsSide.CLIENT, LoginPhase.SOURCE_TLS: TlsSide.SOURCE}
+)
+
+
+_PLAIN: Final = LoginRules()
 
 
 class Relay:
@@ -222,6 +247,8 @@ class Relay:
 
     Attributes:
         question: What has to be answered before the client's next packet is read.
+        tls_side: Which connection is to go on inside of TLS, once what there is for it was sent;
+            `begin_tls` says that it does.
         user: Account name, empty before the login.
         variables: User variables that bear on replication, by lower-case name.
         replica: What COM_REGISTER_SLAVE said.
@@ -231,17 +258,17 @@ class Relay:
         judge: Whom that gave.
     """
 
-    def __init__(
-        self, *, refused_users: frozenset[str] = frozenset(), counts: PortCounts | None = None
-    ) -> None:
+    def __init__(self, rules: LoginRules = _PLAIN, *, counts: PortCounts | None = None) -> None:
         """Begin before the greeting.
 
         Args:
-            refused_users: Accounts that may not log in here.
+            rules: By what means client and source may be connected.
             counts: Of the port, to which its statements are added.
         """
         self._counts = PortCounts() if counts is None else counts
-        self._login = Login(refused_users, self._is_judged)
+        self._rules = rules
+        self._login = Login(rules, self._is_judged)
+        self.tls_side: TlsSide | None = None
         self._is_closed = False
         self._client_bytes = bytearray()
         self._passing_bytes = 0
@@ -277,8 +304,13 @@ class Relay:
         self._befores_left = 0
         self._own: deque[str] = deque()
         self._thens: deque[Callable[[], Awaitable[None]]] = deque()
-        self._is_reset = False
+        self._next_start: Starting | None = None
         self._watchers: deque[Callable[[bytes], None]] = deque()
+        # Of a change of user that is not passed on unread, and of who has logged in:
+        self._authentication: Authentication | None = None
+        self._authentication_packets = PacketSplitter(payload_max=LOGIN_MAX)
+        self._is_unknown = False
+        self._held = b""
         # Of a LOAD DATA LOCAL file:
         self._is_told = False
         self._header_left = 0
@@ -297,6 +329,11 @@ class Relay:
     def capabilities(self) -> Capability:
         """What both sides have agreed on."""
         return self._login.capabilities
+
+    @property
+    def is_tls(self) -> bool:
+        """Whether the client speaks TLS."""
+        return self._login.privacy.of_client
 
     @property
     def is_refused(self) -> bool:
@@ -356,12 +393,17 @@ class Relay:
             CodecError: If they are not what the protocol has at their place.
         """
         if self._login.phase is not LoginPhase.DONE:
-            self._to_client.append(self._login.from_source(data))
-            self._after_login()
+            passed, to_source = self._login.from_source(data)
+            self._to_source.append(to_source)
+            self._after_login(passed)
             return
+        if self._authentication is not None:
+            data = self._read_authentication(self._authentication, data)
         passed = self._tracker.feed(data)
         if self._reply_packets is not None:
             self._read_reply(data)
+        elif self._is_unknown:
+            self._held += passed
         elif not isinstance(self.question, BinlogDump | BinlogDumpGtid):
             # Behind a dump the source has only its own end to tell, in packets numbered otherwise.
             self._to_client.append(passed)
@@ -385,10 +427,9 @@ class Relay:
         if self._is_closed or isinstance(self.question, BinlogDump | BinlogDumpGtid):
             return  # nothing that a client may say now
         if self._login.phase is not LoginPhase.DONE:
-            to_source, to_client = self._login.from_client(data)
+            passed, to_source = self._login.from_client(data)
             self._to_source.append(to_source)
-            self._to_client.append(to_client)
-            self._after_login()
+            self._after_login(passed)
             return
         self._client_bytes += data
         self._read_commands()
@@ -428,6 +469,41 @@ class Relay:
         self._statements.prepared.clear()
         self._watchers.clear()
         self.find_judge = lambda: None
+
+    def begin_tls(self) -> bytes:
+        """The connection that `tls_side` names goes on inside of TLS.
+
+        Returns:
+            What the client has sent of it already; of the source nothing.
+        """
+        if self.tls_side is TlsSide.CLIENT:
+            begun = self._login.begin_tls()
+        else:
+            begun = b""
+            self._to_source.append(self._login.begin_tls())
+        self._after_login(b"")
+        return begun
+
+    def refuse_login(self, error: StatementError) -> None:
+        """End a login that the source cannot be asked for; does nothing once it has decided."""
+        if self._login.phase not in (LoginPhase.DONE, LoginPhase.REFUSED):
+            self._after_login(self._login.refuse(error))
+
+    def enter(self) -> None:
+        """The account that has logged in may be here."""
+        assert isinstance(self.question, Entering), "nobody waits for it"
+        self._to_client.append(self._held)
+        self._held = b""
+        self.question = None
+        self._settle()
+
+    def turn_away(self, error: StatementError) -> None:
+        """The account that has logged in may not be here: the session is over."""
+        assert isinstance(self.question, Entering), "nobody waits for it"
+        number, self._held = self._held[FRAME_HEADER_LENGTH - 1], b""
+        self._to_client.append(frame(error_packet(error), number))
+        self.question = None
+        self._is_closed = True
 
     def hand_on(self, text: str | None = None) -> None:
         """Let the source answer the open statement, if its judge does.
@@ -551,22 +627,28 @@ class Relay:
         self.judge = self.find_judge()
         return self.judge is not None
 
-    def _after_login(self) -> None:
+    def _after_login(self, to_client: bytes) -> None:
         login = self._login
+        self.tls_side = _TLS_SIDES.get(login.phase)
         self._is_closed = login.phase is LoginPhase.REFUSED
         if login.phase is not LoginPhase.DONE:
+            self._to_client.append(to_client)
             return
         self.user = login.user
         self._client_bytes += login.early
         if self.judge is None:
             self._tracker = ReplyTracker(login.capabilities, login.extended)
-            self._read_commands()
-            return
-        self._tracker = self._followed = FollowedReplies(
-            login.source_capabilities, login.extended, client=login.capabilities, listener=self
-        )
-        self._statements = ClientStatements(login.capabilities)
-        self.question = Starting(is_reset=False)
+        else:
+            self._tracker = self._followed = FollowedReplies(
+                login.source_capabilities, login.extended, client=login.capabilities, listener=self
+            )
+            self._statements = ClientStatements(login.capabilities)
+            self._next_start = Starting(is_reset=False)
+        if self._rules.checks_account:
+            self._is_unknown, self._held = True, to_client
+        else:
+            self._to_client.append(to_client)
+        self._settle()
 
     def _read_commands(self) -> None:
         """Read the client's frames until one has to wait."""
@@ -585,6 +667,10 @@ class Relay:
                 self.has_more = True
                 return
             length = int.from_bytes(buffer[:3], "little")
+            if self._authentication is not None:
+                if not self._answer_authentication(self._authentication, length):
+                    return
+                continue
             if self._is_passing_frame():
                 self._check_number()
                 self._begin_to_pass(length)
@@ -687,7 +773,8 @@ class Relay:
             return False
         payload, end = found
         is_question = self._is_question(command, payload)
-        if is_question and not self._tracker.is_idle:
+        is_lone = is_question or (command == Command.CHANGE_USER and self._reads_changes_of_user)
+        if is_lone and not self._tracker.is_idle:
             self._has_to_wait = True
             return False
         packet = bytes(buffer[:end])
@@ -696,7 +783,7 @@ class Relay:
             self._open(command, payload, packet)
         else:
             self.age = self.age.behind_command()
-            self._forward_session_command(command, payload, packet)
+            self._forward_session_command(command, packet)
         return True
 
     def _is_question(self, command: int, payload: bytes) -> bool:
@@ -719,27 +806,62 @@ class Relay:
         else:
             self.question = Statement(text_of(decode_query(payload, self.capabilities)), packet)
 
-    def _forward_session_command(self, command: int, payload: bytes, packet: bytes) -> None:
-        if command in _RESETTING_COMMANDS and not self._begin_anew(command, payload):
+    def _forward_session_command(self, command: int, packet: bytes) -> None:
+        if command in _RESETTING_COMMANDS and not self._begin_anew(command, packet):
             return
         self._forward(command, packet)
 
-    def _begin_anew(self, command: int, payload: bytes) -> bool:
+    def _begin_anew(self, command: int, packet: bytes) -> bool:
         """COM_CHANGE_USER and COM_RESET_CONNECTION; False where the user is refused."""
         if command == Command.CHANGE_USER:
             self.age = self.age.behind_login()
-            user = text_of(nul_bytes(Reader(payload, 1)))
-            if self._followed is None:
-                self._asked_users.append(user)  # until the source has let it in
-            else:
-                self.user = user
-            try:
-                self._login.check_user(user)
-            except StatementError as error:
-                self._reply_to_client([error_packet(error)])
+            change = ChangeUser.decode(packet[FRAME_HEADER_LENGTH:], self.capabilities)
+            if self._login.privacy.exposes(change.plugin):
+                self._reply_to_client([error_packet(clear_password_refusal(change.plugin))])
                 self._is_closed = True
                 return False
+            if self._followed is None:
+                self._asked_users.append(change.user)  # until the source has let it in
+            else:
+                self.user = change.user
+            if self._reads_changes_of_user:
+                number = packet[FRAME_HEADER_LENGTH - 1]
+                self._authentication = self._login.new_authentication(change.plugin, number)
         self.variables.clear()
+        return True
+
+    @property
+    def _reads_changes_of_user(self) -> bool:
+        return self._rules.checks_account or not self._login.privacy.is_equal
+
+    def _read_authentication(self, authentication: Authentication, data: bytes) -> bytes:
+        """What the client gets of what the source says to a change of user."""
+        parts = []
+        for packet in self._authentication_packets.feed(data):
+            if authentication.result is not None:
+                raise CodecError("the source goes on behind a change of user")
+            passed = authentication.from_source(packet)
+            parts.append(passed.to_client)
+            self._to_source.append(passed.to_source)
+        if authentication.result is not None:
+            self._login.scramble = authentication.scramble
+            self._authentication = None
+            self._is_unknown = self._rules.checks_account and is_ok(authentication.result)
+        return b"".join(parts)
+
+    def _answer_authentication(self, authentication: Authentication, length: int) -> bool:
+        """Read the frame at the buffer's beginning; False if it has to wait, as commands do."""
+        buffer = self._client_bytes
+        number = buffer[FRAME_HEADER_LENGTH - 1]
+        end = FRAME_HEADER_LENGTH + length
+        if number and length > LOGIN_MAX:
+            raise CodecError(f"a packet of {length} bytes belongs to no change of user")
+        if not number or len(buffer) < end:
+            self._has_to_wait = True
+            return False
+        packet = Packet(number, bytes(buffer[FRAME_HEADER_LENGTH:end]))
+        del buffer[:end]
+        self._to_source.append(authentication.from_client(packet).to_source)
         return True
 
     # With a judge -----------------------------------------------------------------------------
@@ -1014,7 +1136,7 @@ class Relay:
 
     def _reset(self, followed: FollowedReplies, command: ClientCommand) -> None:
         user = self.user
-        if not self._begin_anew(command.number, command.payload):
+        if not self._begin_anew(command.number, command.packet):
             return
         self._former_user = user
         self._watchers.append(self._reset_answered)
@@ -1025,17 +1147,19 @@ class Relay:
         if is_error(reply):
             self.user = self._former_user
         self._statements.prepared.clear()
-        self._is_reset = True
+        self._next_start = Starting(is_reset=True)
 
     def _settle(self) -> None:
         """The source owes nothing: go on with what waits for that."""
         if self.question is None:
             self._is_running = False
-            if self._thens:
+            if self._is_unknown:
+                self._is_unknown = False
+                self.question = Entering()
+            elif self._thens:
                 self.question = Following(self._thens.popleft())
-            elif self._is_reset:
-                self._is_reset = False
-                self.question = Starting(is_reset=True)
+            else:
+                self.question, self._next_start = self._next_start, None
         self._read_commands()
 
     # For both sides -----------------------------------------------------------------------------

@@ -24,7 +24,17 @@ from binlane.gateway.followed_replies import reply_of
 from binlane.gateway.handler import Handler, SessionAge
 from binlane.gateway.judge import Reply
 from binlane.gateway.log_texts import shown
-from binlane.gateway.machine import Following, Judging, Learning, Relay, Starting, Statement
+from binlane.gateway.login import NO_TLS_ERRNO
+from binlane.gateway.machine import (
+    Entering,
+    Following,
+    Judging,
+    Learning,
+    Relay,
+    Starting,
+    Statement,
+    TlsSide,
+)
 from binlane.gateway.privileges import Privilege, check
 from binlane.gateway.replica_statements import (
     CONSTANTS,
@@ -44,8 +54,10 @@ from binlane.gateway.replica_statements import (
     recognise,
 )
 from binlane.gateway.side import Side, nothing
+from binlane.gateway.socket_accounts import check_account
 from binlane.positions import FilePosition
 
+_BAD_HANDSHAKE: Final = 1043
 _UNKNOWN_SYSTEM_VARIABLE: Final = 1193
 _NOT_PREPARED: Final = 1295
 _HIDDEN_IN_MYSQL: Final = frozenset(fact.value for fact in UNKNOWN_TO_MYSQL)
@@ -107,6 +119,11 @@ class Session:
     def thread_id(self) -> int:
         """Its connection id on the source."""
         return self._relay.thread_id
+
+    @property
+    def is_tls(self) -> bool:
+        """Whether the client speaks TLS."""
+        return self._relay.is_tls
 
     @property
     def age(self) -> SessionAge:
@@ -264,6 +281,8 @@ class Session:
         relay = self._relay
         self._source.write(relay.take_to_source())
         self._client.write(relay.take_to_client())
+        if relay.tls_side is not None:
+            self._begin_tls(relay.tls_side)
         if self._is_draining or self._client_has_ended or relay.question is not None:
             self._progress.set()
         if relay.is_closed:
@@ -272,6 +291,14 @@ class Session:
             self._reads_on = True
             asyncio.get_running_loop().call_soon(self._read_on)
         self._regulate()
+
+    def _begin_tls(self, side: TlsSide) -> None:
+        begun = self._relay.begin_tls()
+        if side is TlsSide.CLIENT:
+            self._client.start_tls(begun)
+        else:
+            self._source.start_tls()
+            self._source.write(self._relay.take_to_source())
 
     def _regulate(self) -> None:
         """Let a side wait whose bytes cannot be used now."""
@@ -283,9 +310,21 @@ class Session:
     def _from_client(self, data: bytes) -> None:
         if not data:
             self._client_has_ended = True
+            self._tell_of_client()
             self._finish()
         else:
             self._take(self._read_client, data)
+
+    def _tell_of_client(self) -> None:
+        """Say why there is no login, as servers do, where TLS with the client did not begin."""
+        client, relay = self._client, self._relay
+        if client.failure and not client.is_encrypted:
+            relay.refuse_login(
+                StatementError(
+                    f"Bad handshake: {client.failure}", errno=_BAD_HANDSHAKE, sqlstate="08S01"
+                )
+            )
+            client.write_in_clear(relay.take_to_client())
 
     def _read_client(self, data: bytes) -> None:
         """Take bytes of the client; none to go on with those that are there."""
@@ -308,9 +347,18 @@ class Session:
     def _from_source(self, data: bytes) -> None:
         if not data:
             self._source_has_ended = True
+            self._tell_of_source()
             self._finish()
             return
         self._take(self._read_source, data)
+
+    def _tell_of_source(self) -> None:
+        """Say why there is no login, where TLS with the source came to nothing."""
+        if self._source.failure:
+            self._relay.refuse_login(
+                StatementError(f"the source: {self._source.failure}", errno=NO_TLS_ERRNO)
+            )
+            self._client.write(self._relay.take_to_client())
 
     def _read_source(self, data: bytes) -> None:
         relay = self._relay
@@ -345,11 +393,22 @@ class Session:
                 await self._progress.wait()
             elif isinstance(question, BinlogDump | BinlogDumpGtid):
                 await self._dump(question)
+            elif isinstance(question, Entering):
+                await self._enter()
             elif isinstance(question, Starting | Following):
                 await self._prepare(question)
             else:
                 await self._answer(question)
             await self._flush()
+
+    async def _enter(self) -> None:
+        try:
+            await check_account(self)
+        except StatementError as error:
+            logger.warning("%s: user %r is turned away: %s", self.peer, self.user, error)
+            self._relay.turn_away(error)
+        else:
+            self._relay.enter()
 
     async def _prepare(self, question: Starting | Following) -> None:
         relay = self._relay
@@ -377,7 +436,7 @@ class Session:
         except StatementError as error:
             relay.refuse(error)
         except BinlaneError as error:
-            logger.warning("%s: %s", self.peer, shown(error))
+            logger.warning("%s: %s", self.peer, shown(error), extra=self._named)
             relay.refuse(StatementError(str(error), hint=error.hint))
         else:
             if answer is None:
@@ -532,18 +591,27 @@ class Session:
         names = sorted(VARIABLES - self.variables.keys())
         if not names:
             return
-        found = await self.query_source("SELECT " + ", ".join(f"@{name}" for name in names))
+        found = await self.query_source(f"SELECT {', '.join(f'@{name}' for name in names)} LIMIT 1")
         told = zip(names, found.texts()[0], strict=True)
         self.variables.update({name: value for name, value in told if value is not None})
+
+    @property
+    def _named(self) -> dict[str, object]:
+        """What the log names of this session."""
+        return {"peer": self.peer, "user": shown(self.user)}
 
     async def _dump(self, command: BinlogDump | BinlogDumpGtid) -> None:
         try:
             await self._ask(_KEEP_OPEN)
             await self._learn_variables()
-            logger.info("%s: user %s dumps %s", self.peer, shown(self.user), shown(command))
+            logger.info(
+                "%s: user %s dumps %s",
+                *(self.peer, shown(self.user), shown(command)),
+                extra=self._named,
+            )
             last_packet = await self._handler.dump(self, command, self._client.send)
         except StatementError as error:
-            logger.info("%s: dump refused: %s", self.peer, shown(error))
+            logger.info("%s: dump refused: %s", self.peer, shown(error), extra=self._named)
             self._relay.refuse(error)
         else:
             self._relay.end_dump(last_packet)

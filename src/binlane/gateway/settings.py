@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
 from typing import Final
 
+from binlane.client.settings import SslMode
 from binlane.errors import ConfigError
 
 _PORT_MAX: Final = 65535
+
+
+class TlsMode(Enum):
+    """Whether clients may use TLS."""
+
+    ON = "on"
+    REQUIRED = "required"
+    OFF = "off"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +31,13 @@ class GatewaySettings:
         source_host: Where the source listens.
         source_port: Its TCP port.
         source_socket: Its Unix socket; in place of TCP where it is given.
+        source_ssl_mode: When it is spoken to by TLS, and what of it is verified; with PREFERRED as
+            each client does.
+        source_ssl_ca: Path of the certificates that sign the source's; the system's by default.
+        source_proxy_protocol: Whether it is told the address of each client.
+        tls: Whether clients may use TLS.
+        tls_cert: Certificate of the port, PEM; one is made where none is given.
+        tls_key: Its key, PEM.
         max_connections: Clients that may be logged in at a time, replicas included; the next gets
             the servers' error 1040.
         logins_max: Clients that may be logging in at a time; each takes a connection of the source.
@@ -33,6 +51,12 @@ class GatewaySettings:
     source_host: str = "127.0.0.1"
     source_port: int = 3306
     source_socket: str | None = None
+    source_ssl_mode: SslMode = SslMode.PREFERRED
+    source_ssl_ca: str | None = None
+    source_proxy_protocol: bool = False
+    tls: TlsMode = TlsMode.ON
+    tls_cert: Path | None = None
+    tls_key: Path | None = None
     max_connections: int = 100
     logins_max: int = 20
     login_timeout_s: float = 10.0
@@ -66,3 +90,10 @@ class GatewaySettings:
         ):
             if seconds <= 0:
                 raise ConfigError(f"{seconds} s is no time to wait", key=key)
+        if (self.tls_cert is None) is not (self.tls_key is None):
+            lacking = "tls_key" if self.tls_key is None else "tls_cert"
+            raise ConfigError(
+                "a certificate needs its key, and a key its certificate",
+                key=f"listen.{lacking}",
+                hint="give both tls_cert and tls_key, or neither: binlane then makes its own",
+            )

@@ -1,4 +1,4 @@
-"""One of a session's two connections.
+"""One of a session's two connections, plain or inside of TLS.
 
 What arrives is kept until somebody reads it, or handed on at once, without a switch of tasks.
 """
@@ -9,6 +9,8 @@ import asyncio
 import socket
 from collections.abc import Callable
 from typing import Final
+
+from binlane.gateway.tls import TlsError, TlsLayer, TlsRole
 
 _KEPT_MAX: Final = 64 << 10
 _LINGER_S: Final = 5.0
@@ -36,6 +38,8 @@ class Side(asyncio.Protocol):
 
     Attributes:
         freed: Called when the peer takes bytes again, or never will.
+        tls_role: What it is inside of TLS; None where that is never begun.
+        failure: Why TLS came to nothing; empty where it did not.
     """
 
     def __init__(self, connected: Callable[[Side], None] | None = None) -> None:
@@ -48,6 +52,9 @@ class Side(asyncio.Protocol):
         self._takes.set()
         self._has_ended = self._is_lost = self._is_paused = False
         self.freed: Callable[[], None] = nothing
+        self._tls: TlsLayer | None = None
+        self.tls_role: TlsRole | None = None
+        self.failure = ""
 
     # What asyncio calls ---------------------------------------------------------------------------
 
@@ -60,6 +67,10 @@ class Side(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Hand on, or keep, what has arrived."""
+        if self._tls is not None:
+            data = self._decrypt(self._tls, data)
+            if not data:
+                return
         if self._receiver is not None:
             self._receiver(data)
             return
@@ -95,8 +106,17 @@ class Side(asyncio.Protocol):
     @property
     def peer(self) -> tuple[str, int] | None:
         """Address and port of a TCP connection; None if it is gone already."""
-        name = self._there.get_extra_info("peername")
-        return None if name is None else (str(name[0]), int(name[1]))
+        return self._address("peername")
+
+    @property
+    def here(self) -> tuple[str, int] | None:
+        """This end's address and port; as of `peer`."""
+        return self._address("sockname")
+
+    @property
+    def is_encrypted(self) -> bool:
+        """Whether keys were agreed on, whatever came behind them."""
+        return self._tls is not None and self._tls.is_ready
 
     @property
     def is_congested(self) -> bool:
@@ -115,6 +135,22 @@ class Side(asyncio.Protocol):
     def has_gone(self) -> bool:
         """Whether the peer has ended or lost the connection, as far as that is known."""
         return self._has_ended
+
+    def start_tls(self, begun: bytes = b"") -> None:
+        """Go on inside of TLS; what is written from now on waits until keys are agreed on.
+
+        Args:
+            begun: What the peer has sent of it already.
+        """
+        role = self.tls_role
+        assert role is not None, "it has one wherever TLS is offered"
+        assert self._tls is None, "TLS is begun once"
+        assert not self._kept, "what was kept was not inside of it"
+        self._tls = tls = TlsLayer(role)
+        tls.begin()
+        self.write(b"")
+        if begun:
+            self.data_received(begun)
 
     def receive(self, receiver: Receiver | None) -> None:
         """Hand on what arrives from now on, and what is kept; None keeps it."""
@@ -145,8 +181,22 @@ class Side(asyncio.Protocol):
         return self._take()
 
     def write(self, data: bytes | memoryview) -> None:
-        """Send bytes, however many wait to be sent; those are copied."""
-        if data and not self._is_lost:
+        """Send bytes, however many wait to be sent; those are copied.
+
+        Nothing is sent where TLS has failed.
+        """
+        if self._is_lost or self.failure:
+            return
+        if self._tls is not None:
+            data = self._tls.sent(data)
+        if data:
+            self._there.write(data)
+
+    def write_in_clear(self, data: bytes) -> None:
+        """Send bytes beside TLS that did not come to keys, and is over."""
+        assert self.failure, "it has not failed"
+        assert not self.is_encrypted, "the peer hears nothing in clear"
+        if not self._is_lost:
             self._there.write(data)
 
     async def send(self, data: bytes | memoryview) -> None:
@@ -168,6 +218,8 @@ class Side(asyncio.Protocol):
 
     def close(self) -> None:
         """Close, once what was sent is on its way; a peer that takes nothing is not waited for."""
+        if self._tls is not None and not self._is_lost and not self.failure:
+            self._there.write(self._tls.end())
         self._there.close()
         asyncio.get_running_loop().call_later(_LINGER_S, self._abort)
 
@@ -180,6 +232,30 @@ class Side(asyncio.Protocol):
     def _there(self) -> asyncio.Transport:
         assert self._transport is not None, "connected"
         return self._transport
+
+    def _address(self, of: str) -> tuple[str, int] | None:
+        name = self._there.get_extra_info(of)
+        # A link-local address has its interface behind it.
+        return None if name is None else (str(name[0]).partition("%")[0], int(name[1]))
+
+    def _decrypt(self, tls: TlsLayer, data: bytes) -> bytes:
+        """What bytes from the wire mean; none where TLS has ended, or not begun."""
+        if self.failure or tls.has_ended:
+            return b""
+        try:
+            data = tls.receive(data)
+        except TlsError as error:
+            data, self.failure = b"", f"TLS failed: {error}"
+        if answer := tls.take():
+            self._there.write(answer)
+        if self.failure or tls.has_ended:
+            if data and self._receiver is not None:
+                self._receiver(data)
+            elif data:
+                self._kept += data
+            self._end()
+            return b""
+        return data
 
     def _take(self) -> bytes:
         data = bytes(self._kept)

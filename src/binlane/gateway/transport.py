@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
-import pwd
+import ssl
 from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
+from binlane.client.account import seal, tls_context
+from binlane.client.settings import ServerUrl
 from binlane.codec.packets.framing import frame
 from binlane.codec.packets.replies import ErrPacket
 from binlane.errors import BinlaneError, ConfigError
@@ -16,10 +19,12 @@ from binlane.gateway.counts import LoginOutcome, PortCounts
 from binlane.gateway.handler import Handler
 from binlane.gateway.lobby import Guest, Lobby
 from binlane.gateway.log_texts import shown
+from binlane.gateway.login import LoginRules
 from binlane.gateway.machine import Relay
 from binlane.gateway.session import Session
-from binlane.gateway.settings import GatewaySettings
+from binlane.gateway.settings import GatewaySettings, TlsMode
 from binlane.gateway.side import Side
+from binlane.gateway.tls import TlsRole
 
 _CANNOT_CONNECT_ERRNO: Final = 2003
 _TOO_MANY_ERRNO: Final = 1040
@@ -36,12 +41,17 @@ class Gateway:
 
     Attributes:
         counts: What became of those who came.
+        tls: The port's certificate and key, for clients that come from now on; None offers no TLS.
     """
 
-    def __init__(self, settings: GatewaySettings, handler: Handler) -> None:
+    def __init__(
+        self, settings: GatewaySettings, handler: Handler, tls: ssl.SSLContext | None = None
+    ) -> None:
+        self.tls = tls
         self._settings = settings
         self._handler = handler
         self._server: asyncio.Server | None = None
+        self._source_role: TlsRole | None = None
         self._clients: dict[asyncio.Task[None], Session | None] = {}
         self._lobby = Lobby(
             sessions_max=settings.max_connections,
@@ -50,7 +60,6 @@ class Gateway:
         )
         self._told = _Told()
         self.counts = PortCounts()
-        self._refused_users = _refused_users(settings)
 
     @property
     def port(self) -> int:
@@ -58,6 +67,22 @@ class Gateway:
         assert self._server is not None, "start() comes first"
         port: int = self._server.sockets[0].getsockname()[1]
         return port
+
+    def change_limits(self, *, max_connections: int, login_timeout_s: float) -> None:
+        """Let more or fewer clients in, and give them more or less time; nobody is sent away."""
+        self._settings = replace(
+            self._settings, max_connections=max_connections, login_timeout_s=login_timeout_s
+        )
+        self._lobby.resize(
+            sessions_max=max_connections,
+            places=min(self._settings.logins_max, max_connections),
+            waiting_max=max_connections,
+        )
+
+    def hurry(self) -> None:
+        """While it stops: wait for nobody any more."""
+        for task in self._clients:
+            task.cancel()
 
     @property
     def sessions_max(self) -> int:
@@ -73,9 +98,10 @@ class Gateway:
         """Begin to listen.
 
         Raises:
-            ConfigError: If the address cannot be used.
+            ConfigError: If the address, or what the source is verified by, cannot be used.
         """
         settings = self._settings
+        self._source_role = self._source_tls()
         try:
             self._server = await asyncio.get_running_loop().create_server(
                 lambda: Side(self._accept),
@@ -135,10 +161,13 @@ class Gateway:
         except OSError as error:  # TimeoutError is one
             error.with_traceback(None)
             if deadline is None or not deadline.expired():
-                logger.info("%s: connection lost: %s", peer, error)
+                logger.info("%s: connection lost: %s", peer, error, extra={"peer": peer})
             elif not client.has_gone():
                 self.counts.logins[LoginOutcome.TOO_LATE] += 1
-                self._told.warn("%s: no login in %g s, or others waited", peer, seconds)
+                named = {"peer": peer}
+                self._told.warn(
+                    "%s: no login in %g s, or others waited", peer, seconds, extra=named
+                )
         finally:
             client.close()
 
@@ -148,10 +177,14 @@ class Gateway:
         try:
             if not await lobby.enter(guest):
                 self.counts.logins[LoginOutcome.TOO_MANY] += 1
-                self._told.warn("%s: refused: all %d sessions are taken", peer, lobby.sessions)
+                self._told.warn(
+                    "%s: refused: all %d sessions are taken",
+                    *(peer, lobby.sessions),
+                    extra={"peer": peer},
+                )
                 await client.send(frame(_too_many(), 0))
                 return
-            source = await self._connect()
+            source = await self._connect(client)
             if source is None:
                 self.counts.logins[LoginOutcome.NO_SOURCE] += 1
                 await client.send(frame(_cannot_connect(self._settings), 0))
@@ -163,7 +196,7 @@ class Gateway:
         finally:
             lobby.leave(guest)
 
-    async def _connect(self) -> Side | None:
+    async def _connect(self, client: Side) -> Side | None:
         settings, loop = self._settings, asyncio.get_running_loop()
         try:
             async with asyncio.timeout(settings.connect_timeout_s):
@@ -174,6 +207,8 @@ class Gateway:
                         Side, settings.source_host, settings.source_port
                     )
                 side.keep_alive()
+                if settings.source_proxy_protocol:
+                    side.write(_proxy_header(client))
                 return side
         except (OSError, TimeoutError) as error:
             logger.warning("source %s cannot be reached: %s", _source(settings), error)
@@ -187,27 +222,71 @@ class Gateway:
             guest.deadline.reschedule(None)
             lobby.log_in(guest)
 
-        relay = Relay(refused_users=self._refused_users, counts=self.counts)
+        relay = Relay(self._rules(), counts=self.counts)
+        if self.tls is not None:
+            client.tls_role = TlsRole(context=self.tls, is_server=True)
+        source.tls_role = self._source_role
         session = Session(
             client, source, self._handler, peer=peer, relay=relay, logged_in=logged_in
         )
         task = asyncio.current_task()
         assert task is not None, "sessions run in tasks"
         self._clients[task] = session
+        is_broken = False
         try:
             await session.run()
         except BinlaneError as error:
+            is_broken = True
             warn = logger.warning if relay.is_logged_in else self._told.warn
-            warn("%s: session of user %s ends: %s", peer, shown(repr(session.user)), shown(error))
+            warn(
+                "%s: session of user %s ends: %s",
+                *(peer, shown(repr(session.user)), shown(error)),
+                extra={"peer": peer, "user": shown(session.user)},
+            )
             # Else it would hold the session, and the session it, until somebody looks for such.
             error.with_traceback(None)
         finally:
-            if relay.is_refused:
+            if not relay.is_logged_in and (is_broken or client.failure):
+                self.counts.logins[LoginOutcome.BROKEN] += 1
+            elif relay.is_refused:
                 self.counts.logins[LoginOutcome.REFUSED] += 1
+            if client.failure:
+                self._told.warn("client %s: %s", peer, client.failure)
+            if source.failure:
+                self._told.warn("source %s: %s", _source(self._settings), source.failure)
             if relay.is_logged_in:
                 lobby.end_session()
             elif self._is_open:
                 await self._take_leave(session)
+
+    def _rules(self) -> LoginRules:
+        settings = self._settings
+        is_local = settings.source_socket is not None
+        return LoginRules(
+            offers_tls=self.tls is not None,
+            requires_tls=settings.tls is TlsMode.REQUIRED,
+            source_is_local=is_local,
+            source_ssl_mode=settings.source_ssl_mode,
+            checks_account=is_local,
+            seal=seal,
+        )
+
+    def _source_tls(self) -> TlsRole | None:
+        """What sessions are to the source; None where it is at a Unix socket.
+
+        Without a certificate of binlane's own: it would vouch for whoever logs in.
+        """
+        settings = self._settings
+        if settings.source_socket is not None:
+            return None
+        url = ServerUrl(
+            user="",
+            host=settings.source_host,
+            port=settings.source_port,
+            ssl_mode=settings.source_ssl_mode,
+            ssl_ca=settings.source_ssl_ca,
+        )
+        return TlsRole(context=tls_context(url), is_server=False, host=settings.source_host)
 
     @property
     def _is_open(self) -> bool:
@@ -228,7 +307,7 @@ class _Told:
         self._untold: Counter[str] = Counter()
         self._next_s: dict[str, float] = {}
 
-    def warn(self, text: str, *values: object) -> None:
+    def warn(self, text: str, *values: object, extra: Mapping[str, object] | None = None) -> None:
         """Warn, unless the same was said a moment ago; then it is only counted."""
         now = asyncio.get_running_loop().time()
         if now < self._next_s.get(text, now):
@@ -236,15 +315,17 @@ class _Told:
             return
         count = self._untold.pop(text, 0)
         more = f" ({count} more since the last time)" if count else ""
-        logger.warning("%s%s", text % values, more)
+        logger.warning("%s%s", text % values, more, extra=extra)
         self._next_s[text] = now + _TOLD_EVERY_S
 
 
-def _refused_users(settings: GatewaySettings) -> frozenset[str]:
-    """Over a Unix socket the source takes every client for the system account that we run as."""
-    if settings.source_socket is None:
-        return frozenset()
-    return frozenset({pwd.getpwuid(os.geteuid()).pw_name})
+def _proxy_header(client: Side) -> bytes:
+    """What says in whose name a connection is made (PROXY protocol, version 1)."""
+    peer, here = client.peer, client.here
+    if peer is None or here is None:  # gone already
+        return b"PROXY UNKNOWN\r\n"
+    family = "TCP6" if ":" in peer[0] else "TCP4"
+    return f"PROXY {family} {peer[0]} {here[0]} {peer[1]} {here[1]}\r\n".encode("ascii")
 
 
 def _source(settings: GatewaySettings) -> str:

@@ -218,9 +218,17 @@ class RawRun:
             return size == self.count and not position.intersection(given)
         return False
 
-    def position_after(self, position: Position, count: int | None = None) -> Position:
-        """A position with the first groups of the run done, with all of them by default."""
-        first = self.groups[layout.GROUP_FIRST, :count]
+    def position_after(
+        self, position: Position, count: int | None = None, *, start: int = 0
+    ) -> Position:
+        """A position with the first groups of the run done, with all of them by default.
+
+        Args:
+            position: Before them.
+            count: How many are done.
+            start: How many of these `position` has.
+        """
+        first = self.groups[layout.GROUP_FIRST, start:count]
         types = self.events[layout.EVENT_TYPE, first]
         offsets = self.events[layout.EVENT_OFFSET, first].astype(np.int64)
         mariadb = offsets[types == EventType.GTID]
@@ -232,7 +240,7 @@ class RawRun:
             assert isinstance(position, GtidSet), "a log is of one flavor"
             position = position.union(GtidSet.of(self._mysql_gtids(mysql)))
         for number in np.flatnonzero(types == EventType.GTID_TAGGED_LOG):
-            tagged = self.gtid(int(number))
+            tagged = self.gtid(start + int(number))
             assert tagged is not None, "such an event has a GTID"
             position = position.advance(tagged)
         return position

@@ -50,4 +50,9 @@ PACKETS_END: Final = 1
 """Bytes of packets that were made."""
 PACKET_NUMBER: Final = 2
 """Number of the next frame, 0 to 255."""
-PACK_STATE_SIZE: Final = 3
+MARKS_END: Final = 3
+"""How many marks were made."""
+PACK_STATE_SIZE: Final = 4
+
+MARKED: Final = (26, 33, 42)
+"""Types of the events that `pack` marks: INCIDENT, GTID_LOG and GTID_TAGGED_LOG."""

@@ -20,6 +20,8 @@ from binlane.kernels.packet_layout import (
     FRAME_LEFT,
     FRAME_MAX,
     IS_CONTINUED,
+    MARKED,
+    MARKS_END,
     PACK_FULL,
     PACK_MORE,
     PACK_OTHER,
@@ -112,7 +114,15 @@ def unpack(came: Bytes, end: int, state: Numbers, window: Bytes, room: int) -> i
         state[SEQUENCE] = (state[SEQUENCE] + 1) & 0xFF
 
 
-def pack(file: Bytes, end: int, left_out: int, state: Numbers, packets: Bytes, room: int) -> int:
+def pack(
+    file: Bytes,
+    end: int,
+    left_out: int,
+    state: Numbers,
+    packets: Bytes,
+    room: int,
+    marks: Numbers,
+) -> int:
     """Make a packet of each whole event.
 
     Args:
@@ -122,11 +132,14 @@ def pack(file: Bytes, end: int, left_out: int, state: Numbers, packets: Bytes, r
         state: What lives between two calls.
         packets: Gets the packets, from `state[PACKETS_END]` on.
         room: How many bytes may stand in it.
+        marks: Gets where in `file` each event of `MARKED` begins, from `state[MARKS_END]` on; has
+            room for one of each event.
 
     Returns:
         One of the codes of `packet_layout`.
     """
     at, to, number = state[FILE_AT], state[PACKETS_END], state[PACKET_NUMBER]
+    marked = state[MARKS_END]
     code = PACK_MORE
     while at + _HEADER_LENGTH <= end:
         length = load_u32(file, at + 9)
@@ -135,7 +148,8 @@ def pack(file: Bytes, end: int, left_out: int, state: Numbers, packets: Bytes, r
             break
         if at + length > end:
             break
-        if int(file[at + 4]) != left_out:
+        kind = int(file[at + 4])
+        if kind != left_out:
             if to + _HEADER + length > room:
                 code = PACK_FULL
                 break
@@ -148,12 +162,16 @@ def pack(file: Bytes, end: int, left_out: int, state: Numbers, packets: Bytes, r
             copy_bytes(packets, to + _HEADER, file, at, length)
             to += _HEADER + length
             number = (number + 1) & 0xFF
+            if kind in MARKED:
+                marks[marked] = at
+                marked += 1
         at += length
     state[FILE_AT], state[PACKETS_END], state[PACKET_NUMBER] = at, to, number
+    state[MARKS_END] = marked
     return code
 
 
 EXPORTS: Final = (
     (unpack, "int64(uint8[::1], int64, int64[::1], uint8[::1], int64)"),
-    (pack, "int64(uint8[::1], int64, int64, int64[::1], uint8[::1], int64)"),
+    (pack, "int64(uint8[::1], int64, int64, int64[::1], uint8[::1], int64, int64[::1])"),
 )

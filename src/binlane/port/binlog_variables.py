@@ -197,7 +197,7 @@ def question(facts: StatementFacts, known: Known) -> str | None:
         for item in _items(facts)
         if item.is_open
     ]
-    return f"SELECT {', '.join(expressions)}" if expressions else None
+    return f"SELECT {', '.join(expressions)} LIMIT 1" if expressions else None
 
 
 def rewrite(

@@ -568,11 +568,13 @@ class PortSession:
         number, thread_id = self._lane.number, self._client.thread_id
         if self._flavor is Flavor.MARIADB:
             await self._client.run_at_source(_TRACK)
-            asked = await self._client.query_source("SELECT @@last_gtid, @@GLOBAL.gtid_binlog_pos")
+            asked = await self._client.query_source(
+                "SELECT @@last_gtid, @@GLOBAL.gtid_binlog_pos LIMIT 1"
+            )
             self._last, logged = (value or "" for value in asked.texts()[0])
         else:
             await self._client.run_at_source("SET SESSION session_track_gtids = OWN_GTID")
-            asked = await self._client.query_source("SELECT @@GLOBAL.gtid_executed")
+            asked = await self._client.query_source("SELECT @@GLOBAL.gtid_executed LIMIT 1")
             logged = asked.texts()[0][0] or ""
         # What its lane has of sessions before is logged by now.
         parts.attributions.taken(number, thread_id, parse_position(logged, self._flavor.value))
@@ -1250,7 +1252,7 @@ class PortSession:
                 await shared.catalog.fetch(one.facts, one.database)
             objects = shared.catalog.catalog()
         except StatementError as error:
-            logger.warning("%s: %s", self._client.peer, error)
+            logger.warning("%s: %s", self._client.peer, error, extra={"peer": self._client.peer})
             return False
         return all(one.is_settled(objects) for one in doubts)
 
@@ -1302,7 +1304,7 @@ class PortSession:
         try:
             last = await shared.marker.mark(lane)
         except StatementError as error:
-            logger.warning("%s: %s", self._client.peer, error)
+            logger.warning("%s: %s", self._client.peer, error, extra={"peer": self._client.peer})
             shared.attributions.done(lane.number, number, None, [])
             for name in parts:
                 self._lose(model, name, homeless.planned.homeless[name])

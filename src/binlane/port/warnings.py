@@ -136,12 +136,13 @@ class Warnings:
             results: Of `questions`.
             errors_max: The session's max_error_count; None where it is not known.
         """
+        if not results[-1].rows:  # sql_select_limit holds for these statements too
+            return RowsAnswer(results[0].heads, [])
+        counted = int(results[-1].rows[0][0] or 0)
         if facts.verb != LIST:
-            (counted,) = results
-            number = int(counted.rows[0][0] or 0) + len(self._notes)
-            return RowsAnswer(counted.heads, [[str(number).encode()]])
-        listed, counted = results
-        is_full = int(counted.rows[0][0] or 0) > len(listed.rows)
+            return RowsAnswer(results[0].heads, [[str(counted + len(self._notes)).encode()]])
+        listed = results[0]
+        is_full = counted > len(listed.rows)
         rows = list(listed.rows) if is_full else _merged(listed.rows, self._notes)
         first, rows_max = _limit(facts)
         return RowsAnswer(listed.heads, rows[:errors_max][first:][:rows_max])

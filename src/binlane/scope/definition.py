@@ -86,17 +86,35 @@ def look_up(name: str, definitions: Mapping[str, Definition]) -> Definition:
     return definition
 
 
-def unknown_binlog(name: str, names: Iterable[str]) -> DefinitionError:
-    """The error for a name that no binlog has."""
-    existing = ", ".join(f"'{other}'" for other in sorted(names))
-    if not existing:
-        return DefinitionError(
-            f"unknown binlog '{name}'; there are no binlogs", hint="make one with CREATE BINLOG"
-        )
-    return DefinitionError(
-        f"unknown binlog '{name}'; the binlogs are {existing}",
-        hint="names are case-sensitive; SHOW BINLOGS lists them",
-    )
+class UnknownBinlogError(DefinitionError):
+    """A name that no binlog has.
+
+    Attributes:
+        binlog: The name.
+    """
+
+    def __init__(self, message: str, *, binlog: str, hint: str) -> None:
+        super().__init__(message, hint=hint)
+        self.binlog = binlog
+
+
+def unknown_binlog(name: str, names: Iterable[str] | None) -> UnknownBinlogError:
+    """The error for a name that no binlog has.
+
+    Args:
+        name: The name.
+        names: Those that there are; None: whoever asks is not to be told.
+    """
+    message, hint = f"unknown binlog '{name}'", "names are case-sensitive"
+    if names is not None:
+        if existing := ", ".join(f"'{other}'" for other in sorted(names)):
+            message, hint = (
+                f"{message}; the binlogs are {existing}",
+                f"{hint}; SHOW BINLOGS lists them",
+            )
+        else:
+            message, hint = f"{message}; there are no binlogs", "make one with CREATE BINLOG"
+    return UnknownBinlogError(message, binlog=name, hint=hint)
 
 
 class DuplicateBinlogError(DefinitionError):

@@ -19,11 +19,18 @@ from types import MappingProxyType
 from typing import Final
 from weakref import WeakKeyDictionary
 
+from binlane.client.questions import ALL_ROWS
 from binlane.codec.format import flavor_of
 from binlane.codec.types import Flavor
 from binlane.errors import StatementError
 from binlane.gateway.handler import SessionAge, SessionContext
-from binlane.gateway.privileges import Privilege, denied, global_privileges, is_held
+from binlane.gateway.privileges import (
+    ACCESS_DENIED_ERRNO,
+    Privilege,
+    denied,
+    global_privileges,
+    is_held,
+)
 from binlane.positions import Position, parse_position
 from binlane.scope.definition import Definition, unknown_binlog
 from binlane.service.account_changes import PUBLIC
@@ -47,9 +54,10 @@ _BESIDE: Final = "READ on a binlog, or "
 _WHO: Final = MappingProxyType(
     {
         Flavor.MARIADB: "SELECT HEX(CONVERT(CURRENT_USER() USING utf8mb4)),"
-        " HEX(CONVERT(CURRENT_ROLE() USING utf8mb4)), @@GLOBAL.gtid_binlog_pos",
+        " HEX(CONVERT(CURRENT_ROLE() USING utf8mb4)), @@GLOBAL.gtid_binlog_pos LIMIT 1",
         Flavor.MYSQL: "SELECT HEX(CONVERT(CURRENT_USER() USING utf8mb4)),"
-        " NULLIF(HEX(CONVERT(CURRENT_ROLE() USING utf8mb4)), '4E4F4E45'), @@GLOBAL.gtid_executed",
+        " NULLIF(HEX(CONVERT(CURRENT_ROLE() USING utf8mb4)), '4E4F4E45'), @@GLOBAL.gtid_executed"
+        " LIMIT 1",
     }
 )
 _ROLES: Final = MappingProxyType(
@@ -145,6 +153,10 @@ class Access:
         self._rule = rule
         self._known: WeakKeyDictionary[SessionContext, _Known] = WeakKeyDictionary()
 
+    def use(self, rule: BinlogAccess) -> None:
+        """Decide by another rule from now on."""
+        self._rule = rule
+
     @property
     def is_in_use(self) -> bool:
         """Whether anything beside the source's privileges counts."""
@@ -181,13 +193,26 @@ class Access:
         """The name of a binlog, if the session's account has a privilege for it.
 
         Raises:
-            DefinitionError: If there is none of this name that it may see.
+            UnknownBinlogError: If there is none of this name that it may see.
             StatementError: As `names`.
         """
         names = await self.names(session, privilege)
         if name not in names:
             raise unknown_binlog(name, names)
         return name
+
+    async def listed(self, session: SessionContext) -> tuple[str, ...] | None:
+        """The names that an error may list to a session's account; None if it may not see any listed.
+
+        Raises:
+            StatementError: As `names`, but for 1227.
+        """
+        try:
+            return await self.names(session, Privilege.MONITOR)
+        except StatementError as error:
+            if error.errno != ACCESS_DENIED_ERRNO:
+                raise
+            return None
 
     async def sees_all(self, session: SessionContext) -> bool:
         """Whether there is no binlog that a session's account may not see.
@@ -291,9 +316,14 @@ async def _roles(
     """
     try:
         granted = [
-            tuple(map(_text, row)) for row in (await session.query_source(_ROLES[flavor])).texts()
+            tuple(map(_text, row))
+            for row in (await session.query_source(_ROLES[flavor] + ALL_ROWS)).texts()
         ]
-        enabled = () if flavor is Flavor.MARIADB else (await session.query_source(_ENABLED)).texts()
+        enabled = (
+            ()
+            if flavor is Flavor.MARIADB
+            else (await session.query_source(_ENABLED + ALL_ROWS)).texts()
+        )
     except StatementError:
         return set()  # a MySQL that does not tell
     edges = [

@@ -236,6 +236,7 @@ class AccountWatch:
                 "grants on binlogs: the source's account statement %s is not understood; grants of "
                 "accounts that it renames or drops stay with their names",
                 gtid,
+                extra={"gtid": str(gtid)},
             )
         before = self._store.grants
         for name in logged.doubtful:
@@ -244,12 +245,17 @@ class AccountWatch:
                     "grants on binlogs: %s loses what it was granted: the source's RENAME USER %s "
                     "failed in part (GRANT READ ON BINLOG again)",
                     *(name.shown, gtid),
+                    extra={"user": name.shown, "gtid": str(gtid)},
                 )
         after = followed(before, logged.changes, gtid)
         assert self.known is not None, "there are grants"
         if after != before:
             self._store.set_grants(after, self.known.advance(gtid))
-            logger.info("grants on binlogs: changed by the source's account statement %s", gtid)
+            logger.info(
+                "grants on binlogs: changed by the source's account statement %s",
+                gtid,
+                extra={"gtid": str(gtid)},
+            )
         self.known = self.known.advance(gtid)
         self.version += 1
         self._depart(logged.changes)

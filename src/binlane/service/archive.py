@@ -126,7 +126,7 @@ class Archive:
     def _failed(self, name: str, error: Exception) -> ArchiveState:
         state, failure = self.state(name), " ".join(str(error).split())
         if failure != state.failure:
-            _LOG.warning("binlog %s cannot be archived: %s", name, failure)
+            _LOG.warning("binlog %s cannot be archived: %s", name, failure, extra={"binlog": name})
         return ArchiveState(files=state.files, pending=state.pending, failure=failure)
 
     def _copy_binlog(self, reader: StoreReader, name: str) -> None:

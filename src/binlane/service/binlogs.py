@@ -24,6 +24,7 @@ from binlane.store.binlog import Binlog
 from binlane.store.catalog import Activity, ScopeChange
 from binlane.store.grants import ReadGrant
 from binlane.store.live import LiveBinlog
+from binlane.store.settings import StoreSettings
 from binlane.store.store import Store
 
 _T = TypeVar("_T")
@@ -235,6 +236,19 @@ class Binlogs:
     def store_problem(self) -> str:
         """Why watermarks cannot be saved; empty while they can."""
         return self._loop.marks_failure
+
+    async def beat(self) -> None:
+        """Have the routing loop do nothing, between two event groups."""
+        await self._do(lambda _waited_s: True)
+
+    async def use(self, settings: StoreSettings) -> None:
+        """Write files by other settings from now on."""
+
+        def change(_waited_s: float) -> bool:
+            self._loop.store.use(settings)
+            return True
+
+        await self._do(change)
 
     async def create(
         self,

@@ -1,72 +1,49 @@
-"""`binlane.toml` → the settings of all parts. The only place that reads configuration.
+"""`binlane.toml` and the environment → the settings of all parts. Nothing else reads configuration.
 
-Each part owns a frozen `Settings` dataclass that validates itself; here they are composed. An unknown
-key is an error that names the nearest known one.
+Each part owns a frozen `Settings` dataclass that validates itself; here they are composed. What
+stands above what: an option of the command line, an environment variable, the file, the default.
 """
 
 from __future__ import annotations
 
-import difflib
 import re
-import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from enum import Enum
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from binlane.capture.settings import SourceSettings, StartAt, parse_start
 from binlane.client.settings import ServerUrl
 from binlane.errors import ConfigError
-from binlane.gateway.settings import GatewaySettings
+from binlane.gateway.settings import GatewaySettings, TlsMode
 from binlane.port.settings import Bypass, PortSettings
 from binlane.service.access import BinlogAccess
 from binlane.service.archive import ArchiveSettings
+from binlane.service.certificates import check_given
+from binlane.service.embedded_settings import EmbeddedSettings, embedded_source
+from binlane.service.logs import LogFormat, LogLevel, LogSettings
+from binlane.service.setting_keys import setting_of
+from binlane.service.setting_sources import (
+    FROM_FILE,
+    FROM_OPTION,
+    Given,
+    read_document,
+    take_document,
+    take_environment,
+)
 from binlane.store.settings import StoreSettings
 from binlane.web.settings import HttpSettings
 
+DEFAULT: Final = "default"
+"""Where a value comes from that nobody set."""
+
 _DAY_S: Final = 86_400
 _UNITS: Final = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+_EMBEDDED_USES: Final = ("url", "password_file")
 
-# Section → key → what it is; everything that may stand in the file.
-KEYS: Final[Mapping[str, Mapping[str, str]]] = {
-    "": {"data_dir": "directory of the store; relative to the file"},
-    "source": {
-        "url": "mariadb:// or mysql://user@host:port of the server whose log is captured",
-        "password_file": "file that holds the account's password",
-        "start": '"now", "oldest", a GTID position or set, or "file:position"',
-        "server_id": "server id as a replica of the source; by default a number of its own",
-        "heartbeat_period_s": "an idle source says that it lives this often",
-        "timeout_s": "longest wait for a connection to the source",
-    },
-    "listen": {
-        "address": "where clients and replicas connect",
-        "port": "TCP port; 0 takes a free one",
-        "max_connections": "clients logged in at a time, replicas included",
-        "connect_timeout": "seconds that a client's login may take",
-        "binlog_access": '"privileges" or "granted": whether GRANT READ ON BINLOG alone lets read',
-    },
-    "gateway": {
-        "enabled": "whether statements are judged before they run, and binlogs may hold statements",
-        "workers": "processes that serve the port; more than 1 changes nothing yet",
-        "bypass": '"rows", "mark" or "stop": what binlogs of statements do with other changes',
-        "journal_max_size": "the journal of what statements make has no more bytes than this",
-    },
-    "http": {
-        "address": "where /healthz and /metrics are served",
-        "port": "TCP port; 0 takes a free one",
-    },
-    "binlog": {
-        "max_binlog_size": "a file is rotated at this size, such as 1G",
-        "sync_binlog": "fsync after this many event groups; 0 leaves it to the system",
-        "expire_logs_days": "files that ended so many days ago go when another begins; 0 keeps them",
-        "binlog_expire_logs_seconds": "the same in seconds",
-        "max_binlog_total_size": "the oldest files go until a binlog has this size; 0 keeps them",
-    },
-    "archive": {
-        "uri": "closed files, indexes and watermarks are copied there: s3://bucket/prefix",
-        "interval_s": "how often to look for more to copy, and to write watermarks",
-    },
-}
+_T = TypeVar("_T")
+_Word = TypeVar("_Word", bound=Enum)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,12 +53,14 @@ class Settings:
     Attributes:
         data_dir: The store's directory.
         source: The captured server.
+        embedded: The server of our own that is the source; None where it is another one.
         listen: The MySQL port.
         http: The HTTP port; None serves none.
         store: Size and durability of binlogs.
         archive: Where copies go; None for none.
         port: What sessions through the port do to binlogs.
         access: What lets accounts read binlogs.
+        log: What is logged, and how.
     """
 
     data_dir: Path
@@ -92,25 +71,72 @@ class Settings:
     archive: ArchiveSettings | None = None
     port: PortSettings = field(default_factory=PortSettings)
     access: BinlogAccess = BinlogAccess.PRIVILEGES
+    embedded: EmbeddedSettings | None = None
+    log: LogSettings = field(default_factory=LogSettings)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Configuration:
+    """Settings, and how they came about.
+
+    Attributes:
+        settings: Of all parts.
+        origins: Setting, such as `listen.port` → `file`, `command line` or the environment
+            variable; what is not there is a default.
+        warnings: What is likely to be a slip, a sentence each.
+    """
+
+    settings: Settings
+    origins: Mapping[str, str]
+    warnings: tuple[str, ...]
+
+    def origin(self, section: str, key: str) -> str:
+        """Where the value of a key comes from."""
+        return self.origins.get(setting_of(section, key), DEFAULT)
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigSource:
+    """Where a process has its settings from; it can be asked again.
+
+    Attributes:
+        path: The file.
+        may_lack: Whether there need not be such a file.
+        environ: The environment.
+        is_embedded: Whether `--embedded` was said.
+    """
+
+    path: Path
+    may_lack: bool = False
+    environ: Mapping[str, str] = field(default_factory=dict)
+    is_embedded: bool = False
+
+    def read(self) -> Configuration:
+        """What is configured now.
+
+        Raises:
+            ConfigError: If something cannot be read, or is unknown, missing or unusable; all of it
+                is in `others`.
+        """
+        given = Given()
+        if not self.may_lack or self.path.exists():
+            take_document(given, read_document(self.path), self.path.parent)
+        take_environment(given, self.environ, Path.cwd())
+        if self.is_embedded:
+            given.set("embedded", "enabled", True, FROM_OPTION)
+        settings = _composed(given, self.path.parent)
+        return Configuration(
+            settings=settings, origins=given.origins, warnings=tuple(given.warnings)
+        )
 
 
 def load(path: Path) -> Settings:
-    """Read and check a configuration file.
+    """Read and check a configuration file, and nothing else.
 
     Raises:
-        ConfigError: If it cannot be read, or a key is unknown, missing or unusable.
+        ConfigError: As `ConfigSource.read`.
     """
-    try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ConfigError(
-            f"cannot read {path}: {error.strerror}",
-            key="--config",
-            hint="name the file with --config; docs/reference/settings.md shows one",
-        ) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} is no TOML: {error}", key="--config") from None
-    return compose(document, base=path.parent)
+    return ConfigSource(path).read().settings
 
 
 def compose(document: Mapping[str, Any], *, base: Path) -> Settings:
@@ -121,86 +147,180 @@ def compose(document: Mapping[str, Any], *, base: Path) -> Settings:
         base: What relative paths count from.
 
     Raises:
-        ConfigError: As `load`.
+        ConfigError: As `ConfigSource.read`.
     """
-    _refuse_unknown(document)
-    data_dir = _typed(document.get("data_dir", "data"), str, "data_dir")
-    try:
-        source = _source(document.get("source", {}), base)
-        return Settings(
-            data_dir=base / data_dir,
-            source=source,
-            listen=_listen(document.get("listen", {}), source.url),
-            port=_port(document.get("gateway", {})),
-            http=HttpSettings(**document["http"]) if "http" in document else None,
-            store=_store(document.get("binlog", {})),
-            archive=ArchiveSettings(**document["archive"]) if "archive" in document else None,
-            access=_access(document.get("listen", {})),
-        )
-    except TypeError as error:
-        raise ConfigError(f"a value has the wrong type: {error}", key="--config") from None
+    given = Given()
+    take_document(given, document, base)
+    return _composed(given, base)
 
 
-def _source(section: Mapping[str, Any], base: Path) -> SourceSettings:
-    values = dict(section)
+def check_files(settings: Settings) -> None:
+    """See that the files that settings name can be used.
+
+    Raises:
+        ConfigError: If one cannot.
+    """
+    if settings.embedded is None:
+        settings.source.secret()
+    check_given(settings.listen)
+
+
+def _composed(given: Given, base: Path) -> Settings:
+    """The settings; what is wrong with several sections is told at once.
+
+    Raises:
+        ConfigError: As `ConfigSource.read`.
+    """
+    problems, values = given.problems, given.values
+    _settle_expiry(given)
+    # What nobody set in a section of which something else is wrong is likely to be just that.
+    spoilt = {problem.key.partition(".")[0] for problem in problems}
+
+    def of(section: str, make: Callable[[dict[str, Any]], _T]) -> _T | None:
+        try:
+            return make(dict(values.get(section, {})))
+        except ConfigError as error:
+            by = given.origins.get(error.key)
+            if by is not None or section not in spoilt:
+                key = f"{error.key}, by {by}" if by not in (None, FROM_FILE) else error.key
+                problems.append(ConfigError(error.message, key=key, hint=error.hint))
+            return None
+
+    data_dir = Path(values.get("", {}).get("data_dir", base / "data"))
+    embedded = of("embedded", _embedded)
+    proxy_protocol = bool(values.get("source", {}).pop("proxy_protocol", False))
+    source = of(
+        "source", _source if embedded is None else lambda given: _own_source(given, data_dir)
+    )
+    listen = of("listen", _listen)
+    http = of("http", lambda given: HttpSettings(**given)) if "http" in values else None
+    store, port, log = of("binlog", _store), of("gateway", _port), of("log", _log)
+    archive = of("archive", _archive) if "archive" in values else None
+    if problems:
+        first, *others = problems
+        raise ConfigError(first.message, key=first.key, hint=first.hint, others=others)
+    assert source is not None, "what could not be made is a problem"
+    assert listen is not None, "as above"
+    assert store is not None, "as above"
+    assert port is not None, "as above"
+    assert log is not None, "as above"
+    return Settings(
+        data_dir=data_dir,
+        source=source,
+        listen=replace(
+            listen[0],
+            source_host=source.url.host,
+            source_port=source.url.port,
+            source_socket=source.url.socket,
+            source_ssl_mode=source.url.ssl_mode,
+            source_ssl_ca=source.url.ssl_ca,
+            source_proxy_protocol=proxy_protocol,
+        ),
+        http=http,
+        store=store,
+        archive=archive,
+        port=port,
+        access=listen[1],
+        embedded=embedded,
+        log=log,
+    )
+
+
+def _settle_expiry(given: Given) -> None:
+    """Let one of the two names of one setting stand above the other, where it does."""
+    days, seconds = "binlog.expire_logs_days", "binlog.binlog_expire_logs_seconds"
+    by_days, by_seconds = given.origins.get(days), given.origins.get(seconds)
+    if by_days is None:
+        return
+    if by_seconds is not None and (by_days == FROM_FILE) != (by_seconds == FROM_FILE):
+        lower = days if by_days == FROM_FILE else seconds
+        del given.values["binlog"][lower.partition(".")[2]], given.origins[lower]
+    # The effective value is told in seconds.
+    given.origins.setdefault(seconds, given.origins.get(days, by_days))
+
+
+def _embedded(values: dict[str, Any]) -> EmbeddedSettings | None:
+    is_enabled = values.pop("enabled", False)
+    if "options" in values:
+        values["options"] = tuple(values["options"])
+    settings = EmbeddedSettings(**values)
+    return settings if is_enabled else None
+
+
+def _own_source(values: dict[str, Any], data_dir: Path) -> SourceSettings:
+    for key in _EMBEDDED_USES:
+        if key in values:
+            raise ConfigError(
+                "the source is another server, and one of our own",
+                key=f"source.{key}",
+                hint="leave it out, or leave out --embedded and [embedded] enabled",
+            )
+    return embedded_source(data_dir, _start(values))
+
+
+def _source(values: dict[str, Any]) -> SourceSettings:
     if "url" not in values:
         raise ConfigError(
             "no source is given",
             key="source.url",
-            hint='such as "mariadb://binlane@127.0.0.1:3306"',
+            hint='such as "mariadb://binlane@127.0.0.1:3306", in binlane.toml or the environment'
+            " variable BINLANE_SOURCE_URL; or serve --embedded",
         )
-    values["url"] = ServerUrl.parse(_typed(values["url"], str, "source.url"))
+    values["url"] = ServerUrl.parse(values["url"])
     if "password_file" in values:
-        values["password_file"] = base / _typed(
-            values["password_file"], str, "source.password_file"
-        )
-    if "start" in values:
-        values["start"] = parse_start(_typed(values["start"], str, "source.start"))
-    return SourceSettings(**values)
+        values["password_file"] = Path(values["password_file"])
+    return SourceSettings(**_start(values))
 
 
-def _listen(section: Mapping[str, Any], url: ServerUrl) -> GatewaySettings:
-    values = {key: value for key, value in section.items() if key != "binlog_access"}
+def _start(values: dict[str, Any]) -> dict[str, Any]:
+    return values | ({"start": parse_start(values["start"])} if "start" in values else {})
+
+
+def _listen(values: dict[str, Any]) -> tuple[GatewaySettings, BinlogAccess]:
+    word = values.pop("binlog_access", BinlogAccess.PRIVILEGES.value)
+    access = _word(word, BinlogAccess, "listen.binlog_access")
     if "connect_timeout" in values:
         values["login_timeout_s"] = values.pop("connect_timeout")
-    return GatewaySettings(
-        **values, source_host=url.host, source_port=url.port, source_socket=url.socket
-    )
+    if "tls" in values:
+        values["tls"] = _word(values["tls"], TlsMode, "listen.tls")
+    for key in ("tls_cert", "tls_key"):
+        if key in values:
+            values[key] = Path(values[key])
+    return GatewaySettings(**values), access
 
 
-def _access(section: Mapping[str, Any]) -> BinlogAccess:
-    value = section.get("binlog_access", BinlogAccess.PRIVILEGES.value)
-    words = [each.value for each in BinlogAccess]
-    if value not in words:
-        raise ConfigError(
-            f"{value!r} is no such choice",
-            key="listen.binlog_access",
-            hint="one of " + ", ".join(f'"{word}"' for word in words),
-        )
-    return BinlogAccess(value)
-
-
-def _port(section: Mapping[str, Any]) -> PortSettings:
-    values = dict(section)
-    if not isinstance(values.get("enabled", True), bool):
-        raise ConfigError(f"{values['enabled']!r} is neither true nor false", key="gateway.enabled")
+def _port(values: dict[str, Any]) -> PortSettings:
     if "bypass" in values:
-        words = [each.value for each in Bypass]
-        if values["bypass"] not in words:
-            raise ConfigError(
-                f"{values['bypass']!r} is no such choice",
-                key="gateway.bypass",
-                hint="one of " + ", ".join(f'"{word}"' for word in words),
-            )
-        values["bypass"] = Bypass(values["bypass"])
+        values["bypass"] = _word(values["bypass"], Bypass, "gateway.bypass")
     if "journal_max_size" in values:
         size = size_bytes(values.pop("journal_max_size"), "gateway.journal_max_size")
         values["journal_max_bytes"] = size
     return PortSettings(**values)
 
 
-def _store(section: Mapping[str, Any]) -> StoreSettings:
-    values = dict(section)
+def _log(values: dict[str, Any]) -> LogSettings:
+    if "level" in values:
+        values["level"] = _word(values["level"].lower(), LogLevel, "log.level")
+    if "format" in values:
+        values["format"] = _word(values["format"].lower(), LogFormat, "log.format")
+    return LogSettings(**values)
+
+
+def _archive(values: dict[str, Any]) -> ArchiveSettings:
+    if "uri" not in values:
+        raise ConfigError(
+            "no place for copies is given", key="archive.uri", hint="such as s3://bucket/prefix"
+        )
+    return ArchiveSettings(**values)
+
+
+def _store(values: dict[str, Any]) -> StoreSettings:
+    if values.pop("binlog_with_tables_info", False):
+        raise ConfigError(
+            "extended Query events are not written",
+            key="binlog.binlog_with_tables_info",
+            hint="leave it out, or false",
+        )
     days = values.pop("expire_logs_days", None)
     seconds = values.pop("binlog_expire_logs_seconds", None)
     if days is not None:
@@ -225,21 +345,35 @@ def _store(section: Mapping[str, Any]) -> StoreSettings:
 def effective(settings: Settings) -> dict[str, dict[str, object]]:
     """The value of every key that may stand in the file, by section; the empty one comes first.
 
-    `load` of these values, written as TOML, gives the same settings.
+    `load` of these values, written as TOML, gives the same settings. What has no value is not there.
     """
     source, listen, store = settings.source, settings.listen, settings.store
     start = source.start.value if isinstance(source.start, StartAt) else str(source.start)
+    is_embedded = settings.embedded is not None
+    archive, http = settings.archive, settings.http
     values: dict[str, dict[str, object]] = {
         "": {"data_dir": str(settings.data_dir)},
         "source": {
-            "url": source.url.text,
+            "url": None if is_embedded else source.url.text,
+            "password_file": None
+            if is_embedded or source.password_file is None
+            else str(source.password_file),
             "start": start,
+            "server_id": source.server_id,
             "heartbeat_period_s": source.heartbeat_period_s,
             "timeout_s": source.timeout_s,
+            "proxy_protocol": listen.source_proxy_protocol,
+        },
+        "embedded": {
+            "enabled": is_embedded,
+            "options": list(settings.embedded.options) if settings.embedded else None,
         },
         "listen": {
             "address": listen.address,
             "port": listen.port,
+            "tls": listen.tls.value,
+            "tls_cert": None if listen.tls_cert is None else str(listen.tls_cert),
+            "tls_key": None if listen.tls_key is None else str(listen.tls_key),
             "max_connections": listen.max_connections,
             "connect_timeout": listen.login_timeout_s,
             "binlog_access": settings.access.value,
@@ -250,23 +384,24 @@ def effective(settings: Settings) -> dict[str, dict[str, object]]:
             "bypass": settings.port.bypass.value,
             "journal_max_size": settings.port.journal_max_bytes,
         },
+        "http": {} if http is None else {"address": http.address, "port": http.port},
         "binlog": {
             "max_binlog_size": store.max_binlog_size_bytes,
             "sync_binlog": store.sync_binlog,
             "binlog_expire_logs_seconds": store.expire_logs_s,
             "max_binlog_total_size": store.max_binlog_total_size_bytes,
+            "binlog_with_tables_info": False,
         },
+        "archive": {}
+        if archive is None
+        else {"uri": archive.uri, "interval_s": archive.interval_s},
+        "log": {"level": settings.log.level.value, "format": settings.log.format.value},
     }
-    if source.password_file is not None:
-        values["source"]["password_file"] = str(source.password_file)
-    if source.server_id is not None:
-        values["source"]["server_id"] = source.server_id
-    if settings.http is not None:
-        values["http"] = {"address": settings.http.address, "port": settings.http.port}
-    if settings.archive is not None:
-        archive = settings.archive
-        values["archive"] = {"uri": archive.uri, "interval_s": archive.interval_s}
-    return values
+    known = {
+        section: {key: value for key, value in keys.items() if value is not None}
+        for section, keys in values.items()
+    }
+    return {section: keys for section, keys in known.items() if keys}
 
 
 def size_bytes(value: object, key: str) -> int:
@@ -275,30 +410,18 @@ def size_bytes(value: object, key: str) -> int:
     Raises:
         ConfigError: If it is neither.
     """
-    match = re.fullmatch(r"(\d+)([KMG]?)", str(value).upper())
+    match = re.fullmatch(r"(\d+)([KMG]?)", str(value).upper(), re.ASCII)
     if match is None:
         raise ConfigError(f"{value!r} is no size", key=key, hint="such as 1073741824 or 1G")
     return int(match[1]) * _UNITS[match[2]]
 
 
-def _typed(value: object, kind: type[str], key: str) -> str:
-    if not isinstance(value, kind):
-        raise ConfigError(f"{value!r} is no {kind.__name__}", key=key)
-    return value
-
-
-def _refuse_unknown(document: Mapping[str, Any]) -> None:
-    known = [f"{section}.{key}" if section else key for section in KEYS for key in KEYS[section]]
-    for name, value in document.items():
-        is_section = isinstance(value, dict)
-        given = [f"{name}.{key}" for key in value] if is_section else [name]
-        if is_section and name not in KEYS:
-            given = [name]
-        for key in given:
-            if key not in known:
-                raise ConfigError("unknown setting", key=key, hint=_nearest(key, known))
-
-
-def _nearest(key: str, known: list[str]) -> str:
-    near = difflib.get_close_matches(key, known, n=1, cutoff=0.4)
-    return f"did you mean {near[0]}?" if near else "known are " + ", ".join(known)
+def _word(word: str, words: type[_Word], key: str) -> _Word:
+    known = [each.value for each in words]
+    if word not in known:
+        raise ConfigError(
+            f"{word!r} is no such choice",
+            key=key,
+            hint="one of " + ", ".join(f'"{each}"' for each in known),
+        )
+    return words(word)

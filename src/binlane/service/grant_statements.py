@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
+from binlane.client.questions import ALL_ROWS
 from binlane.codec.format import flavor_of
 from binlane.codec.types import Flavor
 from binlane.errors import BinlaneError, StatementError
@@ -153,7 +154,7 @@ class GrantStatements:
     ) -> set[AccountName] | None:
         """The source's accounts of some names; None if nobody is allowed to see them."""
         digits = ", ".join(f"'{user.encode(errors='replace').hex().upper()}'" for user in users)
-        statement = _ACCOUNTS.format(digits)
+        statement = _ACCOUNTS.format(digits) + ALL_ROWS
         rows: Rows
         try:
             rows = (await session.query_source(statement)).texts()

@@ -161,7 +161,7 @@ class RoutingLoop:
             if binlog.failure:
                 output.failure, output.since_s = binlog.failure, time.time()
                 output.last_failure = Trouble(output.failure, output.since_s)
-                logger.error("binlog %s: STOPPED: %s", name, binlog.failure)
+                logger.error("binlog %s: STOPPED: %s", name, binlog.failure, extra={"binlog": name})
             elif activity is Activity.OPEN:
                 opened.append(output)
         return opened
@@ -270,7 +270,11 @@ class RoutingLoop:
         if start is None:
             return
         names = ", ".join(output.name for output in lagging)
-        logger.info("binlog %s: catching up from %s", names, start or "the beginning")
+        logger.info(
+            "binlog %s: catching up from %s",
+            *(names, start or "the beginning"),
+            extra={"binlog": names, "gtid": str(start)},
+        )
         feed = self.new_feed(names, start)
         if any(output.forgets_source for output in lagging):
             feed.identity = None
@@ -313,6 +317,7 @@ class RoutingLoop:
                 "binlog %s: STOPPED: %s%s",
                 *(output.name, reason, f" ({hint})" if hint else ""),
                 exc_info=None if is_known else error,
+                extra={"binlog": output.name},
             )
             self.note_activity(output, Activity.CATCHING_UP, reason)
             output.last_failure = Trouble(reason, time.time())
@@ -330,11 +335,19 @@ class RoutingLoop:
             self.store.set_activity(output.name, activity, reason)
         except StoreError as error:
             # It then begins with the others, from where it stands.
-            logger.warning("binlog %s: its state cannot be saved: %s", output.name, error)
+            logger.warning(
+                "binlog %s: its state cannot be saved: %s",
+                *(output.name, error),
+                extra={"binlog": output.name},
+            )
 
     def _recovered(self, output: Output) -> None:
         """What failed works again."""
-        logger.info("binlog %s: goes on behind %s", output.name, output.binlog.position)
+        logger.info(
+            "binlog %s: goes on behind %s",
+            *(output.name, output.binlog.position),
+            extra={"binlog": output.name, "gtid": str(output.binlog.position)},
+        )
         output.failure = ""
         output.backoff.reset()
 

@@ -61,6 +61,9 @@ class PrivateServer:
         options: Options given to it beyond those that make it private.
         port: Where it listens on 127.0.0.1.
         socket_path: Its Unix socket.
+
+    Args:
+        start_timeout_s: How long it may take to accept connections, a recovery included.
     """
 
     def __init__(
@@ -71,6 +74,7 @@ class PrivateServer:
         options: Sequence[str],
         port: int,
         program: ServerProgram = MARIADB,
+        start_timeout_s: float = _START_TIMEOUT_S,
     ) -> None:
         self.name = name
         self.directory = directory
@@ -78,6 +82,7 @@ class PrivateServer:
         self.options = tuple(options)
         self.port = port
         self.socket_path = _socket_path(directory)
+        self._start_timeout_s = start_timeout_s
         self._process: subprocess.Popen[bytes] | None = None
 
     @classmethod
@@ -153,6 +158,17 @@ class PrivateServer:
         """Whether the process lives."""
         return self._process is not None and self._process.poll() is None
 
+    @property
+    def exit_status(self) -> int | None:
+        """What a process that ended by itself gave, the negative number of a signal; else None."""
+        return None if self._process is None else self._process.poll()
+
+    def interrupt(self) -> None:
+        """Let it end, also while another thread waits for its start; that then fails."""
+        process = self._process
+        if process is not None:
+            process.terminate()
+
     def stop(self) -> None:
         """Shut down cleanly; does nothing to a server that has stopped.
 
@@ -212,7 +228,7 @@ class PrivateServer:
                 # Ctrl-C is for us; the server then gets its clean shutdown.
                 start_new_session=True,
             )
-        deadline = time.monotonic() + _START_TIMEOUT_S
+        deadline = time.monotonic() + self._start_timeout_s
         while not _greets(self.socket_path):
             status = self._process.poll()
             if status is not None:
@@ -226,7 +242,7 @@ class PrivateServer:
                 raise self._failure(f"ended at its start with status {status}", "start")
             if time.monotonic() > deadline:
                 self.kill()
-                raise self._failure(f"not ready after {_START_TIMEOUT_S:.0f} s", "start")
+                raise self._failure(f"not ready after {self._start_timeout_s:.0f} s", "start")
             time.sleep(_POLL_S)
 
     def _command(self) -> list[str]:

@@ -73,7 +73,7 @@ async def evaluated_time(session: SessionContext, expression: str) -> float:
     Raises:
         StatementError: If it is no time.
     """
-    found = await session.query_source(f"SELECT UNIX_TIMESTAMP({expression})")
+    found = await session.query_source(f"SELECT UNIX_TIMESTAMP({expression}) LIMIT 1")
     cells = [cell for row in found.texts() for cell in row]
     # An invalid time is 0, with a warning of which a purge must not make nothing.
     if len(cells) != 1 or not cells[0] or not float(cells[0]):

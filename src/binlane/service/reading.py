@@ -75,14 +75,23 @@ class Reading:
                     continue
                 self._end(error)
             except BinlaneError as error:
-                logger.info("%s: %s", self._session.peer, error)
+                logger.info("%s: %s", self._session.peer, error, extra=self._named)
                 return  # the source has gone, and takes the session with it
             else:
                 if self._live.name not in names:
                     self._end(_revoked())
 
+    @property
+    def _named(self) -> dict[str, object]:
+        """What the log names of this dump."""
+        return {"peer": self._session.peer, "binlog": self._live.name}
+
     def _end(self, error: StatementError) -> None:
-        logger.info("%s: the dump of %s ends: %s", self._session.peer, self._live.name, error)
+        logger.info(
+            "%s: the dump of %s ends: %s",
+            *(self._session.peer, self._live.name, error),
+            extra=self._named,
+        )
         self._error = error
         self._live.notify()
 

@@ -436,6 +436,7 @@ class Router:
                 "binlog %s: %s left out: it may name objects outside of the scope "
                 "(further ones are only counted)",
                 *(output.name, kind),
+                extra={"binlog": output.name},
             )
         counts.add(spans)
 
@@ -446,6 +447,7 @@ class Router:
             logger.warning(
                 "binlog %s: %s in %s: %s (further ones are only counted)",
                 *(output.name, omission.kind.value, gtid, omission.reason),
+                extra={"binlog": output.name, "gtid": str(gtid)},
             )
 
     @staticmethod
@@ -456,7 +458,9 @@ class Router:
             counts.omissions[omission.kind.value] += 1
         if routing.incident is not None:
             logger.error(
-                "binlog %s: INCIDENT for %s: %s", output.name, group.gtid, routing.incident
+                "binlog %s: INCIDENT for %s: %s",
+                *(output.name, group.gtid, routing.incident),
+                extra={"binlog": output.name, "gtid": str(group.gtid)},
             )
             counts.incidents += 1
             output.last_incident = Trouble(f"{group.gtid}: {routing.incident}", time.time())

@@ -9,29 +9,33 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
-import signal
-import socket
 import sys
-from contextlib import AsyncExitStack
+from asyncio import FIRST_COMPLETED
+from contextlib import AsyncExitStack, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from binlane.client.session import ServerSession
 from binlane.codec.types import Flavor
+from binlane.errors import BinlaneError
 from binlane.gateway.transport import Gateway
 from binlane.port.attributions import JOURNAL_DIRECTORY, Attributions, AttributionSettings
 from binlane.port.live_catalog import LiveCatalog
 from binlane.service.access import Access
 from binlane.service.archive import Archive
 from binlane.service.binlogs import Binlogs
+from binlane.service.certificates import port_context
 from binlane.service.config import Settings
 from binlane.service.descriptors import settle, tell_once_in_a_while
+from binlane.service.embedded import EmbeddedServer
 from binlane.service.grant_statements import Rows
+from binlane.service.operation import Signals, Surroundings, attend, begin, reread_at
 from binlane.service.port import Port
 from binlane.service.statements import Statements
 from binlane.service.status import StatusKeeper
 from binlane.service.substitution import Substitution
+from binlane.service.systemd import STOPPING, Manager
 from binlane.store.store import Store
 from binlane.web.application import application
 from binlane.web.port import serve_http
@@ -40,47 +44,95 @@ from binlane.web.settings import HttpSettings
 _SWITCH_S: Final = 0.001
 """How long one of routing and dumps may keep the other waiting, once both have something to do."""
 
+EMBEDDED_STOP_S: Final = 75.0
+"""A little more than the embedded server gets for its shutdown."""
+
+LEFT_BEHIND_S: Final = 0.5
+"""For threads that wait for a source which does not answer."""
+
+_PATIENCE_S: Final = 10.0
+
 logger = logging.getLogger(__name__)
 
 
-async def serve(settings: Settings, *, port_file: Path | None = None) -> None:
-    """Run until SIGTERM or SIGINT.
+async def serve(settings: Settings, surroundings: Surroundings) -> None:
+    """Run until SIGTERM or SIGINT, as the only thing that this process does.
+
+    A second signal waits for no client any more.
 
     Args:
         settings: Of all parts.
-        port_file: Gets the MySQL port once logins are taken.
+        surroundings: What the process has to do with beside them.
 
     Raises:
         BinlaneError: What keeps the service from starting. Nothing that happens to the source or
             to one binlog ends it later.
     """
-    stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     tell_once_in_a_while(loop)
     sys.setswitchinterval(_SWITCH_S)
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stopped.set)
+    signals = Signals(loop)
+    manager, ending = surroundings.manager, signals.ending
     with Store.open(settings.data_dir, settings.store, keeps_lost=True) as store:
-        settings = settle(settings, binlogs=len(store.binlogs))
-        service = Service(settings, store)
-        async with AsyncExitStack() as stack:
-            await service.start(stack, port_file)
-            _notify_systemd("READY=1")
-            waiting = [
-                asyncio.create_task(event.wait()) for event in (stopped, service.binlogs.crashed)
-            ]
-            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-            logger.info("stopping")
-            _notify_systemd("STOPPING=1")
-            for task in waiting:
-                task.cancel()
+        async with AsyncExitStack() as outer:
+            embedded = None
+            if settings.embedded is not None:
+                embedded = EmbeddedServer(settings.embedded, settings.data_dir)
+                outer.push_async_callback(embedded.stop)
+                if not await _started(embedded, signals, manager):
+                    return
+            service = Service(settings, store, embedded)
+            async with AsyncExitStack() as stack:
+                await service.start(stack, surroundings.port_file)
+                signals.hurry = service.hurry
+                attending = begin(attend(service, manager))
+                rereading = begin(reread_at(signals.reread, service, surroundings))
+                await signals.wait_for_end(service.binlogs.crashed)
+                logger.info("stopping")
+                manager.tell(STOPPING)
+                for task in (attending, rereading):
+                    task.cancel()
+            if embedded is not None:
+                manager.ask_for_time(EMBEDDED_STOP_S)
+                ending.within(EMBEDDED_STOP_S, status=1)
+    ending.within(LEFT_BEHIND_S, status=0)
+
+
+async def _started(embedded: EmbeddedServer, signals: Signals, manager: Manager) -> bool:
+    """Start the embedded server; False if the process is to end before that is done."""
+    starting = asyncio.create_task(embedded.start())
+    ending = asyncio.create_task(signals.stopped.wait())
+    manager.tell_status("starting the embedded server")
+    while not starting.done() and not ending.done():
+        manager.ask_for_time(EMBEDDED_STOP_S)
+        await asyncio.wait((starting, ending), timeout=_PATIENCE_S, return_when=FIRST_COMPLETED)
+    if not starting.done():
+        signals.ending.within(EMBEDDED_STOP_S, status=1)
+        embedded.interrupt()
+        with suppress(BinlaneError):
+            await starting
+        return False
+    ending.cancel()
+    await starting
+    return True
 
 
 class Service:
-    """The parts of one process, wired together."""
+    """The parts of one process, wired together.
 
-    def __init__(self, settings: Settings, store: Store) -> None:
-        self._settings = settings
+    Attributes:
+        settings: Those that it works by.
+    """
+
+    def __init__(
+        self, configured: Settings, store: Store, embedded: EmbeddedServer | None = None
+    ) -> None:
+        self.settings = configured
+        self._embedded = embedded
+        settings = settle(configured, binlogs=len(store.binlogs))
+        if embedded is not None:
+            settings = embedded.configured(settings)
+        self._source = settings.source
         attributions = substitution = catalog = None
         if settings.port.enabled:
             flavor = Flavor.MYSQL if settings.source.url.scheme == "mysql" else Flavor.MARIADB
@@ -109,12 +161,18 @@ class Service:
         )
         self._gateway = Gateway(settings.listen, self._statements)
         self._status = StatusKeeper(
-            settings, self.binlogs, self._statements, self._gateway, self._port, self._archive
+            settings,
+            self.binlogs,
+            self._statements,
+            self._gateway,
+            self._port,
+            self._archive,
+            problem=lambda: self.problem,
         )
 
     async def _ask_source(self, statement: str) -> Rows:
         """Ask the source with binlane's own account."""
-        source = self._settings.source
+        source = self._source
 
         def ask() -> Rows:
             with ServerSession(source.url, source.secret(), answer_s=source.timeout_s) as session:
@@ -132,19 +190,20 @@ class Service:
             stack.push_async_callback(asyncio.to_thread, self._archive.stop)
         if self._port is not None:
             self._port.start()
-            if self._settings.port.workers > 1:
+            if self.settings.port.workers > 1:
                 logger.warning(
                     "[gateway] workers = %d: one process serves the port, this one",
-                    self._settings.port.workers,
+                    self.settings.port.workers,
                 )
             stack.push_async_callback(self._port.stop)
+        listen = self.settings.listen
+        self._gateway.tls = port_context(listen, self.settings.data_dir)
         await self._gateway.start()
         stack.push_async_callback(self._gateway.stop)
         stack.callback(self.binlogs.end_dumps)
-        listen = self._settings.listen
         logger.info("listening on %s:%d (MySQL protocol)", listen.address, self._gateway.port)
-        if self._settings.http is not None:
-            await self._start_http(stack, self._settings.http)
+        if self.settings.http is not None:
+            await self._start_http(stack, self.settings.http)
         if port_file is not None:
             unfinished = port_file.with_name(f"{port_file.name}.new")
             unfinished.write_text(str(self._gateway.port), encoding="ascii")
@@ -158,17 +217,52 @@ class Service:
         stack.push_async_callback(runner.cleanup)
         logger.info("listening on %s:%d (HTTP)", *runner.addresses[0][:2])
 
+    @property
+    def problem(self) -> str:
+        """Why nothing comes from the source, or nothing can be kept; empty where all is well."""
+        embedded = "" if self._embedded is None else self._embedded.problem
+        problems = (embedded, self.binlogs.source_problem, self.binlogs.store_problem)
+        return "; ".join(filter(None, problems))
 
-def _notify_systemd(state: str) -> None:
-    """Tell systemd, where it asked to be told (sd_notify(3))."""
-    address = os.environ.get("NOTIFY_SOCKET")
-    if not address:
-        return
-    if address.startswith("@"):
-        address = "\0" + address[1:]
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notify:
-        try:
-            notify.connect(address)
-            notify.sendall(state.encode())
-        except OSError as error:
-            logger.warning("systemd cannot be told %s: %s", state, error)
+    @property
+    def summary(self) -> str:
+        """What goes on, in a line."""
+        return f"{len(self.binlogs.names)} binlogs, {self._gateway.sessions} sessions"
+
+    async def beat(self) -> None:
+        """Have the routing thread do nothing, which shows that it lives."""
+        await self.binlogs.beat()
+
+    def hurry(self) -> None:
+        """While it stops: wait for no client any more."""
+        self._gateway.hurry()
+
+    async def use(self, settings: Settings) -> None:
+        """Take over what can be changed while it runs; of the rest nothing.
+
+        Raises:
+            BinlaneError: If something cannot be used; then nothing is taken over.
+        """
+        listen = replace(
+            self.settings.listen,
+            max_connections=settings.listen.max_connections,
+            login_timeout_s=settings.listen.login_timeout_s,
+            tls_cert=settings.listen.tls_cert,
+            tls_key=settings.listen.tls_key,
+        )
+        # From the files as they are now, for clients that come from now on.
+        context = port_context(listen, self.settings.data_dir)
+        await self.binlogs.use(settings.store)
+        self._gateway.tls = context
+        self.settings = replace(
+            self.settings,
+            store=settings.store,
+            log=settings.log,
+            listen=listen,
+            access=settings.access,
+        )
+        self._statements.decide_by(settings.access)
+        settled = settle(self.settings, binlogs=len(self.binlogs.names)).listen
+        self._gateway.change_limits(
+            max_connections=settled.max_connections, login_timeout_s=settled.login_timeout_s
+        )

@@ -9,15 +9,17 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final, Protocol
 
 from binlane.errors import PeerError
 
 _MYSQLD_IN_FOLDER: Final = "/usr/sbin/mysqld"
 _ASKING_TIMEOUT_S: Final = 30
+_SHOWN: Final = 500
 
 
 class ServerProgram(Protocol):
@@ -80,6 +82,48 @@ class MariadbProgram:
                 f"--datadir={data}",
                 *self._SMALL,
             ]
+        )
+
+    def version(self) -> str:
+        """As the program says it, such as `10.11.19-MariaDB-0+deb12u1`.
+
+        Raises:
+            PeerError: If it is not installed, or does not say it.
+        """
+        program = self._program("mariadbd")
+        said = subprocess.run(  # noqa: S603 - our own command line
+            [program, "--no-defaults", "--version"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=_ASKING_TIMEOUT_S,
+        )
+        words = said.stdout.split()
+        if said.returncode != 0 or "Ver" not in words[:-1]:
+            raise PeerError(
+                f"{program} does not tell its version",
+                peer="mariadbd",
+                phase="start",
+                hint=(said.stdout + said.stderr).strip()[:_SHOWN] or "is it MariaDB's?",
+            )
+        return words[words.index("Ver") + 1]
+
+    def upgrade(self, socket_path: Path, *, user: str, password: str) -> None:
+        """Bring the tables of the server itself, which an older version made, to this version.
+
+        Raises:
+            PeerError: If `mariadb-upgrade` is not installed, or fails.
+        """
+        _install(
+            [
+                self._program("mariadb-upgrade"),
+                "--no-defaults",
+                f"--socket={socket_path}",
+                f"--user={user}",
+            ],
+            what="bringing the server's own tables to this version",
+            environ={"MYSQL_PWD": password},
         )
 
     def _program(self, name: str) -> str:
@@ -167,15 +211,25 @@ MARIADB: Final = MariadbProgram()
 """The machine's own MariaDB."""
 
 
-def _install(command: Sequence[str]) -> None:
+def _install(
+    command: Sequence[str],
+    *,
+    what: str = "making a data directory",
+    environ: Mapping[str, str] = MappingProxyType({}),
+) -> None:
     done = subprocess.run(  # noqa: S603 - our own command line
-        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+        command,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | environ,
     )
     if done.returncode != 0:
         name = Path(command[0]).name
         tail = "\n".join((done.stdout + done.stderr).splitlines()[-5:])
         raise PeerError(
-            f"making a data directory failed with status {done.returncode}",
+            f"{what} failed with status {done.returncode}",
             peer=name,
             phase="install",
             hint=f"is there room for it? {name} said:\n{tail}",

@@ -130,7 +130,7 @@ class _Preparation:
         self._say(f"-- {self._peer}: {_NAMES[facts.flavor]} {facts.version}")
         if self._new is not None:
             facts = yield from self._make_account(self._new, facts)
-        findings = facts.findings()
+        findings = [*facts.findings(), facts.log_end()]
         changed = [found.key for found in findings if found.is_lacking]
         for found in findings:
             yield from self._deal_with(found)
@@ -138,7 +138,7 @@ class _Preparation:
         if changed and not self._is_check:
             facts = yield from self._facts_again()
         schema = yield from self._ask_schema(facts)
-        findings = [*facts.findings(), *schema.findings()]
+        findings = [*facts.findings(), facts.log_end(), *schema.findings()]
         if changed and not self._is_check:
             for found in filter(_is_lacking, findings):
                 self._say(f"-- still: {found.reason}")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import wraps
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
 from binlane.codec.format import MAGIC, flavor_of
 from binlane.codec.packets.commands import BinlogDump, BinlogDumpGtid
@@ -16,7 +17,7 @@ from binlane.codec.packets.results import ColumnDefinition
 from binlane.codec.types import Flavor
 from binlane.dump.lookup import gtid_position_in, place_behind
 from binlane.dump.progress import DumpProgress
-from binlane.dump.request import FATAL_ERRNO, DumpRequest
+from binlane.dump.request import FATAL_ERRNO, DumpRequest, refusal
 from binlane.dump.transport import serve_dump
 from binlane.errors import DefinitionError, StatementError
 from binlane.gateway.answers import Answer, OkAnswer, RowsAnswer
@@ -28,6 +29,7 @@ from binlane.positions import FilePosition, GtidPosition, GtidSet, Position, par
 from binlane.scope.definition import (
     Definition,
     DuplicateBinlogError,
+    UnknownBinlogError,
     duplicate_binlog,
     unknown_binlog,
 )
@@ -53,7 +55,7 @@ from binlane.scope.statements import (
     alter,
     create,
 )
-from binlane.service.access import Access
+from binlane.service.access import Access, BinlogAccess
 from binlane.service.binlog_events import show_events, wrong
 from binlane.service.binlogs import Binlogs
 from binlane.service.definitions import COMPLETE_TIMEOUT_S, incomplete
@@ -74,6 +76,9 @@ from binlane.store.files import BinlogFile
 from binlane.store.heads import read_head
 
 logger = logging.getLogger(__name__)
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
 
 _BAD_DATABASE: Final = 1049
 _SAME_ID: Final = 4052
@@ -101,6 +106,8 @@ class ConnectedReplica:
         port: Its `report_port`, 0 if it has none.
         uuid: Its `server_uuid`, empty if it has none.
         thread_id: Of its session, on the source.
+        keeps_gtids: Whether it keeps MySQL's GTIDs.
+        is_tls: Whether it speaks TLS.
         progress: How far it is.
     """
 
@@ -112,6 +119,8 @@ class ConnectedReplica:
     port: int = 0
     uuid: str = ""
     thread_id: int = 0
+    keeps_gtids: bool = False
+    is_tls: bool = False
     progress: DumpProgress = field(default_factory=DumpProgress)
 
     def is_same(self, other: ConnectedReplica, flavor: Flavor) -> bool:
@@ -119,6 +128,26 @@ class ConnectedReplica:
         if flavor is Flavor.MYSQL and (self.uuid or other.uuid):
             return self.uuid == other.uuid
         return self.server_id == other.server_id != 0
+
+
+def _listing_what_is_seen(
+    method: Callable[Concatenate[Statements, SessionContext, _P], Awaitable[_T]],
+) -> Callable[Concatenate[Statements, SessionContext, _P], Coroutine[None, None, _T]]:
+    """An answer whose error of an unknown name lists no binlog that the account may not see.
+
+    A binlog may be dropped between looking for it as one that the account sees and using it.
+    """
+
+    @wraps(method)
+    async def wrapped(
+        self: Statements, session: SessionContext, /, *args: _P.args, **options: _P.kwargs
+    ) -> _T:
+        try:
+            return await method(self, session, *args, **options)
+        except UnknownBinlogError as error:
+            raise unknown_binlog(error.binlog, await self.listed(session)) from None
+
+    return wrapped
 
 
 class Statements:
@@ -180,6 +209,7 @@ class Statements:
             return True
         return await self._system_tables.answers(session, statement)
 
+    @_listing_what_is_seen
     async def answer(self, session: SessionContext, statement: str) -> Answer | None:
         """Execute a statement on binlogs; None for any other.
 
@@ -200,6 +230,7 @@ class Statements:
             return await self._system_tables.answer(session, statement)
         return await self._executors[type(parsed)](session, parsed)
 
+    @_listing_what_is_seen
     async def gtid_position(self, session: SessionContext) -> Position | None:
         """The watermark of the only binlog there is; None where there are none or several."""
         names = await self._readable(session)
@@ -208,6 +239,7 @@ class Statements:
         await self._wait_until_complete(session, names[0])
         return self._binlogs.get(names[0]).position
 
+    @_listing_what_is_seen
     async def binlog_format(self, session: SessionContext) -> str | None:
         """The FORMAT of the only binlog there is; None as above, or where SET GLOBAL said."""
         names = await self._readable(session)
@@ -215,11 +247,13 @@ class Statements:
             return None
         return self._binlogs.get(names[0]).definition.logging_mode.value
 
+    @_listing_what_is_seen
     async def gtid_purged(self, session: SessionContext) -> Position | None:
         """What was done before the first file of the only binlog there is."""
         names = await self._readable(session)
         return self._binlogs.get(names[0]).published.begin if len(names) == 1 else None
 
+    @_listing_what_is_seen
     async def gtid_position_at(
         self, session: SessionContext, place: FilePosition
     ) -> Position | None:
@@ -232,13 +266,14 @@ class Statements:
             return None
         return await asyncio.to_thread(gtid_position_in, found.path, place.position)
 
+    @_listing_what_is_seen
     async def snapshot(self, session: SessionContext, place: FilePosition) -> FilePosition | None:
         """Where the only binlog stands for a place in the source's log, once it has all before it."""
         names = await self._readable(session)
         if len(names) != 1:
             return None
         found = await session.query_source(
-            f"SELECT BINLOG_GTID_POS({_text(place.file)}, {place.position})"
+            f"SELECT BINLOG_GTID_POS({_text(place.file)}, {place.position}) LIMIT 1"
         )
         told = found.texts()[0][0]
         if told is None:
@@ -262,6 +297,7 @@ class Statements:
         """The replicas and tools that read binlogs now."""
         return self._replicas.values()
 
+    @_listing_what_is_seen
     async def dump(
         self, session: SessionContext, command: BinlogDump | BinlogDumpGtid, send: Send
     ) -> bytes:
@@ -276,7 +312,7 @@ class Statements:
         live = self._binlogs.live(name)
         source_id = ""
         if isinstance(request.connect_state, GtidSet):
-            found = await session.query_source("SELECT @@GLOBAL.server_uuid")
+            found = await session.query_source("SELECT @@GLOBAL.server_uuid LIMIT 1")
             source_id = found.texts()[0][0] or ""
         with self._connected(session, request, name) as (replica, ended):
             async with Reading(self._access, session, live) as reading:
@@ -299,6 +335,15 @@ class Statements:
             StatementError: If its account may read no binlog.
         """
         await self._access.names(session, Privilege.READ)
+
+    async def listed(self, session: SessionContext) -> tuple[str, ...] | None:
+        """The names of binlogs that errors may list to a session; None if none may be listed."""
+        return await self._access.listed(session)
+
+    def decide_by(self, rule: BinlogAccess) -> None:
+        """Let another rule say what sessions see; dumps end that it does not allow."""
+        self._access.use(rule)
+        self._access_changed()
 
     def _access_changed(self) -> None:
         for reading in self._readings.values():
@@ -345,7 +390,10 @@ class Statements:
             port=told.port if told else 0,
             uuid=next((each for each in uuids if each), ""),
             thread_id=session.thread_id,
+            keeps_gtids=request.keeps_gtids,
+            is_tls=session.is_tls,
         )
+        self._check_one_binlog(replica)
         self._end_older(replica, request.flavor)
         ended: asyncio.Future[StatementError | None] = asyncio.get_running_loop().create_future()
         self._replicas[session.thread_id], self._dumps[session.thread_id] = replica, ended
@@ -353,6 +401,25 @@ class Statements:
             yield replica, ended
         finally:
             del self._replicas[session.thread_id], self._dumps[session.thread_id]
+
+    def _check_one_binlog(self, replica: ConnectedReplica) -> None:
+        """See that a replica that keeps GTIDs follows no other binlog of the source by them.
+
+        Each of the two would give it empty transactions for what only the other one has.
+        """
+        for other in self._replicas.values():
+            is_same = replica.uuid and other.uuid == replica.uuid
+            if (
+                is_same
+                and other.keeps_gtids
+                and replica.keeps_gtids
+                and other.binlog != replica.binlog
+            ):
+                raise refusal(
+                    "the replica follows another binlog of this source by GTID already, and is told "
+                    "that it has all of the source's transactions",
+                    hint="by file and position it may follow several: SOURCE_AUTO_POSITION=0",
+                )
 
     def _end_older(self, replica: ConnectedReplica, flavor: Flavor) -> None:
         """End what a replica left behind that comes again, as the servers do.
@@ -527,7 +594,7 @@ class Statements:
     async def _show_replicas(self, session: SessionContext, statement: ShowReplicas) -> Answer:
         del statement
         names = await self._access.names(session, Privilege.REPLICAS)
-        found = await session.query_source("SELECT @@GLOBAL.server_id")
+        found = await session.query_source("SELECT @@GLOBAL.server_id LIMIT 1")
         source_id = found.texts()[0][0]
         rows = [
             (
@@ -645,7 +712,7 @@ async def _parsed(session: SessionContext, statement: str) -> BinlogStatement | 
             return None
     except SqlSyntaxError:
         pass  # the names may be right in the other mode
-    found = await session.query_source("SELECT @@SESSION.sql_mode")
+    found = await session.query_source("SELECT @@SESSION.sql_mode LIMIT 1")
     ansi_quotes = "ANSI_QUOTES" in (found.texts()[0][0] or "").split(",")
     return parse_binlog_statement(statement, ansi_quotes=ansi_quotes)
 
@@ -689,18 +756,18 @@ async def _links(session: SessionContext, scope: Scope) -> SourceLinks:
 def _effective(begin: Position, name: str, notes: Sequence[str]) -> OkAnswer:
     """The answer to a definition that holds."""
     for note in notes:
-        logger.warning("binlog %s: %s", name, note)
+        logger.warning("binlog %s: %s", name, note, extra={"binlog": name})
     info = "; ".join((f"effective after GTID {begin}", *(f"note: {note}" for note in notes)))
     return OkAnswer(info=info, warnings=len(notes))
 
 
 async def _ignores_case(session: SessionContext) -> bool:
     """Whether the source takes names that differ in case alone for one."""
-    found = await session.query_source("SELECT @@GLOBAL.lower_case_table_names")
+    found = await session.query_source("SELECT @@GLOBAL.lower_case_table_names LIMIT 1")
     return found.texts()[0][0] != "0"
 
 
 async def _source_position(session: SessionContext) -> GtidPosition | GtidSet:
     flavor = flavor_of(session.server_version)
-    found = await session.query_source(f"SELECT @@GLOBAL.{_DONE[flavor]}")
+    found = await session.query_source(f"SELECT @@GLOBAL.{_DONE[flavor]} LIMIT 1")
     return parse_position(found.texts()[0][0] or "", flavor.value)

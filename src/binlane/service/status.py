@@ -9,6 +9,7 @@ import asyncio
 import logging
 import time
 from collections import defaultdict
+from collections.abc import Callable
 from typing import Final
 
 from binlane.gateway.transport import Gateway
@@ -53,9 +54,11 @@ class StatusKeeper:
         gateway: The MySQL port.
         port: Its judges; None where nothing is judged.
         archive: Where copies go; None without one.
+        problem: Says why nothing comes from the source, or nothing can be kept; empty where all is
+            well.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 all the parts that are shown
         self,
         settings: Settings,
         binlogs: Binlogs,
@@ -63,6 +66,8 @@ class StatusKeeper:
         gateway: Gateway,
         port: Port | None,
         archive: Archive | None,
+        *,
+        problem: Callable[[], str],
     ) -> None:
         self._settings = settings
         self._binlogs = binlogs
@@ -70,6 +75,7 @@ class StatusKeeper:
         self._gateway = gateway
         self._port = port
         self._archive = archive
+        self._problem = problem
         self._history = History()
         self._source_end = SourceEnd(settings.source)
         self._sampling: asyncio.Task[None] | None = None
@@ -118,14 +124,13 @@ class StatusKeeper:
             with_rates: Whether the last hour is told, too.
         """
         now_s = time.time()
-        problems = (self._binlogs.source_problem, self._binlogs.store_problem)
         readers = defaultdict(list)
         for replica in tuple(self._statements.replicas):
             readers[replica.binlog].append(replica)
         archive = self._settings.archive
         return Status(
             at_s=now_s,
-            problem="; ".join(filter(None, problems)) or None,
+            problem=self._problem() or None,
             binlogs=[
                 self._binlog_status(name, readers[name], now_s, with_rates=with_rates)
                 for name in self._binlogs.names
@@ -253,6 +258,7 @@ def _reader_status(reader: ConnectedReplica, published: Published, now_s: float)
         port=reader.port,
         uuid=reader.uuid,
         connection_id=reader.thread_id,
+        is_tls=reader.is_tls,
         since_at_s=progress.begun_s,
         state=state,
         file=progress.file,

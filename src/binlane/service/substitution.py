@@ -365,7 +365,11 @@ class Substitution:
                 path=output.name,
                 hint=f"START BINLOG '{output.name}' takes its rows",
             )
-        logger.warning("binlog %s: %s as rows: %s", output.name, gtid, reason)
+        logger.warning(
+            "binlog %s: %s as rows: %s",
+            *(output.name, gtid, reason),
+            extra={"binlog": output.name, "gtid": str(gtid)},
+        )
         return True
 
     def _note(self, output: Output, gtid: AnyGtid | None, outcome: PlannedRouting) -> None:
@@ -392,6 +396,7 @@ class Substitution:
                 "binlog %s: %s has rows in the place of a statement: %s "
                 "(further ones are only counted)",
                 *(output.name, gtid or "a group", reason),
+                extra={"binlog": output.name} | ({} if gtid is None else {"gtid": str(gtid)}),
             )
         counts[reason] += number
 

@@ -105,6 +105,7 @@ class Binlog:
 
     Attributes:
         definition: Name, id, scope and logging mode.
+        settings: How it is written; may be replaced between event groups.
     """
 
     def __init__(  # noqa: PLR0913 what it writes, where, and who is told
@@ -121,7 +122,7 @@ class Binlog:
     ) -> None:
         self.definition = definition
         self._directory = directory
-        self._settings = settings
+        self.settings = settings
         self._disk = disk
         self._save_mark = save_mark
         self._head = found.head
@@ -212,7 +213,7 @@ class Binlog:
     @property
     def room_bytes(self) -> int:
         """How much the last file may still grow before another begins; one group always may."""
-        room = self._settings.max_binlog_size_bytes - self.size_bytes
+        room = self.settings.max_binlog_size_bytes - self.size_bytes
         return max(room, 0 if self._holds_groups else 1)
 
     @property
@@ -292,7 +293,7 @@ class Binlog:
             StoreError: As `append`.
         """
         with self._failing():
-            if self.size_bytes >= self._settings.max_binlog_size_bytes and self._holds_groups:
+            if self.size_bytes >= self.settings.max_binlog_size_bytes and self._holds_groups:
                 self._rotate(group.events[-1].header.timestamp)
             self._pending += place_group(
                 group.events,
@@ -369,7 +370,7 @@ class Binlog:
         if self.wants_force(always=force):
             self.force()
         self.publish()
-        is_due = time.monotonic() - self._saved_at >= self._settings.watermark_interval_s
+        is_due = time.monotonic() - self._saved_at >= self.settings.watermark_interval_s
         if force or is_due:
             self._is_memory_due = False
             self._save()
@@ -391,7 +392,7 @@ class Binlog:
         Args:
             always: Whatever the settings say.
         """
-        every = self._settings.sync_binlog
+        every = self.settings.sync_binlog
         is_due = always or self._is_memory_due or (every > 0 and self._groups_unsynced >= every)
         return is_due and self._has_unsynced
 
@@ -543,7 +544,7 @@ class Binlog:
 
     def _purge_as_set(self) -> None:
         """Purge what the settings say has had its time; due behind each rotation."""
-        settings, files = self._settings, self.files()
+        settings, files = self.settings, self.files()
         count = 0
         if settings.expire_logs_s:
             count = ended_before(files[:-1], time.time() - settings.expire_logs_s)

@@ -129,6 +129,12 @@ class GroupIndex:
         """The last point at or before a byte position."""
         return self._fitting(bisect_right(self.points, position, key=lambda point: point.position))
 
+    def ahead(self, position: int, end: int) -> Iterator[Point]:
+        """The points behind a byte position and up to another one, as far as the file is as they say."""
+        for count, point in enumerate(self.points, 1):
+            if position < point.position <= end and self._fitting(count) is not None:
+                yield point
+
     def older(self, timestamp: float) -> Point | None:
         """The last point before which every event is older than a time, seconds since 1970."""
         count = 0

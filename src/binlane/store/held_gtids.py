@@ -13,8 +13,11 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
+from binlane.codec.types import EventType
 from binlane.errors import CodecError, StoreError
+from binlane.grouping.event_group import EventGroup
 from binlane.grouping.raw import LargeGroup, RawRun, raw_groups
+from binlane.kernels import layout
 from binlane.kernels.load import is_compiled
 from binlane.positions import GtidSet, MysqlGtid
 from binlane.store.byte_source import FileBytes
@@ -77,13 +80,26 @@ def _parts(path: Path) -> Iterator[GtidSet | None]:
     """The GTIDs of a file, piece by piece; None, and nothing behind it, where they cannot be told."""
     with closing(FileBytes(path)) as source:
         for item in raw_groups(source, file=str(path), name=path.name):
-            if isinstance(item, RawRun):
+            if isinstance(item, RawRun) and not _has_incident(item):
                 part = item.position_after(GtidSet())
                 assert isinstance(part, GtidSet), "the binlog is one of MySQL"
                 yield part
-            elif isinstance(item, LargeGroup) or not (item.is_control or item.gtid):
+            elif isinstance(item, RawRun | LargeGroup) or _is_untold(item):
                 # A large one would have to be read to its end for nothing but its GTID.
                 yield None
                 return
             elif isinstance(item.gtid, MysqlGtid):
                 yield GtidSet.of([item.gtid])
+
+
+def _has_incident(run: RawRun) -> bool:
+    """Whether an INCIDENT stands alone in it, which tells of what is in no file."""
+    types = run.events[layout.EVENT_TYPE, run.groups[layout.GROUP_FIRST]]
+    return bool((types == EventType.INCIDENT).any())
+
+
+def _is_untold(group: EventGroup) -> bool:
+    """Whether a group is none that a set can hold."""
+    if group.is_control:
+        return group.events[0].header.type_code == EventType.INCIDENT
+    return group.gtid is None

@@ -37,14 +37,15 @@ def append_run(  # noqa: PLR0913  # who gets what, and who else may have to do i
     Raises:
         StoreError: As `Binlog.append`.
     """
-    following = passed = first
+    following = passed = told = first
     left = deque(one for one in taken if one >= first)
     while following < run.count:
         stop = left[0] if left else run.count
         if following == stop:
             if passed < following:
                 # Where that fails, what was appended before it must not come again.
-                binlog.advance_to(run.position_after(binlog.reached, following))
+                binlog.advance_to(run.position_after(binlog.reached, following, start=told))
+                told = following
             by_reference(left.popleft())
             following += 1
             passed = following
@@ -69,10 +70,12 @@ def append_run(  # noqa: PLR0913  # who gets what, and who else may have to do i
         following = spans.next_group
         if following < run.count and not binlog.room_bytes:
             # The next file says what was done before it.
-            binlog.advance_to(run.position_after(binlog.reached, following))
+            binlog.advance_to(run.position_after(binlog.reached, following, start=told))
+            told = following
         if spans.needs_reference:
             # Where that fails, what was appended before it must not come again.
-            binlog.advance_to(run.position_after(binlog.reached, following))
+            binlog.advance_to(run.position_after(binlog.reached, following, start=told))
+            told = following  # one that leaves nothing in the binlog does not advance it
             by_reference(following)
             following += 1
             passed = following

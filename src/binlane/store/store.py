@@ -136,6 +136,12 @@ class Store:
         """The binlogs by name, in the order of their names; replaced, never changed."""
         return self._binlogs
 
+    def use(self, settings: StoreSettings) -> None:
+        """Write by other settings from now on."""
+        self._settings = settings
+        for binlog in self._binlogs.values():
+            binlog.settings = settings
+
     def create_binlog(
         self,
         definition: Definition,

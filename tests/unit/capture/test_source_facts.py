@@ -163,6 +163,23 @@ def test_an_account_with_the_privilege(grants: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("variables", "wanted"),
+    [(VARIABLES, "BINLOG MONITOR"), (MYSQL_VARIABLES, "REPLICATION CLIENT")],
+    ids=["mariadb", "mysql"],
+)
+def test_who_may_ask_where_the_log_ends(variables: dict[str, str], wanted: str) -> None:
+    slave = "GRANT REPLICATION SLAVE ON *.* TO `binlane`@`%`"
+    lacking = facts_of(variables, slave)
+    assert lacking.log_end().is_lacking
+    assert lacking.log_end().mend == (f"GRANT {wanted} ON *.* TO 'o''neil'@'%'",)
+    # Capture does without, and says nothing of it at each connect.
+    assert not [each for each in lacking.findings() if each.is_lacking]
+    for privilege in (wanted, "SUPER", "ALL PRIVILEGES"):
+        grant = f"GRANT {privilege}, REPLICATION SLAVE ON *.* TO `binlane`@`%`"
+        assert not facts_of(variables, grant).log_end().is_lacking
+
+
+@pytest.mark.parametrize(
     ("variables", "seconds"),
     [
         ({"binlog_expire_logs_seconds": "3600"}, "3600"),

@@ -37,7 +37,7 @@ def test_no_password_needs_no_proof(plugin: str) -> None:
 
 def test_a_password_is_obscured_with_its_end() -> None:
     scramble = bytes(range(1, 21))
-    hidden = obscure("a" * 25, scramble)
+    hidden = obscure(b"a" * 25, scramble)
     assert len(hidden) == 26
     key = (scramble * 2)[:26]
     assert bytes(a ^ b for a, b in zip(hidden, key, strict=True)) == b"a" * 25 + b"\0"

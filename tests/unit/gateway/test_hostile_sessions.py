@@ -48,7 +48,7 @@ PING = frame(bytes((Command.PING,)), 0)
 
 
 def _relay() -> Relay:
-    relay = Relay(refused_users=frozenset({"system"}))
+    relay = Relay()
     relay.from_source(frame(GREETING.encode(), 0))
     relay.from_client(frame(LOGIN.encode(), 1))
     relay.from_source(frame(OK, 2))

@@ -186,7 +186,9 @@ def test_ok_of_the_login_has_no_state_for_who_did_not_ask(client: Capability) ->
     )
     relay.from_client(frame(login.encode(), 1))
     relay.take_to_client()
-    relay.from_source(frame(b"\xfeother\0", 2) + frame(judged.ok(), 4))
+    relay.from_source(frame(b"\xfeother\0", 2))
+    relay.from_client(frame(bytes(20), 3))
+    relay.from_source(frame(judged.ok(), 4))
     assert relay.take_to_client() == frame(b"\xfeother\0", 2) + frame(judged.for_client(), 4)
 
 

@@ -148,28 +148,6 @@ def test_client_that_takes_what_is_not_offered(capability: Capability) -> None:
     assert relay.take_to_source() == b""
 
 
-def test_system_account_is_refused_at_login_and_later() -> None:
-    relay = Relay(refused_users=frozenset({"app", "system"}))
-    relay.from_source(frame(GREETING.encode(), 0))
-    relay.take_to_client()
-    relay.from_client(frame(LOGIN.encode(), 1))
-    (payload,) = _payloads(relay.take_to_client())
-    assert ErrPacket.decode(payload).errno == 1045
-    assert relay.is_closed
-    assert relay.take_to_source() == b""
-
-    relay = Relay(refused_users=frozenset({"system"}))
-    relay.from_source(frame(GREETING.encode(), 0))
-    relay.from_client(frame(LOGIN.encode(), 1))
-    relay.from_source(frame(OK, 2))
-    relay.take_to_client(), relay.take_to_source()
-    relay.from_client(frame(bytes((Command.CHANGE_USER,)) + b"system\0\0\0", 0))
-    (payload,) = _payloads(relay.take_to_client())
-    assert ErrPacket.decode(payload).errno == 1045
-    assert relay.is_closed
-    assert relay.take_to_source() == b""
-
-
 def test_ordinary_statements_pass_unread() -> None:
     relay = _relay()
     statement = _query("UPDATE binlogs SET a = 1")

@@ -147,7 +147,7 @@ def test_values_for_sessions_that_begin_later() -> None:
 
 def test_an_expression_is_asked_for() -> None:
     facts = facts_of("SET binlog_format = @old, sql_log_bin = @@sql_log_bin - 1, @x = @y")
-    assert question(facts, known) == "SELECT (@old), (1 - 1)"
+    assert question(facts, known) == "SELECT (@old), (1 - 1) LIMIT 1"
     heads = (
         ColumnDefinition(name="a"),
         ColumnDefinition(name="b", type_code=ColumnType.LONGLONG),

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from binlane.codec.control import IncidentEvent
+from binlane.codec.event import Event
+from binlane.codec.types import EventType
 from binlane.grouping.event_group import gtid_of
+from binlane.grouping.placing import place
 from binlane.grouping.walk import walk
 from binlane.positions import GtidSet, MysqlGtid
 from binlane.store.files import BinlogFile
@@ -74,3 +79,22 @@ def test_a_file_that_cannot_be_read_is_where_to_begin(log: Log, tmp_path: Path) 
     damaged = Log(tmp_path, "my97_rotation")
     damaged.files[0].path.write_bytes(b"no binlog")
     assert first_lacking(damaged.files, GtidSet.of(damaged.gtids[1:])) == 0
+
+
+def test_a_file_that_ends_with_a_gap_is_where_to_begin(tmp_path: Path) -> None:
+    """Its INCIDENT tells of what stands in no file, to whoever lacks that."""
+    log = Log(tmp_path, "my97_rotation")
+    first, second = log.files[:2]
+    events = list(walk([first.path.read_bytes()], file=first.name))
+    end = events[-2].next_position
+    header = replace(events[-2].header, type_code=EventType.INCIDENT, flags=0)
+    incident = Event(header, IncidentEvent(number=1, message=b"a gap"))
+    format_ = read_head(first.path).format_description.format
+    gap = GtidSet.of([MysqlGtid(log.gtids[0].source_id, 1000)])
+    log.files[1] = replace(second, begin_gtids=str(GtidSet.of(log.held[0]).union(gap)))
+    done = GtidSet.of(log.gtids)
+    for tail, expected in ((b"", len(log.files) - 1), (place(incident, end, format_), 0)):
+        first.path.write_bytes(first.path.read_bytes()[:end] + tail)
+        log.files[0] = replace(first, size_bytes=end + len(tail))
+        assert first_lacking(log.files, done) == expected
+        assert first_lacking(log.files, done.union(gap)) == len(log.files) - 1

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import islice
 from types import MappingProxyType
-from typing import Final
+from typing import ClassVar, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -71,6 +71,18 @@ def can_print(options: TextOptions) -> bool:
     )
 
 
+# Where the kernel stops for room: in which buffer.
+_FULL: Final[Mapping[int, int]] = MappingProxyType(
+    {
+        lay.OUT_FULL: lay.OUT,
+        lay.HEADS_FULL: lay.HEADS,
+        lay.NOTE_FULL: lay.NOTE,
+        lay.ENCODED_FULL: lay.ENCODED,
+        lay.ROWS_FULL: lay.ROWS,
+    }
+)
+
+
 class FastText:
     """Prints the events of files, one file after the other.
 
@@ -119,23 +131,6 @@ class FastText:
         self._state[lay.LENGTH_MAX] = EVENT_LENGTH_MAX
         self._state[lay.CRC32] = crc32_address()
         self._state[[lay.STAMP, lay.PLACE]] = -1
-        self._answers: Mapping[int, Callable[[], None]] = MappingProxyType(
-            {
-                lay.OUT_FULL: self._room(lay.OUT),
-                lay.HEADS_FULL: self._room(lay.HEADS),
-                lay.NOTE_FULL: self._room(lay.NOTE),
-                lay.ENCODED_FULL: self._room(lay.ENCODED),
-                lay.ROWS_FULL: self._room(lay.ROWS),
-                lay.ASK_EVENT: self._print_event,
-                lay.ASK_TABLE: self._add_table,
-                lay.ASK_LAYOUT: self._add_layout,
-                lay.ASK_ROWS: self._print_rows,
-                lay.ASK_IMAGES: self._inflate,
-                lay.ASK_CLOCK: self._set_clock,
-                lay.ASK_MOMENT: self._set_moment,
-                lay.STATEMENT_END: self._end_statement,
-            }
-        )
 
     def print_file(self, source: ByteReader, *, path: str, name: str) -> None:
         """Print all events of a file.
@@ -183,16 +178,17 @@ class FastText:
         buffers = (*map(parts.__getitem__, range(lay.TEXTS)), layouts.texts, self._plain)
         status = self._kernel(self._window.data, state, buffers, layouts.tables, layouts.layouts)
         if status != lay.DONE:
-            self._answers[status]()
+            full = _FULL.get(status)
+            if full is None:
+                self._ANSWERS[status](self)
+            else:
+                parts.make_room(full, int(state[lay.NEED]))
             return True
         if self._window.fill():
             return True
         if self._window.left:
             self._print_event()
         return bool(self._window.left)
-
-    def _room(self, buffer: int) -> Callable[[], None]:
-        return lambda: self._parts.make_room(buffer, int(self._state[lay.NEED]))
 
     def _set_format(self, format_: Format) -> None:
         """Take a FORMAT_DESCRIPTION, which may be that of a file that the kernel does not read."""
@@ -385,6 +381,20 @@ class FastText:
         if state[lay.ROW_COUNT] and state[lay.COUNTS_ROWS]:
             parts.print(b"# Number of rows: %d\n" % state[lay.ROW_COUNT])
         state[lay.ROW_COUNT] = 0
+
+    # Not of the printer's own, which would keep its buffers until somebody looks for cycles.
+    _ANSWERS: ClassVar[Mapping[int, Callable[[FastText], None]]] = MappingProxyType(
+        {
+            lay.ASK_EVENT: _print_event,
+            lay.ASK_TABLE: _add_table,
+            lay.ASK_LAYOUT: _add_layout,
+            lay.ASK_ROWS: _print_rows,
+            lay.ASK_IMAGES: _inflate,
+            lay.ASK_CLOCK: _set_clock,
+            lay.ASK_MOMENT: _set_moment,
+            lay.STATEMENT_END: _end_statement,
+        }
+    )
 
 
 def _begins_relay_log(head: bytes) -> bool:

@@ -13,7 +13,7 @@ from typing import Final, Self
 
 from binlane.codec.buffer import Reader
 from binlane.codec.packets.flags import NO_CAPABILITIES, Capability, Command, DumpFlag
-from binlane.codec.packets.framing import bytes_of, packed_bytes, text_of
+from binlane.codec.packets.framing import bytes_of, nul_bytes, packed_bytes, text_of
 from binlane.codec.types import ColumnType
 from binlane.errors import CodecError, UnsupportedError
 
@@ -22,6 +22,7 @@ _DUMP_GTID: Final = Struct("<HII")
 _DUMP_GTID_TAIL: Final = Struct("<QI")
 _REGISTER_TAIL: Final = Struct("<HII")
 _UNSIGNED: Final = 0x8000
+_COLLATION_LENGTH: Final = 2
 _TEXT_TYPES: Final = frozenset(
     {
         ColumnType.DECIMAL,
@@ -65,6 +66,41 @@ def command_of(payload: bytes) -> int:
         TruncatedError: If the packet is empty.
     """
     return Reader(payload).u8()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeUser:
+    """COM_CHANGE_USER, as far as it is of interest: a login on a connection that has one.
+
+    Attributes:
+        user: Account name.
+        plugin: Whose answer it has; empty where none is named.
+    """
+
+    user: str
+    plugin: str
+
+    @classmethod
+    def decode(cls, payload: bytes, capabilities: Capability) -> Self:
+        """Read the command; what old clients leave away at its end is empty.
+
+        Raises:
+            TruncatedError: If it ends in the middle of the answer.
+        """
+        reader = Reader(payload)
+        _expect(reader, Command.CHANGE_USER)
+        user = text_of(nul_bytes(reader))
+        plugin = b""
+        if reader.remaining:
+            if Capability.SECURE_CONNECTION in capabilities:
+                reader.take(reader.u8())
+            else:
+                nul_bytes(reader)
+            nul_bytes(reader)
+            if reader.remaining > _COLLATION_LENGTH and Capability.PLUGIN_AUTH in capabilities:
+                reader.take(_COLLATION_LENGTH)
+                plugin = nul_bytes(reader)
+        return cls(user=user, plugin=text_of(plugin))
 
 
 def encode_query(statement: str | bytes, capabilities: Capability = NO_CAPABILITIES) -> bytes:

@@ -32,7 +32,7 @@ from binlane.service.system_tables.schema import (
 )
 from binlane.service.system_tables.translate import translate
 
-_SESSION: Final = "SELECT @@SESSION.sql_mode, DATABASE(), USER(), VERSION()"
+_SESSION: Final = "SELECT @@SESSION.sql_mode, DATABASE(), USER(), VERSION() LIMIT 1"
 _DEFAULT_LIMITS: Final = QueryLimits()
 
 

@@ -1,0 +1,166 @@
+"""TLS of one connection, between the bytes on its wire and those that are meant.
+
+asyncio's own upgrade of a connection loses what has already been read, and a client may send the
+beginning of its TLS along with its wish for it.
+"""
+
+from __future__ import annotations
+
+import ssl
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final
+
+_RECORD_MAX: Final = 1 << 14
+# What a peer that takes nothing may have us answer beside what it is sent, once TLS has begun.
+_ANSWERS_MAX: Final = 64 << 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TlsRole:
+    """What a connection is inside of TLS.
+
+    Attributes:
+        context: With the server's certificate and key, or with what a client trusts.
+        is_server: Which of both.
+        host: Name of the server that a client expects.
+    """
+
+    context: ssl.SSLContext
+    is_server: bool
+    host: str | None = None
+
+
+class TlsError(Exception):
+    """The peer breaks TLS, or is not trusted; says which."""
+
+
+class TlsLayer:
+    """One connection's TLS.
+
+    OpenSSL's buffers never shrink: what goes through them goes a record at a time.
+
+    Attributes:
+        is_ready: Whether the two have agreed on keys.
+        has_ended: Whether the peer has said that it sends no more.
+
+    Args:
+        role: This side's.
+    """
+
+    def __init__(self, role: TlsRole) -> None:
+        self._arrived = ssl.MemoryBIO()
+        self._leaving = ssl.MemoryBIO()
+        self._is_server = role.is_server
+        self._object = role.context.wrap_bio(
+            self._arrived,
+            self._leaving,
+            server_side=role.is_server,
+            server_hostname=role.host,
+        )
+        self._waiting: list[bytes] = []
+        self._answers_bytes = 0
+        self.is_ready = False
+        self.has_ended = False
+
+    def begin(self) -> None:
+        """Say the first word, if it is this side's."""
+        if not self._is_server:
+            self._agree()
+
+    def receive(self, data: bytes) -> bytes:
+        """Take bytes from the wire; gives what they mean.
+
+        Raises:
+            TlsError: If that is no TLS, or this side does not trust the peer; `take` has what the
+                peer is to be told of it.
+        """
+        if len(data) <= _RECORD_MAX:
+            return self._receive(data)
+        view = memoryview(data)
+        pieces = range(0, len(data), _RECORD_MAX)
+        return b"".join([self._receive(view[at : at + _RECORD_MAX]) for at in pieces])
+
+    def _receive(self, data: bytes | memoryview) -> bytes:
+        self._arrived.write(data)
+        if not self.is_ready and not self._agree():
+            return b""
+        before = self._leaving.pending
+        meant = self._read()
+        answered = self._leaving.pending - before
+        if answered:
+            self._answers_bytes += answered
+            if self._answers_bytes > _ANSWERS_MAX:
+                raise TlsError("the peer asks for new keys over and over")
+        return meant
+
+    def sent(self, data: bytes | memoryview) -> bytes:
+        """What goes on the wire to say something; what is said before the keys waits for them."""
+        if not data:
+            return self.take()
+        if not self.is_ready:
+            self._waiting.append(bytes(data))
+        elif len(data) > _RECORD_MAX:
+            return self._taken_by_record(memoryview(data))
+        else:
+            self._object.write(data)
+        return self.take()
+
+    def _taken_by_record(self, view: memoryview) -> bytes:
+        parts = [self.take()]
+        while view:
+            view = view[self._object.write(view[:_RECORD_MAX]) :]
+            parts.append(self.take())
+        return b"".join(parts)
+
+    def take(self) -> bytes:
+        """What goes on the wire."""
+        return self._leaving.read()
+
+    def end(self) -> bytes:
+        """What goes on the wire to say that nothing more does."""
+        if self.is_ready:
+            with suppress(ssl.SSLError):
+                self._object.unwrap()
+        return self.take()
+
+    def _agree(self) -> bool:
+        """Go on with the handshake; whether it is done."""
+        try:
+            self._object.do_handshake()
+        except ssl.SSLWantReadError:
+            return False
+        except ssl.SSLCertVerificationError as error:
+            raise TlsError(f"the certificate is not trusted: {error.verify_message}") from None
+        except ssl.SSLError as error:
+            raise TlsError(_reason(error)) from None
+        self.is_ready = True
+        waiting, self._waiting = self._waiting, []
+        for data in waiting:
+            view = memoryview(data)
+            while view:
+                view = view[self._object.write(view) :]
+        return True
+
+    def _read(self) -> bytes:
+        read, parts = self._object.read, []
+        try:
+            # Asking without need costs an exception; a record that is not whole is inside already.
+            while self._arrived.pending or self._object.pending():
+                part = read(_RECORD_MAX)
+                if not part:
+                    self.has_ended = True
+                    break
+                parts.append(part)
+        except ssl.SSLWantReadError:
+            pass
+        except ssl.SSLZeroReturnError:
+            self.has_ended = True
+        except ssl.SSLError as error:
+            raise TlsError(_reason(error)) from None
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def _reason(error: ssl.SSLError) -> str:
+    """What went wrong, as OpenSSL names it."""
+    return (error.reason or str(error)).replace("_", " ").lower()

@@ -1,0 +1,133 @@
+"""What `serve` logs, and in which form: lines for people, or one JSON object a line.
+
+A call may name what it is about, `extra={"binlog": …}`; JSON has that as fields of their own. Names
+in use: `binlog`, `peer`, `user`, `gtid`, `setting`.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import Enum
+from typing import Final, TextIO
+
+_TEXT: Final = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+_JOURNAL_TEXT: Final = "%(levelname)s %(name)s: %(message)s"
+_JOURNAL: Final = "JOURNAL_STREAM"
+# syslog(3)'s numbers, the least severe first.
+_PRIORITIES: Final = ((logging.CRITICAL, 2), (logging.ERROR, 3), (logging.WARNING, 4))
+_PRIORITY_INFO: Final = 6
+_PRIORITY_DEBUG: Final = 7
+_OF_EVERY_RECORD: Final = frozenset(
+    vars(logging.makeLogRecord({})) | {"message": "", "asctime": "", "taskName": ""}
+)
+
+
+class LogLevel(Enum):
+    """The least severe that is logged."""
+
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+    @property
+    def number(self) -> int:
+        """As `logging` has it."""
+        return logging.getLevelNamesMapping()[self.name]
+
+
+class LogFormat(Enum):
+    """The form of a line."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogSettings:
+    """The section `[log]`.
+
+    Attributes:
+        level: The least severe that is logged.
+        format: The form of a line.
+    """
+
+    level: LogLevel = LogLevel.INFO
+    format: LogFormat = LogFormat.TEXT
+
+
+def log_to(stream: TextIO, settings: LogSettings, environ: Mapping[str, str]) -> None:
+    """Send the logging of all parts somewhere, and nowhere else; may be called again.
+
+    Args:
+        stream: Usually standard error.
+        settings: Level and form.
+        environ: Says whether systemd's journal reads standard error.
+    """
+    handler = logging.StreamHandler(stream)
+    if settings.format is LogFormat.JSON:
+        handler.setFormatter(JsonFormatter())
+    elif is_journal(stream, environ):
+        handler.setFormatter(JournalFormatter(_JOURNAL_TEXT))
+    else:
+        handler.setFormatter(logging.Formatter(_TEXT))
+    logging.basicConfig(level=settings.level.number, handlers=[handler], force=True)
+
+
+def log_to_stderr(settings: LogSettings, environ: Mapping[str, str]) -> None:
+    """As `log_to`, with this process's standard error."""
+    log_to(sys.stderr, settings, environ)
+
+
+def is_journal(stream: TextIO, environ: Mapping[str, str]) -> bool:
+    """Whether systemd's journal reads a stream, which it names by device and inode."""
+    named = environ.get(_JOURNAL)
+    if not named:
+        return False
+    try:
+        status = os.fstat(stream.fileno())
+    except (OSError, ValueError):
+        return False
+    return named == f"{status.st_dev}:{status.st_ino}"
+
+
+class JsonFormatter(logging.Formatter):
+    """A record as one line of JSON."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """`timestamp` (UTC, RFC 3339), `level`, `logger`, `message`, what the call named, `exception`."""
+        at = datetime.fromtimestamp(record.created, UTC)
+        fields: dict[str, object] = {
+            "timestamp": at.isoformat(timespec="microseconds").replace("+00:00", "Z"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        for name, value in vars(record).items():
+            if name not in _OF_EVERY_RECORD and name not in fields:
+                fields[name] = value
+        if record.exc_info:
+            fields["exception"] = self.formatException(record.exc_info)
+        return json.dumps(fields, ensure_ascii=False, default=str)
+
+
+class JournalFormatter(logging.Formatter):
+    """Lines that the journal gives the record's priority; it notes the time itself."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Each line begins with the priority, also those of a traceback."""
+        prefix = f"<{_priority(record.levelno)}>"
+        return "\n".join(prefix + line for line in super().format(record).splitlines())
+
+
+def _priority(level: int) -> int:
+    for least, number in _PRIORITIES:
+        if level >= least:
+            return number
+    return _PRIORITY_INFO if level >= logging.INFO else _PRIORITY_DEBUG

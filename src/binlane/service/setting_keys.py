@@ -1,0 +1,172 @@
+"""Everything that may stand in `binlane.toml`: sections, keys, their kinds, and what they mean.
+
+The names of environment variables follow from it, as does what a running process takes over. What a
+key's values may be is known to the part that owns them; here stands only of which kind they are.
+"""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+VARIABLE_PREFIX: Final = "BINLANE_"
+
+_FLAGS: Final = {"true": True, "false": False, "1": True, "0": False, "on": True, "off": False}
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What a value is.
+
+    Attributes:
+        name: In words, for errors.
+        is_one: Whether a value of TOML is of this kind.
+        read: The value of an environment variable's text; raises ValueError.
+    """
+
+    name: str
+    is_one: Callable[[Any], bool]
+    read: Callable[[str], object]
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_path(value: Any) -> bool:
+    return isinstance(value, str) and bool(value) and "\0" not in value
+
+
+def _is_flag(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
+def _are_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(each, str) for each in value)
+
+
+def _number(text: str) -> int | float:
+    try:
+        return int(text)
+    except ValueError:
+        return float(text)
+
+
+def _flag(text: str) -> bool:
+    if text.lower() not in _FLAGS:
+        raise ValueError(text)
+    return _FLAGS[text.lower()]
+
+
+TEXT: Final = Kind("a text", _is_text, str)
+PATH: Final = Kind("a path", _is_path, str)
+WHOLE: Final = Kind("a whole number", _is_whole, int)
+NUMBER: Final = Kind("a number", _is_number, _number)
+FLAG: Final = Kind("true or false", _is_flag, _flag)
+SIZE: Final = Kind("a size: bytes, or text such as 1G", lambda v: _is_whole(v) or _is_text(v), str)
+TEXTS: Final = Kind("a list of texts", _are_texts, shlex.split)
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A key of a section.
+
+    Attributes:
+        kind: Of its values.
+        means: What it is, in a line.
+        at_sighup: Whether a running process takes a new value over.
+    """
+
+    kind: Kind
+    means: str
+    at_sighup: bool = False
+
+
+# Section → key → what it is; everything that may stand in the file.
+KEYS: Final[Mapping[str, Mapping[str, Key]]] = {
+    "": {"data_dir": Key(PATH, "directory of the store; relative to the file")},
+    "source": {
+        "url": Key(TEXT, "mariadb:// or mysql://user@host:port of the server that is captured"),
+        "password_file": Key(PATH, "file that holds the account's password"),
+        "start": Key(TEXT, '"now", "oldest", a GTID position or set, or "file:position"'),
+        "server_id": Key(WHOLE, "server id as a replica of the source; by default one is made up"),
+        "heartbeat_period_s": Key(NUMBER, "an idle source says that it lives this often"),
+        "timeout_s": Key(NUMBER, "longest wait for a connection to the source"),
+        "proxy_protocol": Key(FLAG, "whether the source, a MariaDB, is told each client's address"),
+    },
+    "embedded": {
+        "enabled": Key(FLAG, "whether the source is a MariaDB of our own, as with --embedded"),
+        "options": Key(TEXTS, "options for its mariadbd, as on a command line"),
+    },
+    "listen": {
+        "address": Key(TEXT, "where clients and replicas connect"),
+        "port": Key(WHOLE, "TCP port; 0 takes a free one"),
+        "tls": Key(TEXT, '"on", "required" or "off": whether clients may, must or cannot use TLS'),
+        "tls_cert": Key(
+            PATH, "the port's certificate, PEM; by default one is made", at_sighup=True
+        ),
+        "tls_key": Key(PATH, "its key, PEM", at_sighup=True),
+        "max_connections": Key(
+            WHOLE, "clients logged in at a time, replicas included", at_sighup=True
+        ),
+        "connect_timeout": Key(NUMBER, "seconds that a client's login may take", at_sighup=True),
+        "binlog_access": Key(
+            TEXT,
+            '"privileges" or "granted": whether GRANT READ ON BINLOG alone lets read',
+            at_sighup=True,
+        ),
+    },
+    "gateway": {
+        "enabled": Key(FLAG, "whether statements are judged, and binlogs may hold statements"),
+        "workers": Key(WHOLE, "processes that serve the port; more than 1 changes nothing yet"),
+        "bypass": Key(TEXT, '"rows", "mark" or "stop": what binlogs do with other changes'),
+        "journal_max_size": Key(SIZE, "the journal of what statements make has no more bytes"),
+    },
+    "http": {
+        "address": Key(TEXT, "where the status page, /healthz, /metrics and /api are served"),
+        "port": Key(WHOLE, "TCP port; 0 takes a free one"),
+    },
+    "binlog": {
+        "max_binlog_size": Key(SIZE, "a file is rotated at this size, such as 1G", at_sighup=True),
+        "sync_binlog": Key(
+            WHOLE, "fsync after this many event groups; 0 leaves it to the system", at_sighup=True
+        ),
+        "expire_logs_days": Key(
+            NUMBER, "files that ended so many days ago go; 0 keeps them", at_sighup=True
+        ),
+        "binlog_expire_logs_seconds": Key(NUMBER, "the same in seconds", at_sighup=True),
+        "max_binlog_total_size": Key(
+            SIZE, "the oldest files go until a binlog has this size; 0 keeps them", at_sighup=True
+        ),
+        "binlog_with_tables_info": Key(FLAG, "extended Query events; there are none yet"),
+    },
+    "archive": {
+        "uri": Key(TEXT, "closed files are copied there: s3://bucket/prefix"),
+        "interval_s": Key(NUMBER, "how often to look for more to copy, and to write watermarks"),
+    },
+    "log": {
+        "level": Key(TEXT, '"debug", "info", "warning" or "error": what is logged', at_sighup=True),
+        "format": Key(TEXT, '"text" or "json": one object a line', at_sighup=True),
+    },
+}
+
+
+def variable_of(section: str, key: str) -> str:
+    """The environment variable that stands above a key of the file."""
+    return VARIABLE_PREFIX + "_".join(filter(None, (section, key))).upper()
+
+
+def setting_of(section: str, key: str) -> str:
+    """A key as messages name it, such as `listen.port`."""
+    return f"{section}.{key}" if section else key
