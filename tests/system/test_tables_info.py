@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -262,6 +264,23 @@ def test_filters_go_by_it(story: Story) -> None:
         done = subprocess.run([*cat, *lists, str(file.path)], check=True, capture_output=True)
         assert inside in done.stdout
         assert outside not in done.stdout
+
+
+def test_binlanes_own_readers_ask_for_it(story: Story) -> None:
+    server = ["-R", "--host=127.0.0.1", f"--port={story.serve.port}", f"--user={ADMIN}"]
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "binlane", "cat", "--format=json", *server),
+            story.files("statement")[0].name,
+        ],
+        check=True,
+        capture_output=True,
+        env=os.environ | {"MYSQL_PWD": PASSWORD},
+    )
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    told = {one["query"]: one["tables_info"] for one in found if one["type"] == "QUERY"}
+    assert told["DELETE FROM t1 WHERE a = 3"] == [["", "t1"], ["", "t3"]]
+    assert told["INSERT INTO v VALUES (7, 8)"] == [["", "t"]]
 
 
 def test_tools_that_know_no_tables_info_read_it(story: Story, tmp_path: Path) -> None:
