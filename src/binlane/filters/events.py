@@ -25,20 +25,17 @@ from binlane.filters.rows import RowStatements, is_of_rows
 from binlane.filters.state import FilterState, Verdict
 from binlane.grouping.event_group import END_QUERIES, GTID_TYPES, EventGroup, GroupTracker
 from binlane.grouping.unexpected import UnexpectedError
+from binlane.grouping.xa import finished_by, prepared_by
 from binlane.routing.payload import select_inside
 from binlane.routing.queries import with_text
+from binlane.sql.facts import WRITING_KINDS
 from binlane.sql.tables_info import encode_tables
 
 CONTEXT_TYPES: Final = frozenset({EventType.INTVAR, EventType.RAND, EventType.USER_VAR})
-# The data of files may be too large to be held until the statement that loads it; an XA transaction
-# is prepared everywhere, so that its XA COMMIT finds it; an INCIDENT may mean any table.
+# The data of files may be too large to be held until the statement that loads it; an INCIDENT may
+# mean any table.
 _ALWAYS_PRINTED: Final = frozenset(
-    {
-        EventType.BEGIN_LOAD_QUERY,
-        EventType.APPEND_BLOCK,
-        EventType.XA_PREPARE_LOG,
-        EventType.INCIDENT,
-    }
+    {EventType.BEGIN_LOAD_QUERY, EventType.APPEND_BLOCK, EventType.INCIDENT}
 )
 _FRAMES: Final = (b"BEGIN", b"COMMIT", b"ROLLBACK", b"SAVEPOINT", b"RELEASE SAVEPOINT", b"XA ")
 
@@ -139,15 +136,15 @@ class EventFilter:
         elif self._is_given or type_code in _ALWAYS_PRINTED:
             yield event
         else:
+            xid = prepared_by(event)
+            if xid is not None:
+                self.state.empty_xa.add(xid)
             self._frame.append(event)
 
     def _select_query(self, event: Event, body: QueryEvent, file: str) -> Iterator[Event]:
         context, self._context = self._context, []
         if is_frame(body):
-            if self._is_given or body.query.startswith(b"XA "):
-                yield event
-            else:
-                self._frame.append(event)
+            yield from self._select_frame(event)
             return
         verdict = self.state.take(concern_of(body, self._known))
         if verdict.note:
@@ -155,6 +152,17 @@ class EventFilter:
         if verdict.passes:
             yield from context
             yield event if verdict.text is None else _rewritten(event, body, verdict)
+
+    def _select_frame(self, event: Event) -> Iterator[Event]:
+        """XA COMMIT and ROLLBACK go with the XA PREPARE, which another group holds."""
+        xid = finished_by(event)
+        empty = self.state.empty_xa
+        if self._is_given or (xid is not None and xid not in empty):
+            yield event
+        else:
+            self._frame.append(event)
+        if xid is not None:
+            empty.discard(xid)
 
 
 def judged(body: QueryEvent, state: FilterState) -> bool:
@@ -183,6 +191,20 @@ class GroupFilter:
         self.state = state
         self._note = note
         self._known = known
+
+    def judge_text(self, event: Event) -> bool | None:
+        """Whether a statement passes that only changes rows; None if it must be judged in its place.
+
+        So must one that a note is told of, and any where there is a schema.
+        """
+        body = event.body
+        if self._known is not None or not isinstance(body, QueryEvent) or is_frame(body):
+            return None
+        concern = concern_of(body)
+        if concern.kind not in WRITING_KINDS:
+            return None
+        verdict = self.state.take(concern)
+        return None if verdict.note else verdict.passes
 
     def group(self, group: EventGroup, format_: Format) -> EventGroup | None:
         """What is left of a group; None if that is nothing.

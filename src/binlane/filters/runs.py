@@ -8,6 +8,7 @@ judged event by event (`events.GroupFilter`), which is also what says how the re
 from __future__ import annotations
 
 import zlib
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final
@@ -16,13 +17,15 @@ import numpy as np
 import numpy.typing as npt
 
 from binlane.codec.types import EventType
+from binlane.errors import CodecError
 from binlane.filters.events import GroupFilter
 from binlane.filters.kinds import RowKind, row_kind
 from binlane.grouping.event_group import GTID_TYPES, EventGroup
 from binlane.grouping.raw import RawRun
-from binlane.grouping.scanner import KnownTable
-from binlane.grouping.window import Bytes
+from binlane.grouping.scanner import KnownTable, Small
+from binlane.grouping.window import PADDING, Bytes
 from binlane.kernels import layout
+from binlane.kernels.load import kernels
 from binlane.names import TableName
 
 _HEADER: Final = 19
@@ -32,7 +35,6 @@ _STATEMENT_END: Final = 1
 _DATABASE: Final = _HEADER + 8
 _CONTEXT: Final = _HEADER + 11
 _TEXT: Final = _HEADER + 13
-_PLAIN: Final = 13
 _EXTENDED: Final = 17
 _BRACKETS: Final = (b"BEGIN", b"COMMIT", b"ROLLBACK")
 
@@ -41,12 +43,17 @@ _Places = npt.NDArray[np.int64]
 
 
 # What an event is, by its type; rows come last.
-_ODD, _FRAME, _NOTE, _MAP, _ROWS_KIND, _KEPT_ROWS = range(6)
+_ODD, _FRAME, _CONTEXT_OF_TEXT, _NOTE, _MAP, _ROWS_KIND, _KEPT_ROWS = range(7)
+# What becomes of a statement: it is none, must be judged in its place, goes, stays.
+_NONE, _UNJUDGED, _GOES, _STAYS = range(4)
+_SHAPES_MAX: Final = 1 << 14
+_TEXT_MAX: Final = 1 << 16
 _KINDS: Final = np.zeros(256, np.uint8)
 _KINDS[[code for code in range(256) if row_kind(code) is not None]] = _ROWS_KIND
 _KINDS[[EventType.ANNOTATE_ROWS, EventType.ROWS_QUERY]] = _NOTE
 _KINDS[EventType.TABLE_MAP] = _MAP
 _KINDS[[*GTID_TYPES, EventType.QUERY, EventType.XID]] = _FRAME
+_KINDS[[EventType.INTVAR, EventType.RAND, EventType.USER_VAR]] = _CONTEXT_OF_TEXT
 _NO_TABLES: Final = 16
 """Numbers below 0 that events may have in the place of a table's."""
 
@@ -92,6 +99,10 @@ class RunFilter:
         self._wanted: _Flags = np.zeros(64 + _NO_TABLES, np.bool_)
         self._seen = 0
         self._version = -1
+        self._texts = np.zeros(0, np.uint8)
+        self._shapes: dict[tuple[bytes, bytes, bytes], int] = {}
+        self._shapes_version = -1
+        self._scratch = np.zeros(_TEXT_MAX + 2 * PADDING, np.uint8)
         terms = groups.state.terms
         kinds = terms.rows if terms.has_kinds else frozenset(RowKind)
         self._kinds = _KINDS.copy()
@@ -105,24 +116,88 @@ class RunFilter:
         Raises:
             CodecError: With file and position, behind what stands before it.
         """
-        first = 0
-        for number in (*self.odd_groups(run), run.count):
+        for first, stop, is_odd in self.pieces(run):
+            if is_odd:
+                yield Part(stop, self._groups.group(run.group(first), run.format))
+            else:
+                yield Part(stop, self._rows(run, first, stop))
+
+    def pieces(self, run: RawRun) -> Iterator[tuple[int, int, bool]]:
+        """The groups of a run: those that arrays can judge together, and others one by one.
+
+        What follows one of the others is looked at once that was judged.
+
+        Yields:
+            The first group, the one behind the last, and whether it is one of the others.
+        """
+        first, version, odd = 0, -1, list[int]()
+        while first < run.count:
+            if version != self._groups.state.version:
+                version, odd = self._groups.state.version, self._odd_groups(run, first)
+            at = bisect_left(odd, first)
+            number = odd[at] if at < len(odd) else run.count
             if first < number:
-                yield Part(number, self._rows(run, first, number))
+                yield first, number, False
             if number < run.count:
-                group = self._groups.group(run.group(number), run.format)
-                yield Part(number + 1, group)
+                yield number, number + 1, True
             first = number + 1
 
-    def odd_groups(self, run: RawRun) -> list[int]:
-        """The groups of a run that hold more than rows and their brackets."""
-        types = run.events[layout.EVENT_TYPE, : _end(run)]
+    def _odd_groups(self, run: RawRun, first: int) -> list[int]:
+        """The groups of a run, from one on, that hold more than rows, known texts and brackets."""
+        begin, end = int(run.groups[layout.GROUP_FIRST, first]), _end(run)
+        types = run.events[layout.EVENT_TYPE, begin:end]
         is_odd = _KINDS[types] == _ODD
-        queries = np.flatnonzero(types == EventType.QUERY)
-        is_odd[queries] = ~_is_bracket(run, queries)
+        queries = np.flatnonzero(types == EventType.QUERY) + begin
+        others = queries[~_is_bracket(run, queries)]
+        self._texts = np.zeros(end, np.uint8)
+        if others.shape[0]:
+            self._texts[others] = self._judged(run, others)
+            is_odd[others - begin] = self._texts[others] == _UNJUDGED
+            self._add_contexts(types == EventType.INTVAR, types, begin)
         firsts = run.groups[layout.GROUP_FIRST]
-        found = np.searchsorted(firsts, np.flatnonzero(is_odd), side="right") - 1
+        found = np.searchsorted(firsts, np.flatnonzero(is_odd) + begin, side="right") - 1
         return [int(number) for number in np.unique(found)]
+
+    def _judged(self, run: RawRun, queries: _Places) -> list[int]:
+        """What becomes of statements: each shape of text is judged once."""
+        state = self._groups.state
+        if self._shapes_version != state.version or len(self._shapes) > _SHAPES_MAX:
+            self._shapes.clear()
+            self._shapes_version = state.version
+        shape, data, out = kernels().shape, run.data, self._scratch
+        header = run.format.post_header_length(EventType.QUERY)
+        found = []
+        for query, at, start, stop, end in zip(queries, *_texts(run, queries), strict=True):
+            if stop - start > _TEXT_MAX:
+                found.append(_UNJUDGED)
+                continue
+            length = shape(data, start, stop, out)
+            before, behind = data[at + header : start].tobytes(), data[stop:end].tobytes()
+            key = before, out[:length].tobytes(), behind
+            verdict = self._shapes.get(key)
+            if verdict is None:
+                verdict = self._shapes[key] = self._verdict(run, int(query))
+            found.append(verdict)
+        return found
+
+    def _verdict(self, run: RawRun, query: int) -> int:
+        """What becomes of a statement; what is damaged is told in its place."""
+        try:
+            passes = self._groups.judge_text(run.event(query))
+        except CodecError:
+            return _UNJUDGED
+        return _UNJUDGED if passes is None else _STAYS if passes else _GOES
+
+    def _add_contexts(self, is_context: _Flags, types: Small, begin: int) -> None:
+        """Have what stands before a statement for its sake go with it."""
+        for kind in (EventType.RAND, EventType.USER_VAR):
+            is_context |= types == kind
+        places = np.flatnonzero(is_context) + begin
+        queries = np.flatnonzero(types == EventType.QUERY) + begin
+        following = np.searchsorted(queries, places)
+        has_one = following < queries.shape[0]
+        self._texts[places] = _GOES
+        self._texts[places[has_one]] = self._texts[queries[following[has_one]]]
 
     def marks(self, run: RawRun, first: int, stop: int) -> Marks:
         """What stays of some groups of a run, none of which is odd."""
@@ -139,7 +214,10 @@ class RunFilter:
         has_rows = np.zeros(int(statements[-1]) + 1, np.bool_)
         has_rows[statements[kept_rows]] = True
         stays = has_rows[statements]
-        frames = kinds == _FRAME
+        texts = self._texts[begin:end]
+        kept_texts = texts == _STAYS
+        groups |= np.logical_or.reduceat(kept_texts, firsts)
+        frames = (kinds == _FRAME) & (texts == _NONE)
         if self._groups.state.terms.keeps_empty_groups:
             groups[:] = True
         elif not groups.all():
@@ -147,7 +225,8 @@ class RunFilter:
         beside = ((kinds == _MAP) & wanted | (kinds == _NOTE)) & stays
         cut = np.flatnonzero(ends & ~kept_rows & stays)
         places = _last_before(cut, kept_rows) if cut.shape[0] else cut
-        return Marks(events=kept_rows | beside | frames, groups=groups, ends=places)
+        events = kept_rows | beside | frames | kept_texts
+        return Marks(events=events, groups=groups, ends=places)
 
     def _rows(self, run: RawRun, first: int, stop: int) -> RawRun | None:
         """What is left of groups of rows."""
@@ -224,24 +303,31 @@ def _statements(ends: _Flags, firsts: _Places) -> _Places:
 
 def _is_bracket(run: RawRun, queries: _Places) -> _Flags:
     """Which QUERY events are BEGIN, COMMIT or ROLLBACK."""
+    is_found = np.zeros(queries.shape[0], np.bool_)
+    if not queries.shape[0]:
+        return is_found
+    _, texts, ends, _ = _texts(run, queries)
+    for bracket in _BRACKETS:
+        fitting = np.flatnonzero(ends - texts == len(bracket))
+        wanted = np.frombuffer(bracket, np.uint8)
+        found = run.data[texts[fitting][:, None] + np.arange(len(bracket))]
+        is_found[fitting] = (found == wanted).all(axis=1)
+    return is_found
+
+
+def _texts(run: RawRun, queries: _Places) -> tuple[_Places, _Places, _Places, _Places]:
+    """Of QUERY events: where the body begins, the text begins and ends, and the event ends."""
     header = run.format.post_header_length(EventType.QUERY)
-    if header not in (_PLAIN, _EXTENDED) or not queries.shape[0]:
-        return np.zeros(queries.shape[0], np.bool_)
     data = run.data
     at = run.events[layout.EVENT_OFFSET, queries].astype(np.int64)
     ends = run.events[layout.EVENT_END, queries].astype(np.int64)
     texts = at + _HEADER + header + _u16(data, at + _CONTEXT) + data[at + _DATABASE]
-    if header == _PLAIN:
-        texts += 1  # the zero byte behind the database
+    stops = ends
+    if header == _EXTENDED:
+        stops = np.minimum(ends, texts + _u16(data, at + _TEXT))
     else:
-        ends = np.minimum(ends, texts + _u16(data, at + _TEXT))
-    is_found = np.zeros(queries.shape[0], np.bool_)
-    for bracket in _BRACKETS:
-        fitting = np.flatnonzero(ends - texts == len(bracket))
-        wanted = np.frombuffer(bracket, np.uint8)
-        found = data[texts[fitting][:, None] + np.arange(len(bracket))]
-        is_found[fitting] = (found == wanted).all(axis=1)
-    return is_found
+        texts += 1  # the zero byte behind the database
+    return at + _HEADER, np.minimum(texts, ends), stops, ends
 
 
 def _u16(data: Bytes, at: _Places) -> _Places:

@@ -55,6 +55,7 @@ class FilterState:
     Attributes:
         terms: Likewise.
         version: Grows whenever what is wanted changes.
+        empty_xa: XA transactions that are prepared of which nothing is wanted.
     """
 
     def __init__(
@@ -65,6 +66,7 @@ class FilterState:
     ) -> None:
         self.terms = terms
         self.version = 0
+        self.empty_xa: set[str] = set()
         # What is said of a name that its rules say otherwise.
         self._followed = dict(followed)
         # With RenameMode.NAME: what wanted tables are called that were renamed.
@@ -84,7 +86,9 @@ class FilterState:
 
     def copy(self) -> Self:
         """The same, which changes by itself."""
-        return type(self)(self.terms, self._followed, self._away)
+        other = type(self)(self.terms, self._followed, self._away)
+        other.empty_xa = set(self.empty_xa)
+        return other
 
     def includes(self, table: TableName) -> bool:
         """Whether changes of a table are wanted."""

@@ -143,7 +143,7 @@ class RawRun:
         if not (self.events[layout.EVENT_TYPE, first:end] == EventType.PARTIAL_ROW_DATA).any():
             # The kernel has seen where each event ends; whatever it did not see is told below.
             with suppress(CodecError):
-                events = tuple(map(self._event, range(first, end)))
+                events = tuple(map(self.event, range(first, end)))
                 return EventGroup(gtid=gtid_of(events[0]), events=events, file=self.file)
         start = int(self.events[layout.EVENT_OFFSET, first])
         stop = int(self.events[layout.EVENT_END, end - 1]) + self.format.checksum_length
@@ -278,9 +278,14 @@ class RawRun:
         return padded.view("<u8").reshape(-1)
 
     def _first_event(self, number: int) -> Event:
-        return self._event(self.groups.item(layout.GROUP_FIRST, number))
+        return self.event(self.groups.item(layout.GROUP_FIRST, number))
 
-    def _event(self, number: int) -> Event:
+    def event(self, number: int) -> Event:
+        """An event, decoded.
+
+        Raises:
+            CodecError: If it cannot be decoded.
+        """
         start = self.events.item(layout.EVENT_OFFSET, number)
         stop = self.events.item(layout.EVENT_END, number) + self.format.checksum_length
         return decode_event(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, Self
 
@@ -27,6 +28,7 @@ from binlane.grouping.event_group import GTID_TYPES, EventGroup, GroupTracker
 from binlane.grouping.first_event import description_in, format_of
 from binlane.grouping.inner import expanded_all
 from binlane.grouping.raw import LargeGroup, RawRun, raw_groups
+from binlane.grouping.walk import Walker
 from binlane.grouping.window import PIECE_BYTES, ByteSource, Window
 from binlane.kernels import layout
 from binlane.kernels import text_layout as lay
@@ -183,7 +185,20 @@ class FilteredBytes:
             self._changes.popleft()
 
     def _judge(self, source: ByteSource) -> Iterator[int]:
-        """Judge the file; give the position up to which that is done, again and again."""
+        """Judge the file; give the position up to which that is done, again and again.
+
+        What stands before damage is judged, too, though its group has no end.
+        """
+        try:
+            yield from self._judge_groups(source)
+        except CodecError:
+            if self._format is not None:
+                chunks = Window(source.reread(self._known), size_bytes=PIECE_BYTES).rest(0)
+                walker = Walker(chunks, file=self._path, position=self._known, format_=self._format)
+                yield self._judge_events(_until_damage(walker.events()), is_cut=True)
+            raise
+
+    def _judge_groups(self, source: ByteSource) -> Iterator[int]:
         start, stop = self._part.start, self._part.stop
         for item in raw_groups(
             source,
@@ -198,8 +213,7 @@ class FilteredBytes:
                     item = item.head(int(np.searchsorted(firsts, stop - item.base)))  # noqa: PLW2901
                 if not item.count:
                     return
-                self._judge_run(item)
-                yield item.next_position
+                yield from self._judge_run(item)
             elif stop is not None and item.position >= stop:
                 return
             elif isinstance(item, LargeGroup):
@@ -207,14 +221,15 @@ class FilteredBytes:
             else:
                 yield self._judge_group(item)
 
-    def _judge_run(self, run: RawRun) -> None:
-        first = 0
-        for number in (*self._runs.odd_groups(run), run.count):
-            if first < number:
-                self._judge_rows(run, first, number)
-            if number < run.count:
-                self._judge_group(run.group(number))
-            first = number + 1
+    def _judge_run(self, run: RawRun) -> Iterator[int]:
+        for first, stop, is_odd in self._runs.pieces(run):
+            if is_odd:
+                self._judge_group(run.group(first))
+            else:
+                self._judge_rows(run, first, stop)
+            last = run.groups.item(layout.GROUP_END, stop - 1) - 1
+            end = run.events.item(layout.EVENT_END, last)
+            yield run.base + end + run.format.checksum_length
 
     def _judge_rows(self, run: RawRun, first: int, stop: int) -> None:
         """Mark what is left out of groups of rows, and end statements that lose their end."""
@@ -247,8 +262,13 @@ class FilteredBytes:
         large.end = self._judge_events(_first_group(large.events()))
         return large.end
 
-    def _judge_events(self, events: Iterable[Event]) -> int:
-        """Mark what is left out of a group; where it ends."""
+    def _judge_events(self, events: Iterable[Event], *, is_cut: bool = False) -> int:
+        """Mark what is left out of a group; where it ends.
+
+        Args:
+            events: Of the group.
+            is_cut: Whether damage stands behind them: then nobody knows what is held of them.
+        """
         waiting: dict[int, Event] = {}
         carriers: dict[int, int] = {}
         printed: dict[int, list[Event]] = {}
@@ -261,7 +281,7 @@ class FilteredBytes:
                 end = event.next_position
             for kept in self._events.feed(event, file=self._name):
                 printed.setdefault(kept.position, []).append(kept)
-        for kept in self._events.finish():
+        for kept in () if is_cut else self._events.finish():
             printed.setdefault(kept.position, []).append(kept)
         for position, found in printed.items():
             original = waiting.pop(position)
@@ -280,6 +300,11 @@ class FilteredBytes:
         if places.shape[0]:
             order = np.argsort(places, kind="stable")
             self._changes.append((places[order], values[order]))
+
+
+def _until_damage(events: Iterator[Event]) -> Iterator[Event]:
+    with suppress(CodecError):
+        yield from events
 
 
 def _first_group(events: Iterable[Event]) -> Iterator[Event]:

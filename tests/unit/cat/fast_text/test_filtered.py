@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import replace
@@ -124,6 +125,34 @@ def test_every_set_is_printed_as_by_lines(name: str, tmp_path: Path) -> None:
         expected = by_lines(name, terms, options)
         for sizes in (WHOLE, TINY):
             assert by_kernel(name, paths, terms, options, sizes) == expected, terms
+
+
+@compiled
+@pytest.mark.parametrize("name", ["md1011_txn", "my97_txn", "md1011_format_mixed"])
+def test_bytes_that_were_changed_anywhere(name: str, tmp_path: Path) -> None:
+    chance, terms = random.Random(name), next(iter(choices(name)))
+    ((file, whole), *_) = fixture_set(name).binlogs
+    path = tmp_path / file
+    for _ in range(40):
+        data = bytearray(whole)
+        data[chance.randrange(300, len(data))] ^= 1 << chance.randrange(8)
+        path.write_bytes(data)
+        lines: list[str] = []
+        renderer, found = TextLines(DECODED), EventFilter(FilterState(terms), lambda _: None)
+        error = None
+        try:
+            for event in expanded_all(walk([bytes(data)], file=file), file=file):
+                for kept in found.feed(event, file=file):
+                    lines += renderer.lines(kept, file=file)
+            for kept in found.finish():
+                lines += renderer.lines(kept, file=file)
+            lines += renderer.finish()
+        except BinlaneError as told:
+            error = str(told).replace(file, str(path))
+        text = "".join(f"{line}\n" for line in lines).encode("utf-8", "surrogateescape")
+        printed = by_kernel(name, (str(path),), terms, DECODED, WHOLE)
+        assert printed.error == error
+        assert printed.text == text
 
 
 @compiled

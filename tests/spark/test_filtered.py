@@ -1,0 +1,25 @@
+"""The filter's options in a real session: tables are followed over files and ranges."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.routed_files import written
+
+# t2 is renamed to t1 and on, over databases and back; another one takes its name.
+FOLLOWED = {"t1", "t2"}
+
+
+@pytest.mark.parametrize("layout", ["changes", "events"])
+def test_a_table_is_followed(layout: str, spark: SparkSession, tmp_path: Path) -> None:
+    written("md1011_ddl", tmp_path)
+    source = spark.read.format("binlog").option("path", str(tmp_path)).option("layout", layout)
+    source = source.option("doTable", "shop.t2").option("maxPartitionBytes", "1")
+    found = source.load().where("_table is not null").select("_database", "_table", "_pos")
+    rows = found.collect()
+    assert {row["_table"] for row in rows} >= FOLLOWED
+    by_name = source.option("rename", "name").load().where("_table is not null")
+    assert 0 < by_name.count() < len(rows)
