@@ -117,20 +117,24 @@ def test_sizes_and_counts_are_those_of_the_files(serve: ServeProcess) -> None:
 
 
 def test_how_far_binlogs_are_behind_the_source(serve: ServeProcess) -> None:
+    position = execute(serve.source, "SHOW MASTER STATUS")[0][:2]
+
+    def is_known() -> bool:
+        # The source is asked from time to time.
+        source = json.loads(serve.get("/api/status")[1])["source"]
+        return bool((source["end_file"], source["end_bytes"]) == position)
+
+    wait_until(is_known)
     wait_until(lambda: binlog(serve, "everything")["lag_bytes"] == 0)
     assert binlog(serve, "stopped")["lag_bytes"] is None
     source = json.loads(serve.get("/api/status")[1])["source"]
-    position = execute(serve.source, "SHOW MASTER STATUS")[0][:2]
-    assert (source["end_file"], source["end_bytes"]) == position
     assert (source["file"], source["position_bytes"]) == position
     names = {sample.name for sample in read_metrics(serve.get("/metrics")[1]).samples}
     assert {"binlane_lag_bytes", "process_open_fds", "binlane_build_info"} <= names
 
 
 def test_a_reader_that_takes_nothing(serve: ServeProcess) -> None:
-    with pymysql.connect(
-        host="127.0.0.1", port=serve.port, user=ADMIN, password=PASSWORD, autocommit=True
-    ) as session:
+    with serve.connect() as session:
         connection: Any = session
         connection._sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
         with session.cursor() as cursor:

@@ -17,7 +17,6 @@ from binlane.names import TableName
 from binlane.sql.facts import (
     TABLE_DROPPING_KINDS,
     VIEW_KINDS,
-    StatementEffects,
     StatementFacts,
     StatementKind,
 )
@@ -27,8 +26,6 @@ from binlane.sql.tables_info import is_open_ended, told_tables
 _MAKES_FROM_OTHERS: Final = frozenset(
     {StatementKind.CREATE_TABLE_LIKE, StatementKind.CREATE_TABLE_SELECT}
 )
-# What they read are foreign keys' other tables and sequences, which are none of the statement's own.
-_OF_ITS_OWN: Final = frozenset({StatementKind.CREATE_TABLE, StatementKind.ALTER_TABLE})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,16 +92,15 @@ def concern_of_statement(
     if told is not None:
         tables, is_open = told, False
     else:
-        tables = _tables(effects)
+        tables = effects.involved_tables
         if known is not None and effects.stopped_at is None:
             found = _through_objects(facts, tables, known, statement.database)
             tables, is_open = (tables, is_open) if found is None else (found, False)
-    is_own = told is None and effects.kind in _OF_ITS_OWN
     return Concern(
         kind=effects.kind,
         tables=tables,
         databases=() if tables else effects.databases,
-        referred=effects.reads if is_own else (),
+        referred=effects.referred_tables,
         pairs=effects.renames,
         renames=effects.net_renames,
         drops=effects.drops,
@@ -113,15 +109,6 @@ def concern_of_statement(
         is_temporary=effects.is_temporary,
         if_exists=effects.if_exists,
     )
-
-
-def _tables(effects: StatementEffects) -> tuple[TableName, ...]:
-    if effects.renames:
-        return effects.renamed_tables
-    if effects.kind in _OF_ITS_OWN:
-        return effects.writes
-    objects = effects.objects if effects.kind in VIEW_KINDS else ()
-    return (*objects, *effects.writes, *effects.reads)
 
 
 def _through_objects(

@@ -33,8 +33,11 @@ _KEPT_S: Final = 90 * 86_400
 
 def default_directory() -> Path:
     """Where facts are kept if nobody says so: `$XDG_CACHE_HOME/binlane/facts`."""
-    cache = os.environ.get("XDG_CACHE_HOME")
-    return (Path(cache) if cache else Path.home() / ".cache") / "binlane" / "facts"
+    try:
+        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    except RuntimeError:  # a user without a name, as containers have them: nothing can be kept
+        cache = Path(os.devnull)
+    return cache / "binlane" / "facts"
 
 
 class KeptFacts:

@@ -180,6 +180,8 @@ CREATE_TABLE_KINDS = frozenset((StatementKind.CREATE_TABLE, StatementKind.CREATE
 VIEW_KINDS = frozenset(
     (StatementKind.CREATE_VIEW, StatementKind.ALTER_VIEW, StatementKind.DROP_VIEW)
 )
+# What they read are foreign keys' other tables and sequences.
+_OF_THEIR_OWN = frozenset({StatementKind.CREATE_TABLE, StatementKind.ALTER_TABLE})
 OPEN_ENDED_KINDS = frozenset(
     {
         *(StatementKind.SELECT, StatementKind.DO, StatementKind.CALL, StatementKind.COMPOUND),
@@ -243,15 +245,22 @@ class StatementEffects:
     def involved_tables(self) -> tuple[TableName, ...]:
         """The tables that a statement concerns, as tables info has them: what it writes comes first.
 
-        Of a rename those left of TO that it did not make itself. Views count where the statement is
-        about them, or uses them.
+        Of a rename those left of TO that it did not make itself; of what makes or alters a table that
+        one alone. Views count where the statement is about them, or uses them.
 
         Source: WL#40, section 4.
         """
         if self.renames:
-            return (*self.renamed_tables, *self.reads)
+            return self.renamed_tables
+        if self.kind in _OF_THEIR_OWN:
+            return self.writes
         objects = self.objects if self.kind in VIEW_KINDS else ()
         return (*objects, *self.writes, *self.reads)
+
+    @property
+    def referred_tables(self) -> tuple[TableName, ...]:
+        """Tables that a table's definition refers to, which are none of the statement's own."""
+        return self.reads if self.kind in _OF_THEIR_OWN else ()
 
     @property
     def net_renames(self) -> tuple[tuple[TableName, TableName], ...]:

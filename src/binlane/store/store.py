@@ -179,11 +179,13 @@ class Store:
             server_id=server_id,
             size_bytes=0,
         )
-        self._catalog.begin_create(definition, start, created=timestamp)
+        # The source's time may be that of an event long ago.
+        created = int(time.time())
+        self._catalog.begin_create(definition, start, created=created)
         try:
             binlog = self._open(definition, self._write_first_file(name, head, timestamp))
             mark = Mark(end=binlog.end, position=start)
-            self._catalog.finish_create(definition, mark, created=timestamp)
+            self._catalog.finish_create(definition, mark, created=created)
         except OSError as error:
             self._discard(definition)
             raise unusable(error, self._directory) from error

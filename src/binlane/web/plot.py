@@ -47,7 +47,7 @@ def figure(
         path = _path(known, highest, _STEP * unwatched)
         yield f'<path class="rate" vector-effect="non-scaling-stroke" d="{path}"/>'
     begin = clock_text(until_at_s - WINDOW_S)
-    scale = f"scale to {written(highest)}" if highest else ""
+    scale = f"means of {STEP_S:g} s, up to {written(highest)}" if highest else ""
     yield "</svg>"
     yield (
         f'<div class="axis" aria-hidden="true"><span>{begin}</span><span>{text(scale)}</span>'

@@ -110,13 +110,26 @@ def test_a_cache_that_cannot_be_looked_into_is_as_none(monkeypatch: pytest.Monke
     assert compiled_module.__wrapped__("scan") is None
 
 
-def test_a_user_without_a_name_has_no_cache() -> None:
-    program = (
-        "import os; os.setuid(54321); from pathlib import Path; print(len(load.folders()))"
-        if os.geteuid() == 0
-        else "print(1)"
-    )
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be a user without a name")
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "from binlane.kernels import load; print(load.folders() == (load.FOLDER,))",
+        (
+            "from binlane.ranges.kept_facts import KeptFacts, default_directory;"
+            " print(KeptFacts(default_directory()).read('file:/x', piece_bytes=1) is None)"
+        ),
+    ],
+)
+def test_a_user_without_a_name_has_no_cache(asked: str) -> None:
+    modules, _, rest = asked.partition(";")
+    program = f"import os; {modules}; os.setuid(54321); {rest}"
     environment = {k: v for k, v in os.environ.items() if k not in {"HOME", "XDG_CACHE_HOME"}}
-    command = [sys.executable, "-c", f"from binlane.kernels import load; {program}"]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    assert done.stdout == "1\n"
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout == "True\n", done.stderr

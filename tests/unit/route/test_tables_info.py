@@ -155,6 +155,30 @@ def test_what_has_no_room_is_in_a_plain_file(
         assert forms == [True, False, True]
 
 
+@compiled
+@pytest.mark.parametrize(
+    "name", ["md1011_format_mixed", "my97_format_mixed", "my97_engines_statement", "my97_xa"]
+)
+def test_all_paths_change_forms_alike(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("binlane.routing.tables_info.INFO_MAX", 48)
+    paths = written(name, tmp_path / "in")
+    fields: tuple[dict[str, Any], ...] = (
+        {"uses_kernels": False},
+        {},
+        {"window_bytes": 64, "held_bytes_max": 200},
+    )
+    for number, each in enumerate(fields):
+        _route(paths, tmp_path / f"{number}", *_SCOPES, file_bytes=4096, **each)
+    expected = outputs(tmp_path / "0")
+    assert outputs(tmp_path / "1") == expected
+    assert outputs(tmp_path / "2") == expected
+    forms = [is_extended for is_extended, _ in _forms(tmp_path / "1/b1")]
+    assert len(forms) > 3
+    assert {*forms} == {True, False}
+
+
 def test_another_choice_begins_a_file(tmp_path: Path) -> None:
     first = _written(tmp_path / "m.000001", *_group(1, _query("CREATE TABLE a (a INT)")))
     path = tmp_path / "m.000002"

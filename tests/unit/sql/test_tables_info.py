@@ -32,6 +32,8 @@ def _query(text: str, tables: str = "", database: bytes = b"d") -> QueryEvent:
     "text, tables",
     [
         ("CREATE TABLE t (a INT)", "d.t"),
+        ("CREATE TABLE t (a INT REFERENCES p (a))", "d.t"),
+        ("ALTER TABLE t ADD FOREIGN KEY (a) REFERENCES e.p (a)", "d.t"),
         ("CREATE TABLE e.t LIKE t1", "e.t d.t1"),
         ("CREATE TEMPORARY TABLE IF NOT EXISTS t SELECT * FROM t1, e.t2", "d.t d.t1 e.t2"),
         ("RENAME TABLE t1 TO tmp, t2 TO t1, tmp TO t2", "d.t1 d.t2"),

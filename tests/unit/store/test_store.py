@@ -3,6 +3,7 @@ from __future__ import annotations
 import sqlite3
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -104,11 +105,15 @@ def test_global_values_of_variables_are_kept(tmp_path: Path) -> None:
 
 
 def test_the_scope_history_has_every_change(tmp_path: Path) -> None:
+    begun = int(time.time())
     with Store.open(tmp_path) as store:
         add(create(store), [transaction(4)])
         store.drop_binlog("orders")
-        rows = [(change.name, change.change, change.gtids) for change in store.history()]
+        history = store.history()
+    rows = [(change.name, change.change, change.gtids) for change in history]
     assert rows == [("orders", "create", ""), ("orders", "drop", "0-1-4")]
+    # When it was said, whatever time the source's last event has.
+    assert all(begun <= change.changed <= time.time() for change in history)
 
 
 @pytest.mark.parametrize("ignores_case", [False, True])
