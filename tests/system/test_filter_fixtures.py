@@ -33,7 +33,7 @@ _UNTOLD = ("netstream", "stored", "accounts", "fk", "sequences")
 _EXPECTED = ("ERROR 1062 ", "ERROR 1007 ", "ERROR 1146 ")
 """Statements that failed on their source, too; databases that are there; GRANT on what is not."""
 _NOT_MIXED = "is taken"
-SAMPLED = {"md1011_txn", "md1011_ddl", "md1011_format_row", "my97_txn", "my97_ddl"}
+SAMPLED = {"md1011_txn", "md1011_format_row", "my97_txn"}
 SETS = [
     name if name in SAMPLED else pytest.param(name, marks=pytest.mark.slow)
     for name in (*replayed("md1011"), *replayed("my97"))

@@ -10,7 +10,7 @@ import pytest
 from binlane.codec.event import Event
 from binlane.codec.query import AnnotateRowsEvent, QueryEvent
 from binlane.codec.rows import RowsEvent, TableMapEvent
-from binlane.codec.transaction import GtidEvent, XidEvent
+from binlane.codec.transaction import GtidEvent, TransactionXid, XaPrepareEvent, XidEvent
 from binlane.codec.types import ColumnType, GtidFlag, RowsFlag
 from binlane.codec.variables import IntvarEvent
 from binlane.errors import CodecError
@@ -155,6 +155,23 @@ def test_by_name_a_rename_back_is_traced_so_that_what_follows_can_run() -> None:
     assert passing(terms(T), *statements) == [
         statement for index, statement in enumerate(statements) if index not in {1, 5}
     ]
+
+
+def test_by_name_a_table_that_was_renamed_away_is_dropped_where_it_is() -> None:
+    statements = ["RENAME TABLE t TO s", "DROP TABLE s", "RENAME TABLE u TO s", "DROP TABLE s"]
+    assert passing(terms(T), *statements) == statements[:2]
+
+
+def test_an_xa_transaction_of_which_nothing_is_left_goes_whole() -> None:
+    whole = [
+        *(gtid(), query("XA START X'61',X'',1"), *change("s", 7), query("XA END X'61',X'',1")),
+        XaPrepareEvent(one_phase=0, xid=TransactionXid(format_id=1, global_id=b"a", branch=b"")),
+        *(gtid(standalone=True), query("XA COMMIT X'61',X'',1")),
+        *(gtid(standalone=True), query("XA COMMIT X'62',X'',1")),
+    ]
+    assert kept(terms(S), *whole) == whole
+    # The other one was prepared before the log.
+    assert kept(terms(T), *whole) == whole[-2:]
 
 
 @pytest.mark.rule("003:rename-chain")
