@@ -20,6 +20,7 @@ from binlane.names import TableName
 
 _ESCAPE: Final = "\\"
 _SIGNS: Final = {"%": ".*", "_": "."}
+_KNOWN_MAX: Final = 1 << 16
 _NO_NAMES: Final = frozenset[str]()
 _NO_TABLES: Final = frozenset[TableName]()
 
@@ -111,6 +112,8 @@ class TableRules:
         """Whether a table is wanted."""
         found = self._known.get(table)
         if found is None:
+            if len(self._known) >= _KNOWN_MAX:
+                self._known.clear()
             found = self._known[table] = self._passes_database(table.database) and self._decide(
                 table
             )

@@ -46,7 +46,9 @@ _Places = npt.NDArray[np.int64]
 _ODD, _FRAME, _CONTEXT_OF_TEXT, _NOTE, _MAP, _ROWS_KIND, _KEPT_ROWS = range(7)
 # What becomes of a statement: it is none, must be judged in its place, goes, stays.
 _NONE, _UNJUDGED, _GOES, _STAYS = range(4)
-_SHAPES_MAX: Final = 1 << 14
+_SHAPES_BYTES_MAX: Final = 16 << 20
+_SHAPE_BYTES: Final = 300
+"""That one takes beside its texts, about."""
 _TEXT_MAX: Final = 1 << 16
 _KINDS: Final = np.zeros(256, np.uint8)
 _KINDS[[code for code in range(256) if row_kind(code) is not None]] = _ROWS_KIND
@@ -102,6 +104,7 @@ class RunFilter:
         self._texts = np.zeros(0, np.uint8)
         self._shapes: dict[tuple[bytes, bytes, bytes], int] = {}
         self._shapes_version = -1
+        self._shapes_bytes = 0
         self._scratch = np.zeros(_TEXT_MAX + 2 * PADDING, np.uint8)
         terms = groups.state.terms
         kinds = terms.rows if terms.has_kinds else frozenset(RowKind)
@@ -161,9 +164,9 @@ class RunFilter:
     def _judged(self, run: RawRun, queries: _Places) -> list[int]:
         """What becomes of statements: each shape of text is judged once."""
         state = self._groups.state
-        if self._shapes_version != state.version or len(self._shapes) > _SHAPES_MAX:
+        if self._shapes_version != state.version or self._shapes_bytes > _SHAPES_BYTES_MAX:
             self._shapes.clear()
-            self._shapes_version = state.version
+            self._shapes_version, self._shapes_bytes = state.version, 0
         shape, data, out = kernels().shape, run.data, self._scratch
         header = run.format.post_header_length(EventType.QUERY)
         found = []
@@ -177,6 +180,7 @@ class RunFilter:
             verdict = self._shapes.get(key)
             if verdict is None:
                 verdict = self._shapes[key] = self._verdict(run, int(query))
+                self._shapes_bytes += _SHAPE_BYTES + sum(map(len, key))
             found.append(verdict)
         return found
 

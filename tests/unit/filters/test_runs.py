@@ -16,6 +16,7 @@ from binlane.codec.format import MAGIC
 from binlane.codec.query import QueryEvent
 from binlane.codec.rows import TableMapEvent
 from binlane.codec.types import EventType
+from binlane.filters import runs
 from binlane.filters.concern import concern_of
 from binlane.filters.events import GroupFilter
 from binlane.filters.runs import RunFilter
@@ -185,3 +186,15 @@ def with_tables_info(data: bytes, file: str) -> bytes:
         assert format_ is not None, "a log begins with its format"
         made += place(replace(event, body=body), len(made), format_)
     return bytes(made)
+
+
+@compiled
+def test_texts_that_are_all_different_take_bounded_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runs, "_SHAPES_BYTES_MAX", 2000)
+    for name in ("md1011_format_statement", "my97_format_statement"):
+        paths = written(name, tmp_path / name)
+        terms = next(iter(choices(name)))
+        for path, (file, data) in zip(paths, fixture_set(name).binlogs, strict=True):
+            assert by_runs(path, file, terms, []) == by_groups(data, file, terms, [])
