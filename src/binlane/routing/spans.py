@@ -7,6 +7,7 @@ and their brackets is decoded and given to that, unless all of it stays.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -443,8 +444,8 @@ class SpanRouter:
         counts.rows_events += int(state[lay.ROWS_KEPT])
         counts.texts_left_out += int(state[lay.TEXTS_LEFT_OUT])
         if view.definition.scope.is_unscoped:
-            done = range(first, int(state[lay.NEXT_GROUP]))
-            counts.statements += sum(number in done for number in self.statements)
+            done = bisect_left(self.statements, int(state[lay.NEXT_GROUP]))
+            counts.statements += done - bisect_left(self.statements, first)
         return Spans(
             data=self._out.data[: int(state[lay.OUT_LENGTH])],
             next_group=int(state[lay.NEXT_GROUP]),

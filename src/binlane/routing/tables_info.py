@@ -17,7 +17,11 @@ from binlane.grouping.event_group import END_QUERIES
 from binlane.grouping.inner import expanded
 from binlane.routing.queries import NO_TABLES, statement_of, with_statement
 from binlane.sql.facts import CREATE_TABLE_KINDS
-from binlane.sql.logged_statements import is_about_transactions, logged_statement
+from binlane.sql.logged_statements import (
+    is_about_rows_only,
+    is_about_transactions,
+    logged_statement,
+)
 from binlane.sql.tables_info import INFO_MAX, encode_tables, tables_of_text, told_tables
 
 _BEGIN: Final = b"BEGIN"
@@ -71,6 +75,8 @@ def tables_info(body: QueryEvent) -> bytes | None:
 
 def _makes_table(statement: QueryEvent) -> bool:
     """Whether rows behind a statement may be those that it fills a new table with."""
+    if is_about_rows_only(statement.query):
+        return False
     effects = logged_statement(statement).effects()
     return effects.kind in CREATE_TABLE_KINDS and not effects.is_temporary
 
