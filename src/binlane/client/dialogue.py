@@ -51,8 +51,8 @@ _FAST_AUTH_DONE: Final = b"\x03"
 _FULL_AUTH_WANTED: Final = b"\x04"
 _REQUEST_PUBLIC_KEY: Final = b"\x02"
 _GRANT_HINT: Final = (
-    "check the account's name, its host part and the password; to replicate it also needs GRANT"
-    " REPLICATION SLAVE ON *.* on the source"
+    "check the account's name, its host part and the password (of `serve`: password_file); to"
+    " replicate it also needs GRANT REPLICATION SLAVE ON *.* on the source"
 )
 _HINTS: Final = MappingProxyType(
     {
