@@ -121,7 +121,9 @@ def test_kill_9_in_mid_stream_loses_and_doubles_nothing(
     assert set(orders) < set(everything)
     wait_until(lambda: execute(replica, "SELECT @@gtid_slave_pos")[0][0] == orders[-1])
     assert checksum(replica, "shop.orders") == checksum(source, "shop.orders")
-    assert b"crm" not in serve.binlog_bytes("orders")
+    # Long words: shorter ones come about by chance in as many bytes.
+    data = serve.binlog_bytes("orders")
+    assert not any(word in data for word in (b"crm.person", b"crm-secret", b"person"))
 
 
 def test_the_source_goes_away_and_comes_back(source: PrivateServer, serve: ServeProcess) -> None:
