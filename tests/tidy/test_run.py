@@ -78,6 +78,6 @@ def test_all_tests_are_run_in_parts_that_leave_nothing_out(
         (tmp_path / f"{part}.asked").read_text().removeprefix("-m pytest -m  ").split()
         for part in parts
     )
-    folders = [*(each for each in working if each.startswith("tests/")), *waiting]
+    folders = [*waiting, *(each for each in working if each.startswith("tests/"))]
     assert all((ROOT / folder).is_dir() for folder in folders)
     assert others[: len(folders) + 1] == ["tests", *(f"--ignore={each}" for each in folders)]
