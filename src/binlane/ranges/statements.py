@@ -13,7 +13,6 @@ from binlane.errors import CodecError
 from binlane.grouping.event_group import EventGroup
 from binlane.names import TableName
 from binlane.sql.logged_statements import LoggedStatement, logged_statement
-from binlane.sql.tables_info import told_tables
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +44,7 @@ def statement_at(body: QueryEvent, place: RowsSource, *, is_wanted: bool = True)
     """
     try:
         logged = logged_statement(body)
-        told = told_tables(body) if body.tables_info else None
+        told = _told(body) if body.tables_info else None
     except CodecError as error:
         raise error.at(place.file, place.position) from None
     return Statement(
@@ -59,6 +58,12 @@ def statement_at(body: QueryEvent, place: RowsSource, *, is_wanted: bool = True)
         is_wanted=is_wanted,
         told=told,
     )
+
+
+def _told(body: QueryEvent) -> tuple[TableName, ...]:
+    from binlane.sql.tables_info import told_tables  # noqa: PLC0415 - few logs have tables info
+
+    return told_tables(body)
 
 
 def statements(group: EventGroup) -> Iterator[Statement]:
