@@ -124,6 +124,12 @@ def plan_of(facts: StatementFacts, opening: Opening) -> Plan:
     return found
 
 
+def forget(plan: Plan) -> None:
+    """Make a plan anew when it is asked for again."""
+    for key in [key for key, known in _plans.items() if known is plan]:
+        del _plans[key]
+
+
 def _plan(facts: StatementFacts, opening: Opening) -> Plan:
     resolved = resolve(facts, opening)
     plan = Plan(facts, resolved, opening.objects)

@@ -32,6 +32,7 @@ from binlane.session.decision import (
     Decided,
     decide,
     fails_at_once,
+    forget,
     give_notes,
     is_not_locked,
     is_of_the_text,
@@ -85,6 +86,8 @@ def execute_rows(state: SessionState, statement: SessionStatement) -> None:
     trace = with_null_ids(state, statement, decided.resolved, trace)
     if trace.error is not None and statement.succeeds:
         statement = statement.failing(trace.error)
+    if not _was_foreseen(state, decided, trace):
+        return
     is_left_to_others = any(is_delayed(state, name, decided.resolved) for name in decided.verdicts)
     runs = () if is_left_to_others else trace.runs
     engine_changes = engine_changes_of(state.server, decided.resolved, runs)
@@ -101,8 +104,7 @@ def execute_rows(state: SessionState, statement: SessionStatement) -> None:
         state.fail_as_stated(statement)
     if statement.succeeds or engine_changes.changed_nontransactional:
         _remember_writes(state, decided)
-        if state.empty_tables:
-            _fill(state, decided.resolved)
+        _fill(state, decided.resolved)
     state.end_statement(
         engine_changes,
         succeeds=statement.succeeds,
@@ -187,6 +189,22 @@ def _with_rows_known(
     if finds_no_rows(facts, resolved):
         return replace(statement, outcome=replace(statement.outcome, rows=0))
     return statement
+
+
+def _was_foreseen(state: SessionState, decided: Decided, trace: Trace) -> bool:
+    """Whether all tables that were changed were known at the decision; else `state` knows of one.
+
+    What a function or trigger names may have been read since, which changes no version of the
+    objects.
+    """
+    if not trace.runs:
+        return True
+    accessed = {access.name for access in decided.resolved.accesses}
+    unforeseen = next((run.table for run in trace.runs if run.table not in accessed), None)
+    if unforeseen is not None:
+        forget(decided.plan)
+        state.programs.effort.unfollowed = f"{unforeseen.plain} was not known at the decision"
+    return unforeseen is None
 
 
 def _open(state: SessionState, statement: SessionStatement) -> Decided | None:
@@ -447,6 +465,8 @@ def _is_of_empty_table(state: SessionState, statement: SessionStatement, decided
 
 def _fill(state: SessionState, resolved: ResolvedStatement) -> None:
     """Tables that get rows are empty no more."""
+    if not state.empty_tables:
+        return
     for access in resolved.accesses:
         if access.changes - _WITHOUT_NEW_ROWS:
             state.empty_tables.discard(access.name)

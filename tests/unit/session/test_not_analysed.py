@@ -128,3 +128,25 @@ def test_a_program_that_is_not_followed_changes_nothing(flavor: str) -> None:
     assert session.execute("CALL p()").unanalysed is not None
     for sql in ("INSERT INTO t VALUES (@a)", "UPDATE t SET a = 3"):
         assert session.execute(sql) == other.execute(sql)
+
+
+@pytest.mark.parametrize("flavor", ["mariadb", "mysql"])
+def test_a_table_of_a_body_that_becomes_known_behind_the_decision(flavor: str) -> None:
+    """A catalog that reads what is used adds objects without being another one."""
+    session = _session(flavor)
+    objects = session.objects
+    body = "BEGIN INSERT INTO kept VALUES (x); RETURN x; END"
+    function = f"CREATE FUNCTION f(x INT) RETURNS INT DETERMINISTIC {body}"
+    for definition in ("CREATE TABLE kept (a INT)", function):
+        assert session.execute(definition).error is None
+    name = TableName("d", "kept")
+    kept = objects.store.tables.pop(name)
+    statement = "EXECUTE IMMEDIATE 'INSERT INTO t VALUES (f(1))'" if flavor == "mariadb" else ""
+    statement = statement or "INSERT INTO t VALUES (f(1))"
+    session.preview(statement)
+    objects.store.tables[name] = kept
+    first = session.execute(statement)
+    assert first.unanalysed is not None
+    assert "d.kept" in str(first.unanalysed)
+    # Nothing of what was decided without it stays.
+    assert session.execute(statement).unanalysed is None
