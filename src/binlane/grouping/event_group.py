@@ -247,6 +247,16 @@ def gtid_of(event: Event) -> AnyGtid | None:
     return event.body.gtid if isinstance(event.body, MysqlGtidEvent) else None
 
 
+def whole_group(events: Iterable[Event]) -> Iterator[Event]:
+    """The events of the group that comes first."""
+    tracker = GroupTracker()
+    for event in events:
+        place = tracker.feed(event)
+        yield event
+        if place.ends:
+            return
+
+
 def _begins_group(event: Event) -> bool:
     """Whether an event outside of any group opens one."""
     return event.header.type_name not in LONE_NAMES

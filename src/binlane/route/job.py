@@ -22,14 +22,20 @@ from binlane.filters.known_objects import KnownObjects, Load
 from binlane.filters.runs import RunFilter
 from binlane.filters.state import FilterState
 from binlane.filters.terms import FilterTerms
-from binlane.grouping.event_group import CONTROL_TYPES, EventGroup, GroupTracker, group_events
+from binlane.grouping.event_group import (
+    CONTROL_TYPES,
+    EventGroup,
+    GroupTracker,
+    group_events,
+    whole_group,
+)
 from binlane.grouping.raw import HELD_BYTES_MAX, WINDOW_BYTES, Item, LargeGroup, RawRun, raw_groups
 from binlane.grouping.unexpected import UnexpectedError
 from binlane.grouping.walk import Walker
 from binlane.kernels.load import is_compiled
 from binlane.names import TableName
 from binlane.positions import AnyGtid
-from binlane.route.large import route_large, whole_group
+from binlane.route.large import route_large
 from binlane.route.record import Reached, Record
 from binlane.route.schedule import Schedule
 from binlane.route.sources import SourceFile, look

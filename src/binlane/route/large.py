@@ -20,7 +20,6 @@ from binlane.codec.rows import RowsEvent, TableMapEvent
 from binlane.codec.transaction import GtidEvent, XidEvent
 from binlane.codec.types import EventType, Flavor, RowsFlag
 from binlane.errors import CodecError
-from binlane.grouping.event_group import GroupTracker
 from binlane.grouping.placing import fitted, moved, place
 from binlane.grouping.table_maps import TableMaps
 from binlane.grouping.unexpected import UnexpectedError
@@ -36,16 +35,6 @@ from binlane.store.binlog import Binlog
 _PIECE_BYTES: Final = 1 << 20
 _BRACKETS: Final = frozenset({b"BEGIN", b"COMMIT", b"ROLLBACK"})
 _DROP, _COPY, _END, _PUT = range(4)
-
-
-def whole_group(events: Iterable[Event]) -> Iterator[Event]:
-    """The events of the group that comes first."""
-    tracker = GroupTracker()
-    for event in events:
-        place_ = tracker.feed(event)
-        yield event
-        if place_.ends:
-            return
 
 
 class LargePart:

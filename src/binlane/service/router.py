@@ -20,12 +20,12 @@ from binlane.codec.event import EventHeader
 from binlane.codec.rows import RowsEvent
 from binlane.codec.types import EventType, Flavor
 from binlane.errors import PeerError
-from binlane.grouping.event_group import EventGroup, group_events
+from binlane.grouping.event_group import EventGroup, group_events, whole_group
 from binlane.grouping.raw import Item, LargeGroup, RawRun
 from binlane.grouping.unexpected import UnexpectedError
 from binlane.kernels import layout
 from binlane.positions import AnyGtid, Position
-from binlane.route.large import LargePart, whole_group
+from binlane.route.large import LargePart
 from binlane.routing.plan import GroupPlan
 from binlane.routing.planned_route import Threads, route_rows
 from binlane.routing.planned_spans import RawGroup, raw_group

@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from binlane.codec.query import QueryEvent
-from binlane.grouping.event_group import group_events
+from binlane.grouping.event_group import group_events, whole_group
 from binlane.grouping.raw import LargeGroup, raw_groups
 from binlane.grouping.walk import walk
-from binlane.route.large import whole_group
 from binlane.routing.logged_ddl import logged_ddl
 from binlane.sql.facts import DDL_KINDS
 from binlane.sql.logged_statements import logged_statement

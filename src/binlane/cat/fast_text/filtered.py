@@ -24,7 +24,7 @@ from binlane.codec.types import EventType
 from binlane.errors import BinlaneError, CodecError
 from binlane.filters.events import EventFilter
 from binlane.filters.runs import RunFilter, end_statement
-from binlane.grouping.event_group import GTID_TYPES, EventGroup, GroupTracker
+from binlane.grouping.event_group import GTID_TYPES, EventGroup, whole_group
 from binlane.grouping.first_event import description_in, format_of
 from binlane.grouping.inner import expanded_all
 from binlane.grouping.raw import LargeGroup, RawRun, raw_groups
@@ -259,7 +259,7 @@ class FilteredBytes:
 
     def _judge_large(self, large: LargeGroup) -> int:
         """A group that is not held."""
-        large.end = self._judge_events(_first_group(large.events()))
+        large.end = self._judge_events(whole_group(large.events()))
         return large.end
 
     def _judge_events(self, events: Iterable[Event], *, is_cut: bool = False) -> int:
@@ -305,12 +305,3 @@ class FilteredBytes:
 def _until_damage(events: Iterator[Event]) -> Iterator[Event]:
     with suppress(CodecError):
         yield from events
-
-
-def _first_group(events: Iterable[Event]) -> Iterator[Event]:
-    tracker = GroupTracker()
-    for event in events:
-        place = tracker.feed(event)
-        yield event
-        if place.ends:
-            return
