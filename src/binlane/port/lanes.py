@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
-from typing import Final, Protocol, Self
+from typing import Final, Protocol
 
 from binlane.codec.types import Flavor
 from binlane.errors import StatementError
@@ -136,13 +136,13 @@ class SourceSession(Protocol):
 
 
 class LanePool:
-    """The lanes that a process has; who takes one gives it back.
+    """The lanes of a source; who takes one gives it back.
 
     Args:
         lanes: Of the source.
         is_clear: Whether all that a lane's last session may have made the source log has been
             attributed, so that the next one cannot be taken for it.
-        numbers: Which lanes the process has.
+        numbers: Which lanes the pool has.
     """
 
     def __init__(
@@ -156,11 +156,6 @@ class LanePool:
         self._free = list(numbers)
         heapify(self._free)
         self._refused = Counter[str]()
-
-    @classmethod
-    def of(cls, flavor: Flavor, server_id: int, is_clear: Callable[[int], bool]) -> Self:
-        """The pool of all lanes of a source."""
-        return cls(Lanes(flavor, server_id), is_clear)
 
     @property
     def refused(self) -> Counter[str]:
@@ -184,6 +179,10 @@ class LanePool:
             return None
         return self.lanes.lane(found)
 
+    async def claim(self) -> Lane | None:
+        """As `acquire`, of a pool that may be another process's."""
+        return self.acquire()
+
     def release(self, lane: Lane) -> None:
         """Give a lane back: its session is over, or was told to forget it (COM_RESET_CONNECTION)."""
         assert lane.number not in self._free, f"lane {lane.number} was given back twice"
@@ -198,7 +197,7 @@ class LanePool:
         Raises:
             PeerError: If the source goes away.
         """
-        lane = self.acquire()
+        lane = await self.claim()
         if lane is None:
             return None
         errno = None
