@@ -125,6 +125,11 @@ class Lanes:
 class SourceSession(Protocol):
     """A session on the source that is to get into a lane."""
 
+    @property
+    def thread_id(self) -> int:
+        """Its connection id on the source."""
+        ...
+
     async def run_at_source(self, statement: str) -> Reply:
         """Run a statement that gives no rows.
 
@@ -179,8 +184,9 @@ class LanePool:
             return None
         return self.lanes.lane(found)
 
-    async def claim(self) -> Lane | None:
-        """As `acquire`, of a pool that may be another process's."""
+    async def claim(self, thread_id: int) -> Lane | None:
+        """As `acquire`, of a pool that may be another process's, for a session of the source."""
+        del thread_id
         return self.acquire()
 
     def release(self, lane: Lane) -> None:
@@ -197,7 +203,7 @@ class LanePool:
         Raises:
             PeerError: If the source goes away.
         """
-        lane = await self.claim()
+        lane = await self.claim(session.thread_id)
         if lane is None:
             return None
         errno = None

@@ -166,6 +166,13 @@ class Hearing:
             del self._speakers[connection]
         connection.close()
 
+    def close(self) -> None:
+        """Hear nobody any more, nor what was said and not heard."""
+        with self._lock:
+            for connection in self._speakers:
+                connection.close()
+            self._speakers.clear()
+
     def hear(self) -> None:
         """Take in all that was said up to now."""
         with self._lock:

@@ -53,9 +53,9 @@ class RemoteLanes(LanePool):
         self._link = link
         self._sayings = sayings
 
-    async def claim(self) -> Lane | None:
-        """Take a lane; None if there is none for now."""
-        number: int | None = await self._link.call("claim")
+    async def claim(self, thread_id: int) -> Lane | None:
+        """Take a lane for a session of the source; None if there is none for now."""
+        number: int | None = await self._link.call("claim", thread_id)
         return None if number is None else self.lanes.lane(number)
 
     def release(self, lane: Lane) -> None:

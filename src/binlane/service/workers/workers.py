@@ -343,7 +343,6 @@ class Workers:
         with self._attributions.saying:
             for lane in tuple(worker.lanes):
                 self._attributions.lost(lane)
-                self._attributions.given(lane)
                 self._released(lane)
 
     def _tell_all(self, what: str, *arguments: object) -> None:
@@ -413,8 +412,8 @@ class Workers:
     async def _told_names(self, worker: _Worker, facts: SessionFacts) -> object:
         return await self._access.told_names(self._session(worker, facts))
 
-    async def _claim(self, worker: _Worker) -> int | None:
-        """A lane for a session."""
+    async def _claim(self, worker: _Worker, thread_id: int) -> int | None:
+        """A lane for a session; that it is taken is in the journal before it is used."""
         parts = None if self._port is None else await self._port.parts()
         if parts is None or parts.lanes is None or self._attributions is None:
             return None
@@ -425,13 +424,16 @@ class Workers:
             if lane is None:
                 return None
             worker.lanes.add(lane.number)
+            self._attributions.taken(lane.number, thread_id)
             return lane.number
 
     def _released(self, lane: int) -> None:
         """A lane goes back; by any thread, with `Attributions.saying`."""
+        assert self._attributions is not None, "somebody was heard"
         for worker in self._workers:
             if lane in worker.lanes and self._pool is not None:
                 worker.lanes.remove(lane)
+                self._attributions.given(lane)
                 self._pool.release(self._pool.lanes.lane(lane))
 
     async def _set_variables(self, worker: _Worker, values: Mapping[str, str | None]) -> None:
