@@ -100,14 +100,12 @@ def test_what_one_process_defines_all_know(serve: ServeProcess) -> None:
     with sessions(serve) as several:
         ask(several[0], "CREATE BINLOG 'scoped' LOG(d.t), FORMAT='STATEMENT'")
         ask(several[0], "CREATE TABLE d.other (a INT)")
-        for session in several[1:]:
-            wait_until(lambda session=session: _refuses(session))
+        wait_until(lambda: all(map(_refuses, several)))
         for session in several:
             told = ask(session, "EXPLAIN BINLOG UPDATE d.t, d.other SET d.t.b = 1, d.other.a = 1")
             assert {row[0] for row in told} == {"scoped", "texts"}
         ask(several[-1], "DROP BINLOG 'scoped'")
-        for session in several:
-            wait_until(lambda session=session: not _refuses(session))
+        wait_until(lambda: not any(map(_refuses, several)))
 
 
 def _refuses(session: Connection[Cursor]) -> bool:
