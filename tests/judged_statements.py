@@ -11,7 +11,7 @@ import pymysql
 from binlane.codec.types import EventType, Flavor
 from binlane.gateway.handler import SessionContext
 from binlane.port.attributions import Attributions
-from binlane.port.lanes import LanePool
+from binlane.port.lanes import LanePool, Lanes
 from binlane.port.live_catalog import LiveCatalog
 from binlane.port.marks import Marker
 from binlane.port.plan_bytes import encode_plans
@@ -142,7 +142,7 @@ def run_judged(
         catalog=catalog,
         attributions=attributions,
         marker=Marker(settings, flavor),
-        lanes=LanePool.of(flavor, int(server_id), attributions.is_clear),
+        lanes=LanePool(Lanes(flavor, int(server_id)), attributions.is_clear),
     )
 
     async def find() -> PortParts:

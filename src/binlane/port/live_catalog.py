@@ -48,8 +48,8 @@ from binlane.policy.server import Server
 from binlane.positions import AnyGtid, GtidSet, MysqlGtid
 from binlane.routing.logged_ddl import logged_ddl
 from binlane.sql.catalog import SchemaCatalog
-from binlane.sql.facts import DDL_KINDS, StatementFacts
-from binlane.sql.logged_statements import logged_statement
+from binlane.sql.facts import DDL_KINDS, StatementFacts, StatementKind
+from binlane.sql.logged_statements import LoggedStatement, logged_statement
 from binlane.sql.reading import read
 from binlane.sql.servers import Dialect
 
@@ -74,15 +74,36 @@ _ANY: Final = Dialect()
 _Result = TypeVar("_Result")
 
 
+Change = tuple[LoggedStatement, AnyGtid | None]
+"""A statement of the source's log that may have changed objects, and the GTID of its group."""
+
+
+def changes_in(item: Item) -> list[Change] | None:
+    """What in some item of the source's log may have changed objects, in order.
+
+    Returns:
+        None where nobody can tell: the item is damaged, which whoever routes it tells of.
+    """
+    try:
+        return [(logged_statement(event), gtid) for event, gtid in logged_ddl(item)]
+    except CodecError:
+        return None
+
+
 class LiveCatalog:
     """The objects of one source.
 
     Args:
         settings: The source, and binlane's own account there.
         connections: How many questions are asked at the same time.
+
+    Attributes:
+        on_changed: Called with the text of a statement that may have changed something, its default
+            database and how it is read; None where nobody else has to know.
     """
 
     def __init__(self, settings: SourceSettings, *, connections: int = CONNECTIONS) -> None:
+        self.on_changed: Callable[[str, str, Dialect], None] | None = None
         self._source = _Source(settings)
         self._threads = ThreadPoolExecutor(connections, thread_name_prefix="catalog")
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -245,8 +266,20 @@ class LiveCatalog:
                 must not make others wait for what is read again.
         """
         is_refused = errno in _REFUSED and facts.effects.kind in DDL_KINDS
-        if self._known is not None and not is_refused:
+        if is_refused:
+            return
+        before = self.version
+        if self._known is not None:
             self._known.changed(facts, database)
+        if self.on_changed is not None and (
+            facts.effects.kind is not StatementKind.SET or self.version is not before
+        ):
+            self.on_changed(facts.text, database, facts.dialect)
+
+    def heed_changed(self, text: str, database: str, dialect: Dialect) -> None:
+        """As `changed`, of a statement in another process, where `on_changed` told of it."""
+        if self._known is not None:
+            self._known.changed(read(text, database=database, dialect=dialect), database)
 
     def forget(self) -> None:
         """Know nothing any more: something happened of which nobody knows what."""
@@ -263,23 +296,24 @@ class LiveCatalog:
         Args:
             item: What the source gave next.
         """
+        if self._known is not None:
+            self.heed(changes_in(item))
+
+    def heed(self, changes: Sequence[Change] | None) -> None:
+        """Know no more of what `changes_in` some item may have changed; from any thread."""
         known = self._known
-        if known is None:
+        if known is None or (changes is not None and not changes):
+            return
+        if changes is None:
+            self._later([self.forget])
             return
         work: list[Callable[[], None]] = []
-        try:
-            dialect = known.dialect
-            for event, gtid in logged_ddl(item):
-                logged = logged_statement(event)
-                database = folded(logged.database) if known.ignores_case else logged.database
-                facts = read(
-                    logged.text, database=database, dialect=dialect.with_mode(logged.sql_mode)
-                )
-                work.append(partial(self._note, facts, database, gtid))
-        except CodecError:  # which whoever routes it tells of
-            work = [self.forget]
-        if work:
-            self._later(work)
+        dialect = known.dialect
+        for logged, gtid in changes:
+            database = folded(logged.database) if known.ignores_case else logged.database
+            facts = read(logged.text, database=database, dialect=dialect.with_mode(logged.sql_mode))
+            work.append(partial(self._note, facts, database, gtid))
+        self._later(work)
 
     def _later(self, work: Sequence[Callable[[], None]]) -> None:
         """Do something in the event loop."""
@@ -290,7 +324,8 @@ class LiveCatalog:
     def _note(self, facts: StatementFacts, database: str, gtid: AnyGtid | None) -> None:
         if isinstance(gtid, MysqlGtid):
             self._source.after(gtid)
-        self.changed(facts, database)
+        if self._known is not None:
+            self._known.changed(facts, database)
 
     # Asking ---------------------------------------------------------------------------------------
 

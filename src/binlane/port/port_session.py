@@ -43,7 +43,6 @@ from binlane.gateway.judge import (
 from binlane.names import quote
 from binlane.policy.refusals import NO_OUTCOME, Outcome, Refusal
 from binlane.policy.resolution import ResolvedStatement
-from binlane.port.attributions import Attributions
 from binlane.port.binlog_variables import (
     NAMES,
     Rewritten,
@@ -64,6 +63,7 @@ from binlane.port.lanes import Lane, LanePool
 from binlane.port.live_catalog import LiveCatalog
 from binlane.port.long_texts import LongTexts, is_long
 from binlane.port.marks import Marker
+from binlane.port.sayings import Sayings
 from binlane.port.statement_context import StatementContext
 from binlane.port.told_refusals import as_told
 from binlane.port.warnings import Warnings
@@ -174,7 +174,7 @@ class PortParts:
 
     definitions: Callable[[], tuple[Definition, ...]]
     catalog: LiveCatalog
-    attributions: Attributions
+    attributions: Sayings
     marker: Marker
     lanes: LanePool | None = None
     global_values: Callable[[], Mapping[str, str]] = dict
