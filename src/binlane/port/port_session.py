@@ -521,7 +521,7 @@ class PortSession:
         if mending is not None:
             await self._client.run_at_source(mending)
         self._definitions = parts.definitions()
-        self._catalog = parts.catalog.catalog()
+        self._catalog = await parts.catalog.begun()
         session = Session(
             server=circumstances.server,
             objects=self._catalog,
@@ -598,7 +598,7 @@ class PortSession:
     def _is_fit(self, shared: PortParts) -> bool:
         before = self._catalog.store.tables
         shared.catalog.fit(self._catalog)
-        return self._catalog.store.tables is before
+        return shared.catalog.is_reached and self._catalog.store.tables is before
 
     def _make_current(self, model: PlannedSession, shared: PortParts) -> None:
         definitions = shared.definitions()

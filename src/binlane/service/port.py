@@ -21,7 +21,7 @@ from binlane.gateway.handler import SessionContext
 from binlane.port.attributions import Attributions
 from binlane.port.lane_ends import LaneEnds
 from binlane.port.lanes import LanePool
-from binlane.port.live_catalog import LiveCatalog
+from binlane.port.live_catalog import LiveCatalog, not_asked
 from binlane.port.marks import Marker
 from binlane.port.port_session import PortParts, PortSession, Seen
 from binlane.port.source_schema import wanted_privileges
@@ -136,8 +136,9 @@ class Port:
         try:
             privileges, server_id, procedures, version = await asyncio.to_thread(self._ask)
         except BinlaneError as error:
-            raise StatementError(
+            raise not_asked(
                 f"binlane cannot ask the source what the statement would do: {error}",
+                error,
                 hint="see whether the source runs, and lets binlane's own account in",
             ) from None
         before, self.problem = self.problem, ""
