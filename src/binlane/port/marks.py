@@ -26,6 +26,8 @@ from binlane.positions import GtidSet
 
 _TIMEOUT_S: Final = 10.0
 _MARKING: Final = f"CALL {DATABASE}.{MARK}()"
+_STAYING: Final = "SET SESSION wait_timeout = 31536000"
+"""A connection that the source ends for having been silent could not mark for sessions of before."""
 _Result = TypeVar("_Result")
 
 
@@ -83,12 +85,14 @@ class Marker:
             return self._ask(lambda: self._marked(session, lane))
 
     def _connected(self) -> ServerSession:
-        if self._session is None:
-            self._session = ServerSession(
+        session = self._session
+        if session is None:
+            session = self._session = ServerSession(
                 self._settings.url, self._settings.secret(), answer_s=_TIMEOUT_S
             )
+            session.ask(_STAYING)
             self._opened_s = time.monotonic()
-        return self._session
+        return session
 
     def _marked(self, session: ServerSession, lane: Lane) -> str:
         session.ask(lane.enter)

@@ -90,7 +90,7 @@ def test_nothing_is_marked_for_sessions_of_an_earlier_run(source: Source) -> Non
         for _ in range(2):
             with pytest.raises(StatementError, match="started anew"):
                 mark(marker, there_s)
-        assert source.asked == []
+        assert "CALL binlane.mark()" not in source.asked
         assert mark(marker, time.monotonic())
 
     run(work)
