@@ -88,3 +88,30 @@ def test_what_others_may_change_while_it_is_read_is_no_text(serve: ServeProcess)
         assert _kinds(unlocked, name) == rows
         assert _kinds(without_reads, name)[-1] == without_reads.sql
         assert _kinds(of_myisam, name) == rows
+
+
+def test_temporary_tables_whose_making_is_no_text_are_used_by_no_text(serve: ServeProcess) -> None:
+    made = _answered(
+        serve,
+        "CREATE TABLE d.read_beside (a INT) ENGINE=MyISAM",
+        "CREATE TEMPORARY TABLE d.there (a INT)",
+        "BEGIN",
+        "INSERT INTO d.t VALUES (3)",
+        # Of a table that others may add to meanwhile.
+        "CREATE TEMPORARY TABLE d.absent SELECT a FROM d.read_beside",
+        "COMMIT",
+        "DELETE x FROM d.absent x JOIN d.t y ON x.a = y.a",
+        "INSERT INTO d.there SELECT a FROM d.absent",
+        "DELETE x FROM d.there x JOIN d.t y ON x.a = y.a",
+    )
+    assert [one.error for one in made] == [None] * len(made)
+    there, commit, of_absent, into_there, of_there, end = (
+        made[number] for number in (1, 5, 6, 7, 8, 9)
+    )
+    assert _kinds(there, "statement") == [there.sql]
+    assert _kinds(commit, "statement") == ["Table_map", "Write_rows_v1"]
+    for one in (of_absent, into_there, of_there):
+        assert _kinds(one, "statement") == [], one.sql
+    (dropped,) = _kinds(end, "statement")
+    assert "`there`" in dropped
+    assert "`absent`" not in dropped

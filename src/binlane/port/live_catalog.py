@@ -40,7 +40,13 @@ from binlane.client.questions import (
 from binlane.client.session import ServerSession
 from binlane.client.source_objects import LOCK_TIMEOUT_S, TIMEOUT_S
 from binlane.codec.types import Flavor
-from binlane.errors import BinlaneError, CodecError, PeerError, StatementError
+from binlane.errors import (
+    BinlaneError,
+    CodecError,
+    PeerError,
+    SourceDownError,
+    StatementError,
+)
 from binlane.gateway.privileges import global_privileges
 from binlane.grouping.raw import Item
 from binlane.names import folded
@@ -143,6 +149,11 @@ class LiveCatalog:
         return _ANY if self._known is None else self._known.dialect
 
     @property
+    def is_reached(self) -> bool:
+        """Whether anything is known of the source as it is now."""
+        return self._known is not None
+
+    @property
     def version(self) -> object:
         """Another object whenever something that was known is not known any more."""
         return self._unknown if self._known is None else self._known.version
@@ -207,15 +218,24 @@ class LiveCatalog:
         names, catalog.missed = catalog.missed, set()
         return known.missed(names)
 
+    async def begun(self) -> SchemaCatalog:
+        """As `catalog`; the source is reached first where it was not yet, or was lost.
+
+        Raises:
+            StatementError: If it cannot be asked.
+        """
+        await self._open()
+        return self.catalog()
+
     def catalog(self) -> SchemaCatalog:
         """A catalog for a new session; `fit` keeps it current.
 
         Raises:
-            StatementError: If the source was not reached yet.
+            StatementError: If the source was not reached yet, or was lost.
         """
         known = self._known
         if known is None:
-            raise StatementError(_NOT_TOLD, hint="see whether the source runs")
+            raise SourceDownError(_NOT_TOLD)
         found = SchemaCatalog(flavor=known.flavor, server_version=known.server_version)
         self.fit(found)
         return found
@@ -541,9 +561,7 @@ class _Source:
         except StatementError:
             raise
         except BinlaneError as error:
-            raise StatementError(
-                f"{_NOT_TOLD}: {error}", hint=error.hint or "see whether the source runs"
-            ) from None
+            raise not_asked(f"{_NOT_TOLD}: {error}", error) from None
 
     @contextmanager
     def _asking(self, session: ServerSession) -> Iterator[None]:
@@ -597,6 +615,20 @@ class _Source:
             idle, self._idle = self._idle, []
         for session in idle:
             session.close()
+
+
+def not_asked(message: str, error: BinlaneError, *, hint: str = "") -> StatementError:
+    """What a client is told where the source could not be asked.
+
+    Args:
+        message: What it is told.
+        error: Why the source could not be asked.
+        hint: What helps; by default what helps against the error.
+    """
+    hint = hint or error.hint or "see whether the source runs"
+    if isinstance(error, PeerError) and error.errno is None:
+        return SourceDownError(message, hint=hint)
+    return StatementError(message, hint=hint)
 
 
 def _each(work: Iterable[Callable[[], None]]) -> None:

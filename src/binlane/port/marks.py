@@ -2,14 +2,20 @@
 
 Binlane's own account makes them, on the lane of the session that they are for: an ordinary account
 cannot, and the session may be over by then.
+
+A source that was started anew counts its threads anew, and replicas drop all temporary tables there:
+what is marked behind that for a session of before would be taken for another one's. So a mark is made
+only on a connection that was open while the session was there.
 """
 
 from __future__ import annotations
 
 import asyncio
 import threading
+import time
+from collections.abc import Callable
 from contextlib import suppress
-from typing import Final
+from typing import Final, TypeVar
 
 from binlane.capture.settings import SourceSettings
 from binlane.client.session import ServerSession
@@ -20,6 +26,9 @@ from binlane.positions import GtidSet
 
 _TIMEOUT_S: Final = 10.0
 _MARKING: Final = f"CALL {DATABASE}.{MARK}()"
+_STAYING: Final = "SET SESSION wait_timeout = 31536000"
+"""A connection that the source ends for having been silent could not mark for sessions of before."""
+_Result = TypeVar("_Result")
 
 
 class Marker:
@@ -35,38 +44,75 @@ class Marker:
         self._flavor = flavor
         self._lock = threading.Lock()
         self._session: ServerSession | None = None
+        self._opened_s = 0.0
 
-    async def mark(self, lane: Lane) -> str:
+    async def open(self) -> None:
+        """Open the connection, if it is not: marks are made for who is there behind that."""
+        if self._session is None:
+            with suppress(StatementError):  # of which `mark` tells
+                await asyncio.to_thread(self._open)
+
+    async def mark(self, lane: Lane, there_s: float) -> str:
         """Have the source log a group on a lane; its GTID.
 
+        Args:
+            lane: Of the session that it is for.
+            there_s: As `time.monotonic`, when a statement of that session was sent, which the source
+                answered.
+
         Raises:
-            StatementError: If the source cannot be asked, or does not.
+            StatementError: If the source cannot be asked, does not, or may have been started anew
+                since then.
         """
-        return await asyncio.to_thread(self._mark, lane)
+        return await asyncio.to_thread(self._mark, lane, there_s)
 
     def close(self) -> None:
         """Go away."""
         with self._lock:
             self._drop()
 
-    def _mark(self, lane: Lane) -> str:
+    def _open(self) -> None:
         with self._lock:
-            try:
-                session = self._session or ServerSession(
-                    self._settings.url, self._settings.secret(), answer_s=_TIMEOUT_S
-                )
-                self._session = session
-                session.ask(lane.enter)
-                session.ask(_MARKING)
-                return self._last(session, lane)
-            except BinlaneError as error:
-                self._drop()
+            self._ask(self._connected)
+
+    def _mark(self, lane: Lane, there_s: float) -> str:
+        with self._lock:
+            session = self._ask(self._connected)
+            if there_s < self._opened_s:
                 raise StatementError(
-                    f"the source was not marked: {error}", hint=error.hint
-                ) from None
-            except BaseException:
-                self._drop()
-                raise
+                    "the source was not marked: it may have been started anew meanwhile"
+                )
+            return self._ask(lambda: self._marked(session, lane))
+
+    def _connected(self) -> ServerSession:
+        session = self._session
+        if session is None:
+            session = self._session = ServerSession(
+                self._settings.url, self._settings.secret(), answer_s=_TIMEOUT_S
+            )
+            session.ask(_STAYING)
+            self._opened_s = time.monotonic()
+        return session
+
+    def _marked(self, session: ServerSession, lane: Lane) -> str:
+        session.ask(lane.enter)
+        session.ask(_MARKING)
+        return self._last(session, lane)
+
+    def _ask(self, work: Callable[[], _Result]) -> _Result:
+        """Do something at the source; whatever fails ends the connection.
+
+        Raises:
+            StatementError: If it fails.
+        """
+        try:
+            return work()
+        except BinlaneError as error:
+            self._drop()
+            raise StatementError(f"the source was not marked: {error}", hint=error.hint) from None
+        except BaseException:
+            self._drop()
+            raise
 
     def _last(self, session: ServerSession, lane: Lane) -> str:
         if self._flavor is Flavor.MARIADB:

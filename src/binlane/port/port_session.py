@@ -202,6 +202,7 @@ class _UnderWay:
         is_intended: Its plans were given to `Attributions`.
         plans: They.
         rewritten: What the source runs in its place; None for itself.
+        sent_s: As `time.monotonic`, a moment before it was sent; 0 where that is not known.
     """
 
     text: str
@@ -213,6 +214,7 @@ class _UnderWay:
     is_intended: bool = False
     plans: Sequence[GroupPlan] = ()
     rewritten: Rewritten | None = None
+    sent_s: float = 0.0
 
 
 class _KnownUnderWay(NamedTuple):
@@ -298,6 +300,8 @@ class PortSession:
         self._homeless: list[_Homeless] = []
         self._warnings = Warnings(self._flavor)
         self._lane_due_s = 0.0
+        # When a statement was sent that the source has answered.
+        self._there_s = 0.0
         self._has_passed = False
         self._is_out_of_step = False
         self._is_in_transaction = False
@@ -521,7 +525,7 @@ class PortSession:
         if mending is not None:
             await self._client.run_at_source(mending)
         self._definitions = parts.definitions()
-        self._catalog = parts.catalog.catalog()
+        self._catalog = await parts.catalog.begun()
         session = Session(
             server=circumstances.server,
             objects=self._catalog,
@@ -563,10 +567,13 @@ class PortSession:
     async def _enter_lane(self, parts: PortParts) -> None:
         if parts.lanes is None:
             return
+        await parts.marker.open()
+        there_s = time.monotonic()
         self._lane = await parts.lanes.enter(self._client)
         if self._lane is None:
             self._lane_due_s = time.monotonic() + _LANE_AGAIN_S
             return
+        self._there_s = there_s
         number, thread_id = self._lane.number, self._client.thread_id
         if self._flavor is Flavor.MARIADB:
             await self._client.run_at_source(_TRACK)
@@ -598,7 +605,7 @@ class PortSession:
     def _is_fit(self, shared: PortParts) -> bool:
         before = self._catalog.store.tables
         shared.catalog.fit(self._catalog)
-        return self._catalog.store.tables is before
+        return shared.catalog.is_reached and self._catalog.store.tables is before
 
     def _make_current(self, model: PlannedSession, shared: PortParts) -> None:
         definitions = shared.definitions()
@@ -1115,6 +1122,7 @@ class PortSession:
             context=context,
             use=self._use(model, facts, expected, needs),
             catalog_version=None if self._shared is None else self._shared.catalog.version,
+            sent_s=time.monotonic(),
         )
         if context is not None:
             self._planning.know(expected.numbers, context)
@@ -1165,6 +1173,7 @@ class PortSession:
         """Let the model do what the source has done, and say which groups that made."""
         assert self._shared is not None, "the model goes along with the source"
         reply, session, catalog = replies[-1], model.session, self._shared.catalog
+        self._there_s = max(self._there_s, one.sent_s)
         if one.catalog_version is not catalog.version:
             self._doubts.append(Doubt.of(one.facts, session))
         planned = model.execute(one.text, _outcome(one.facts, reply))
@@ -1201,6 +1210,7 @@ class PortSession:
     def _tell(self, one: _UnderWay, planned: Planned, replies: Sequence[Reply]) -> None:
         """Tell `Attributions` which groups are of a statement, or find that out first."""
         if self._lane is None:
+            self._lose_unplanned(planned, ())
             return
         last = self._told(replies)
         is_silent = replies[-1].errno or any(reply.is_result_set for reply in replies)
@@ -1209,6 +1219,7 @@ class PortSession:
         is_same = one.is_intended and planned is one.expected and not self._spoils
         # An id that the server chose is told by the reply.
         plans = None if is_same and not replies[-1].insert_id else self._plans(planned)
+        self._lose_unplanned(planned, one.plans if plans is None else plans)
         told = _Told(planned.number, plans, is_intended=one.is_intended)
         if self._doubts or (last is None and is_silent and may_write):
             self._unsettled.append(replace(told, last=last))
@@ -1291,6 +1302,21 @@ class PortSession:
         if parts:
             self._homeless.append(_Homeless(planned, parts, ends))
 
+    def _lose_unplanned(self, planned: Planned, plans: Sequence[GroupPlan]) -> None:
+        """Let the model know which binlogs get the rows of a group in which it has texts.
+
+        Args:
+            planned: What it says of a statement.
+            plans: Of the statement's groups; none where nothing of them is certain.
+        """
+        model = self._model
+        assert model is not None, "it told of that"
+        for place, group in enumerate(planned.groups):
+            given = plans[place].binlogs if place < len(plans) else ()
+            for name, parts in group.binlogs.items():
+                if name not in given:
+                    self._lose(model, name, [parts])
+
     @staticmethod
     def _lose(model: PlannedSession, name: str, groups: Iterable[Iterable[DraftPart]]) -> None:
         for group in groups:
@@ -1306,7 +1332,7 @@ class PortSession:
         number = model.count()
         shared.attributions.intend(lane.number, number, [plan])
         try:
-            last = await shared.marker.mark(lane)
+            last = await shared.marker.mark(lane, self._there_s)
         except StatementError as error:
             logger.warning("%s: %s", self._client.peer, error, extra={"peer": self._client.peer})
             shared.attributions.done(lane.number, number, None, [])

@@ -167,12 +167,14 @@ class PlannedPart:
         rows: Its events in the source's group; empty where it has none there.
         changed: The tables that these change.
         text: The events of its text; empty where it is there as rows.
+        is_on_temporary: The text uses temporary tables, or makes or drops some.
         reason: Why it is, although planned as a text.
     """
 
     rows: tuple[Event, ...] = ()
     changed: frozenset[TableName] = frozenset()
     text: tuple[Event, ...] = ()
+    is_on_temporary: bool = False
     reason: str = ""
 
     @property
@@ -202,6 +204,8 @@ class PlannedPart:
     @property
     def may_use_others_alone(self) -> bool:
         """Whether there is another reason than temporary tables for the text to be of a session."""
+        if self.is_on_temporary:
+            return False
         facts = self._facts()
         is_delete = facts.effects.kind is StatementKind.DELETE and facts.is_multi_table
         return is_delete or any(use.upper_name in _OF_THE_THREAD for use in facts.functions)
@@ -537,7 +541,7 @@ def _part(
         raise CodecError("a text has no statement at its end")
     if part.tables:
         events[-1] = _with_tables(events[-1], part.tables)
-    made = replace(made, text=tuple(events))
+    made = replace(made, text=tuple(events), is_on_temporary=part.uses_temporary)
     return _with_ids(made, part, group, format_)
 
 

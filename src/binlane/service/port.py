@@ -20,7 +20,7 @@ from binlane.codec.types import Flavor
 from binlane.errors import BinlaneError, StatementError
 from binlane.gateway.handler import SessionContext
 from binlane.port.lanes import LanePool, Lanes
-from binlane.port.live_catalog import LiveCatalog
+from binlane.port.live_catalog import LiveCatalog, not_asked
 from binlane.port.marks import Marker
 from binlane.port.port_session import PortParts, PortSession, Seen
 from binlane.port.sayings import Sayings
@@ -167,8 +167,9 @@ class Port:
         try:
             privileges, server_id, procedures, version = await asyncio.to_thread(self._ask)
         except BinlaneError as error:
-            raise StatementError(
+            raise not_asked(
                 f"binlane cannot ask the source what the statement would do: {error}",
+                error,
                 hint="see whether the source runs, and lets binlane's own account in",
             ) from None
         before, self.problem = self.problem, ""
