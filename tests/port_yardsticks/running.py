@@ -31,7 +31,7 @@ _BINLOG: Final = "judged"
 _ISOLATION: Final = {"mariadb": "tx_isolation", "mysql": "transaction_isolation"}
 _ROWS_FILE: Final = "/var/lib/data/load.txt"
 # Refused by every MySQL that could be a source: its transactions have GTIDs.
-_GTID_REFUSALS: Final = frozenset({1785, 1786, 1787})
+_GTID_REFUSALS: Final = frozenset({1785, 1786, 1787, 3748})
 # Refused by the recorded MySQL alone, as its transactions had none.
 _NO_GTIDS: Final = 3062
 # As the recorded servers had it: it tells which random bytes are text.

@@ -1,14 +1,16 @@
 """Marks: groups that the source logs because binlane wants a GTID for what it logs nothing of.
 
 Binlane's own account makes them, on the lane of the session that they are for: an ordinary account
-cannot, and the session may be over by then.
+cannot, and the session may be over by then. The same account asks which GTIDs a lane has, where the
+session cannot be asked without its client seeing it.
 """
 
 from __future__ import annotations
 
 import asyncio
 import threading
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Final
 
 from binlane.capture.settings import SourceSettings
@@ -42,42 +44,70 @@ class Marker:
         Raises:
             StatementError: If the source cannot be asked, or does not.
         """
-        return await asyncio.to_thread(self._mark, lane)
+        return await asyncio.to_thread(self._marked, lane)
+
+    async def last(self, lane: Lane) -> str:
+        """The GTIDs of a lane that the source has logged up to now, the last of them at least.
+
+        Those of MySQL: each session of MariaDB knows its own last one.
+
+        Raises:
+            StatementError: If the source cannot be asked.
+        """
+        return await asyncio.to_thread(self._asked, lane)
 
     def close(self) -> None:
         """Go away."""
         with self._lock:
             self._drop()
 
-    def _mark(self, lane: Lane) -> str:
+    def _marked(self, lane: Lane) -> str:
+        with self._connected("the source was not marked") as session:
+            session.ask(lane.enter)
+            session.ask(_MARKING)
+            if self._flavor is Flavor.MARIADB:
+                return session.ask("SELECT @@last_gtid")[0][0] or ""
+            source_id, (_, last) = self._logged(session, lane)
+            return f"{source_id}:{lane.tag}:{last}" if last else ""
+
+    def _asked(self, lane: Lane) -> str:
+        with self._connected("the source was not asked for its GTIDs") as session:
+            source_id, (first, last) = self._logged(session, lane)
+            return f"{source_id}:{lane.tag}:{first}-{last}" if last else ""
+
+    def _logged(self, session: ServerSession, lane: Lane) -> tuple[str, tuple[int, int]]:
+        """The source, and the last run of numbers that a lane has there; zeros for none."""
+        ((executed, own),) = session.ask("SELECT @@GLOBAL.gtid_executed, @@GLOBAL.server_uuid")
+        runs = [
+            run.intervals[-1]
+            for run in GtidSet.parse(executed or "").runs
+            if run.tag == lane.tag and run.source_id == own
+        ]
+        return own or "", runs[0] if runs else (0, 0)
+
+    @contextmanager
+    def _connected(self, what: str) -> Iterator[ServerSession]:
+        """The connection, for one thread at a time; it is closed if anything fails.
+
+        Args:
+            what: Says what did not happen if the source cannot be asked.
+
+        Raises:
+            StatementError: Then.
+        """
         with self._lock:
             try:
                 session = self._session or ServerSession(
                     self._settings.url, self._settings.secret(), answer_s=_TIMEOUT_S
                 )
                 self._session = session
-                session.ask(lane.enter)
-                session.ask(_MARKING)
-                return self._last(session, lane)
+                yield session
             except BinlaneError as error:
                 self._drop()
-                raise StatementError(
-                    f"the source was not marked: {error}", hint=error.hint
-                ) from None
+                raise StatementError(f"{what}: {error}", hint=error.hint) from None
             except BaseException:
                 self._drop()
                 raise
-
-    def _last(self, session: ServerSession, lane: Lane) -> str:
-        if self._flavor is Flavor.MARIADB:
-            return session.ask("SELECT @@last_gtid")[0][0] or ""
-        ((executed, own),) = session.ask("SELECT @@GLOBAL.gtid_executed, @@GLOBAL.server_uuid")
-        ends = [
-            run.intervals[-1][1]
-            for run in GtidSet.parse(executed or "").runs
-            if run.tag == lane.tag and run.source_id == own
-        ]
-        return f"{own}:{lane.tag}:{ends[0]}" if ends else ""
 
     def _drop(self) -> None:
         if self._session is not None:
