@@ -40,6 +40,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         metavar="FILE",
         help="write all that differs, as it comes, with the reason of what is meant to",
     )
+    parser.add_argument(
+        "--again", type=Path, metavar="FILE", help="those that FILE has without a reason only"
+    )
     parser.add_argument("--directory", type=Path, help="where servers and binlogs live")
     parser.add_argument("--plugins", type=Path, help="MariaDB's, for BLACKHOLE and ARCHIVE")
     chosen = parser.parse_args(arguments)
@@ -61,6 +64,10 @@ def _compare(chosen: argparse.Namespace, directory: Path) -> None:
     if chosen.sample is not None:
         kept = {record.number for record in sampled(chosen.flavor, chosen.sample, chosen.seed)}
         wanted = [record for record in wanted if record.number in kept]
+    if chosen.again is not None:
+        found = map(json.loads, chosen.again.read_text(encoding="utf-8").splitlines())
+        numbers = {each["number"] for each in found if not each["exception"]}
+        wanted = [record for record in wanted if record.number in numbers]
     done: list[Compared] = []
     began_s = time.monotonic()
     with ExitStack() as stack:
@@ -74,7 +81,7 @@ def _compare(chosen: argparse.Namespace, directory: Path) -> None:
         )
         able = [record for record in wanted if ready.can_run(record)]
         for record in able:
-            done.append(ready.compare(record))
+            done.append(ready.compare_twice(record))
             if lines is not None:
                 _write(lines, done[-1])
             if len(done) % _TOLD_EVERY == 0:
@@ -87,6 +94,7 @@ def _compare(chosen: argparse.Namespace, directory: Path) -> None:
             if what not in {"agree", "compared"}
         )
         _say(f"{chosen.flavor} {name}: {count['agree']} of {count['compared']} agree; {others}")
+    _say(f"differed in a first run only: {sum(each.is_second for each in done)}")
     _say(f"left out for want of an engine: {len(wanted) - len(able)}")
     if "Traceback" in log:
         _say(log[log.index("Traceback") :][:4000])

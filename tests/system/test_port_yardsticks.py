@@ -37,7 +37,7 @@ def ready(
 
 
 def _unexplained(ready: Yardsticks, records: Iterable[Record]) -> list[Compared]:
-    compared = [ready.compare(record) for record in records if ready.can_run(record)]
+    compared = [ready.compare_twice(record) for record in records if ready.can_run(record)]
     assert "Traceback" not in ready.log
     return [
         each
