@@ -218,12 +218,12 @@ class LaneGroups:
 
         Args:
             statement: One of `statements`.
-            last: What was told; what was told before already counts as nothing.
+            last: What was told; what was told before, or was there before the session, counts as
+                nothing.
             is_known: Nothing told means no group; else it means that nothing is known.
         """
         statement.is_answered = True
-        told = self.told
-        new = [span for span in last if span.last > told.get(span.stream, 0)]
+        new = [span for span in last if span.last > self._last_before(span.stream)]
         if not new:
             self.has_untold |= not is_known
             return
@@ -234,13 +234,17 @@ class LaneGroups:
         statement.last = tuple(
             [
                 span
-                if not span.first or span.first > told.get(span.stream, 0)
-                else span._replace(first=told[span.stream] + 1)
+                if not span.first or span.first > self._last_before(span.stream)
+                else span._replace(first=self._last_before(span.stream) + 1)
                 for span in new
             ]
         )
         for stream, _, number in new:
-            told[stream] = number
+            self.told[stream] = number
+
+    def _last_before(self, stream: Stream) -> int:
+        """The last number of a stream that is not of a statement to come."""
+        return max(self.told.get(stream, 0), self.start.get(stream, 0))
 
     def is_over(self, statement: Statement, read: Mapping[Stream, int]) -> bool:
         """Whether all groups of a statement were attributed, in the order that they came in."""

@@ -42,7 +42,6 @@ from binlane.gateway.judge import (
 )
 from binlane.names import quote
 from binlane.policy.refusals import NO_OUTCOME, Outcome, Refusal
-from binlane.policy.resolution import ResolvedStatement
 from binlane.port.binlog_variables import (
     NAMES,
     Rewritten,
@@ -96,6 +95,7 @@ _OWN: Final = ("ER_BINLOG_", "BINLANE_", "ER_INSIDE_TRANSACTION_PREVENTS_")
 binlogs have, and would let such a statement pass."""
 _OWN_SYMBOLS: Final = frozenset(
     (
+        "ER_CLIENT_GTID_UNSAFE_CREATE_DROP_TEMP_TABLE_IN_TRX_IN_SBR",
         "ER_TEMP_TABLE_PREVENTS_SWITCH_OUT_OF_RBR",
         "ER_TEMP_TABLE_PREVENTS_SWITCH_SESSION_BINLOG_FORMAT",
         "ER_STORED_FUNCTION_PREVENTS_SWITCH_BINLOG_FORMAT",
@@ -131,7 +131,6 @@ _NO_VALUES: Final = UnsafeStatementError(
 _SHOWN: Final = 40
 _LANE_AGAIN_S: Final = 5.0
 """A session that got no lane asks for one again after so long."""
-_ADDED_TO_WHILE_READ: Final = frozenset(("MYISAM", "ARIA", "MRG_MYISAM"))
 _BARE: Final = re.compile(r"\w+", re.ASCII)
 _CHANGING: Final = frozenset(
     (StatementKind.INSERT, StatementKind.REPLACE, StatementKind.UPDATE, StatementKind.DELETE)
@@ -816,6 +815,11 @@ class PortSession:
             await reader.read(self._client.query_source, needs)
         return self._send(text, model, facts, reader, expected, needs)
 
+    def _as_rows(self, text: str, model: PlannedSession, expected: Planned) -> Planned:
+        """What a statement does of which nothing can be in binlogs as text."""
+        model.have_rows(len(expected.numbers))
+        return model.preview(text)
+
     async def _judge_several(self, model: PlannedSession, texts: Sequence[str]) -> Verdict:
         """Judge all statements of a packet, each behind those before it, before any of them runs."""
         before = model.snapshot()
@@ -1082,10 +1086,10 @@ class PortSession:
         if not expected.has_texts or self._lane is None or self._spoils or self._shared is None:
             return None
         session = model.session
-        resolved = session.opened_by(facts, session.database)
         use = self._shared.uses.of(facts, session, self._shared.catalog.version)
-        if _reads_without_locks(facts, resolved, session):
+        if use.reads.are_unlocked(locks_reads=session.locks_reads):
             return None
+        resolved = session.opened_by(facts, session.database)
         self._planning.know_generated(expected.number, resolved)
         if self._shared.tells_tables:
             self._planning.know_tables(expected.number, facts, resolved)
@@ -1115,6 +1119,8 @@ class PortSession:
         """Note what is under way, in the journal, too, if it makes groups, and let it run."""
         begun = None if needs is None else reader.begin(needs)
         context, before = (None, reader.owed(facts)) if begun is None else begun
+        if context is None and expected.has_texts:
+            expected = self._as_rows(text, model, expected)
         one = _UnderWay(
             text=text,
             facts=facts,
@@ -1176,7 +1182,7 @@ class PortSession:
         self._there_s = max(self._there_s, one.sent_s)
         if one.catalog_version is not catalog.version:
             self._doubts.append(Doubt.of(one.facts, session))
-        planned = model.execute(one.text, _outcome(one.facts, reply))
+        planned = self._executed(model, one, reply)
         reader.ran(one.facts, one.use)
         has_failed = planned.result.error is not None
         if planned.result.unanalysed is not None or has_failed != bool(reply.errno):
@@ -1206,6 +1212,13 @@ class PortSession:
             self._planning.clear()
             self._spoils = self._is_out_of_step
         return planned
+
+    @staticmethod
+    def _executed(model: PlannedSession, one: _UnderWay, reply: Reply) -> Planned:
+        """What the model says of a statement that has run."""
+        if one.context is None and one.expected.has_texts:
+            model.have_rows(len(one.expected.numbers))
+        return model.execute(one.text, _outcome(one.facts, reply))
 
     def _tell(self, one: _UnderWay, planned: Planned, replies: Sequence[Reply]) -> None:
         """Tell `Attributions` which groups are of a statement, or find that out first."""
@@ -1283,7 +1296,20 @@ class PortSession:
             self._last = told
             self._attribute(one, last)
         else:
-            self._shared.attributions.done(self._lane.number, one.number, None, [])
+            await self._ask_for_last(self._shared, self._lane, one)
+
+    async def _ask_for_last(self, shared: PortParts, lane: Lane, one: _Told) -> None:
+        """Find out the last group of a statement of MySQL, whose errors and rows tell none.
+
+        Not in the session, whose warnings any statement takes away.
+        """
+        try:
+            last = await shared.marker.last(lane)
+        except StatementError as error:
+            logger.warning("%s: %s", self._client.peer, error, extra={"peer": self._client.peer})
+            shared.attributions.done(lane.number, one.number, None, [])
+        else:
+            shared.attributions.done(lane.number, one.number, last or None, one.plans)
 
     def _find_home(self, planned: Planned) -> None:
         """Keep what the source logs nothing of until it is marked."""
@@ -1340,24 +1366,6 @@ class PortSession:
                 self._lose(model, name, homeless.planned.homeless[name])
         else:
             shared.attributions.done(lane.number, number, last)
-
-
-def _reads_without_locks(
-    facts: StatementFacts, resolved: ResolvedStatement, session: Session
-) -> bool:
-    """Whether others may change meanwhile, unseen by a text, what a statement reads.
-
-    A source that logs rows lets them do so where one that logs statements makes them wait: rows are
-    added to MyISAM and Aria tables that are read, and functions of a SELECT read InnoDB without
-    locks, as all does that changes other engines at READ COMMITTED. Then the order of the log is
-    not the order in which things were read.
-    """
-    reads = [access.table for access in resolved.accesses if not access.changes]
-    if any(table.engine.upper() in _ADDED_TO_WHILE_READ for table in reads):
-        return True
-    if session.locks_reads and facts.effects.kind is not StatementKind.SELECT:
-        return False
-    return any(not one.is_temporary for one in reads)
 
 
 def _is_in_transaction(reply: Reply) -> bool:

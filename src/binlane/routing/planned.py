@@ -36,7 +36,7 @@ from binlane.grouping.table_maps import TableMaps
 from binlane.names import TableName
 from binlane.routing.generated import Chosen, chosen_ids
 from binlane.routing.plan import EncodedEvent, GroupPlan, Rows, Section, Text
-from binlane.routing.queries import statement_of, with_statement
+from binlane.routing.queries import statement_of, with_ddl_xid, with_statement
 from binlane.routing.rows import PIECES, ends_statement, table_name, whole_rows
 from binlane.sql.facts import (
     DDL_KINDS,
@@ -111,6 +111,14 @@ class Piece:
     def makes_table(self) -> bool:
         """Whether a statement stands before the rows, or in their place."""
         return isinstance(self.events[0].body, QueryEvent)
+
+    @property
+    def made(self) -> frozenset[TableName]:
+        """The table that the statement before the rows makes; none without one."""
+        body = self.events[0].body
+        if not isinstance(body, QueryEvent):
+            return frozenset()
+        return frozenset(logged_statement(body).facts().effects.writes)
 
     @property
     def is_mark(self) -> bool:
@@ -475,6 +483,9 @@ def _sections(cut: CutGroup, sections: Sequence[Section]) -> list[list[Piece]] |
     if not cut.end and not sections:
         return []  # a statement that stands alone, and is none of rows
     found = is_same_group([piece.mapped for piece in pieces], sections)
+    if found is None:
+        # It may have been foreseen that a table is filled, and data decided otherwise.
+        found = is_same_group([piece.mapped or piece.made for piece in pieces], sections)
     return None if found is None else [[pieces[number] for number in one] for one in found]
 
 
@@ -539,6 +550,9 @@ def _part(
     ]
     if not events or not isinstance(events[-1].body, _STATEMENTS):
         raise CodecError("a text has no statement at its end")
+    statement = statement_of(events[-1].body)
+    if statement is not None:
+        events[-1] = with_statement(events[-1], with_ddl_xid(statement, group.events))
     if part.tables:
         events[-1] = _with_tables(events[-1], part.tables)
     made = replace(made, text=tuple(events), is_on_temporary=part.uses_temporary)
@@ -566,6 +580,9 @@ def _with_ids(part: PlannedPart, text: Text, group: EventGroup, format_: Format)
     assert isinstance(event.body, IntvarEvent), "it was looked for"
     if text.section is None and event.body.value:
         return part  # of a temporary table, whose values no other session takes
+    if text.section is not None and not (part.changed or event.body.value):
+        # A table was made, and no row for which a value was chosen.
+        return replace(part, text=(*part.text[: places[0]], *part.text[places[0] + 1 :]))
     statement = part.statement
     assert statement is not None, "a text ends with its statement"
     found = (

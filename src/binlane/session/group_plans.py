@@ -237,6 +237,18 @@ class PlannedSession:
         self.session.state.number += 1
         return self.session.state.number
 
+    def have_rows(self, count: int) -> None:
+        """Know that the next statement, and those that it runs, cannot be in binlogs as text.
+
+        Args:
+            count: How many numbers they have.
+        """
+        number = self.session.state.number + 1
+        for name in self.session.state.binlogs:
+            if name != SOURCE_LOG:
+                self._ledger.remove(name, range(number, number + count))
+        self._foreseen = None
+
     def _draft_known(self, foreseen: Foreseen, ledger: _Ledger, number: int) -> Planned:
         """What is foreseen of a statement, in a transaction or kept from the binlogs.
 
