@@ -179,20 +179,23 @@ class Attributions:
             plans: Of the groups that it makes at most, in order; empty where that is not known.
             encoded: The plans as `encode_plans` gives them; None where nobody has them.
         """
-        place, doubt = None, None
-        if self._statements is not None:
-            groups = self._lanes.get(lane)
+        place = doubt = None
+        groups = self._lanes.get(lane)
+        journal = self._statements
+        if journal is not None:
             has_older = groups is not None and bool(groups.arrivals or groups.gone)
             if encoded is None:
                 encoded = encode_plans(plans)
             body = records.intent_body(lane, number, encoded, has_older=has_older)
-            place = self._statements.write(records.INTENT, body)
+            place = journal.write(records.INTENT, body)
             if place is None:
                 doubt = Reason.NOT_WRITTEN
                 self.unwritten += 1
         statement = Statement(number, len(plans), plans, place, doubt=doubt)
         with self._lock:
-            groups = self._lane(lane)
+            if groups is None:
+                groups = self._lane(lane)
+            self._busy.add(lane)
             if groups.arrivals:
                 self._settle([lane])  # what was read before is of statements before
             if groups.statements:
@@ -223,20 +226,20 @@ class Attributions:
         """
         spans = spans_told(last) if last else ()
         is_known = plans is None or len(plans) > 0
-        groups = self._lane(lane)
+        groups = self._lanes.get(lane) or self._lane(lane)
         statement = groups.find(number)
         if encoded is None and plans is not None and statement is not None:
             plans = None if _are_same(statement.plans, plans) else plans
         if statement is None and not spans:
             return
-        place = None
-        if self._statements is not None:
+        place, journal = None, self._statements
+        if journal is not None:
             if plans is None:
                 encoded = b"" if statement is not None else _NO_PLANS
             elif encoded is None:
                 encoded = encode_plans(plans)
             body = records.answer_body(lane, number, last or "", encoded, is_known=is_known)
-            place = self._write(records.ANSWER, body)
+            place = journal.write(records.ANSWER, body)
         with self._lock:
             self._busy.add(lane)
             if statement is None:
@@ -246,7 +249,8 @@ class Attributions:
                 statement.plans, statement.place = plans, place
                 statement.count = len(plans)
             groups.answer(statement, spans, is_known=is_known)
-            self._need(statement)
+            if journal is not None and statement.place is not None and statement.last:
+                journal.need(statement)
             if self._patience_s and statement.doubt is None:
                 self._patience_s.pop(lane, None)
             self._wake()
@@ -668,10 +672,6 @@ class Attributions:
             if found is not None and plans is not None and found.plan < len(plans):
                 return plans[found.plan]
         return Unattributed(Reason.FORGOTTEN)
-
-    def _need(self, statement: Statement) -> None:
-        if self._statements is not None:
-            self._statements.need(statement)
 
 
 def _nothing() -> None:

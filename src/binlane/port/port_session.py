@@ -17,7 +17,7 @@ import time
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import Final
 
 from binlane.check.hints import HINTS
 from binlane.client.source_objects import Source
@@ -29,7 +29,9 @@ from binlane.errors import StatementError, StoreError, UnsafeStatementError
 from binlane.gateway.answers import OkAnswer, RowsAnswer
 from binlane.gateway.handler import SessionContext
 from binlane.gateway.judge import (
+    AS_IT_IS,
     NOTHING_LEFT,
+    PASS,
     ClientStatement,
     Done,
     Give,
@@ -136,8 +138,6 @@ _CHANGING: Final = frozenset(
     (StatementKind.INSERT, StatementKind.REPLACE, StatementKind.UPDATE, StatementKind.DELETE)
 )
 _ALIKE_MAX: Final = 256
-_AS_IT_IS: Final = Run()
-_PASS: Final = Pass()
 _ACTIVE: Final = int(ServerStatus.IN_TRANSACTION)
 
 
@@ -216,20 +216,9 @@ class _UnderWay:
     sent_s: float = 0.0
 
 
-class _KnownUnderWay(NamedTuple):
-    """A statement that the source runs, of which others have run that are alike.
-
-    Attributes:
-        text: Its text.
-        known: What is known of them.
-        number: It has.
-        body: The event of its text; None of one that is not planned.
-    """
-
-    text: str
-    known: KnownRead | KnownWrite
-    number: int
-    body: bytes | None
+_KnownUnderWay = tuple[str, KnownRead | KnownWrite, int, bytes | None]
+"""A statement that the source runs, of which others have run that are alike: its text, what is known
+of them, the number it has, and the event of its text; None of one that is not planned."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,21 +326,26 @@ class PortSession:
     def judge(self, statements: Sequence[ClientStatement]) -> Verdict | None:
         """Say what becomes of a command, if that is known without asking anybody."""
         if self._is_relayed or not statements:
-            return Pass()
+            return PASS
         if len(statements) != 1:
             return None
-        told, is_complete = statements[0].text, statements[0].is_complete
-        model, reader = self._model, self._reader
+        told, _, is_complete, _ = statements[0]
+        model, reader, shared = self._model, self._reader, self._shared
         if not is_complete or is_long(told):
             return None
         if model is None or reader is None:
             return self._pass_unread(told)
-        text = reader.read_text(told)
-        if text is None or not self._is_current() or self._wants_lane(model):
+        text = told if told.isascii() else reader.read_text(told)
+        if text is None or shared is None or self._is_out_of_step:
+            return None
+        if shared.definitions() is not self._definitions:
             return None
         effect = model.unchanging(text)
-        if effect is not None and self._let_known_run(text, effect, model, reader):
-            return _AS_IT_IS
+        known = None if effect is None else self._alike.get(effect)
+        if known is not None and self._let_known_run(text, known, model, reader, shared):
+            return AS_IT_IS
+        if not self._is_fit(shared) or self._wants_lane(model):
+            return None
         expected = model.preview_known(text)
         return None if expected is None else self._let_run(text, model, reader, expected, effect)
 
@@ -425,16 +419,18 @@ class PortSession:
 
     def done(self, replies: Sequence[Reply]) -> Done:
         """Follow what came of the command."""
-        under_way, self._under_way = self._under_way, []
-        model, reader = self._model, self._reader
+        model, reader, known = self._model, self._reader, self._known_under_way
         if replies:
-            self._is_in_transaction = _is_in_transaction(replies[-1])
+            # The operator of flags takes many times as long.
+            self._is_in_transaction = bool(int.__and__(replies[-1].status, _ACTIVE))
+        if known is not None and model is not None:
+            self._known_under_way = None
+            if len(replies) == 1 and self._follow_known(known, model, replies[0]):
+                return NOTHING_LEFT
+        under_way, self._under_way = self._under_way, []
         if model is None or reader is None:
             return NOTHING_LEFT
-        known, self._known_under_way = self._known_under_way, None
         if known is not None:
-            if self._follow_known(known, model, replies):
-                return NOTHING_LEFT
             under_way = [self._looked_at(known, model, reader)]
         if not under_way:
             return NOTHING_LEFT
@@ -591,16 +587,6 @@ class PortSession:
         # A LIMIT of its own stands above the sql_select_limit of the client, which may be 0.
         return (await self._client.query_source("SELECT @@last_gtid LIMIT 1")).texts()[0][0] or ""
 
-    def _is_current(self) -> bool:
-        """Whether the model knows the binlogs and objects as they are."""
-        shared = self._shared
-        return (
-            shared is not None
-            and not self._is_out_of_step
-            and shared.definitions() is self._definitions
-            and self._is_fit(shared)
-        )
-
     def _is_fit(self, shared: PortParts) -> bool:
         before = self._catalog.store.tables
         shared.catalog.fit(self._catalog)
@@ -643,9 +629,9 @@ class PortSession:
             and shared.definitions() is self._definitions
             and not shared.global_values()
         ):
-            return _PASS
+            return PASS
         if self._is_nothing(facts):
-            return _PASS
+            return PASS
         if shared is None or not self._concerns_nobody(facts):
             return None
         self._has_passed = True
@@ -654,7 +640,7 @@ class PortSession:
             self._passing.clear()
         if facts.shape is not None:
             self._passing.add(facts.shape)
-        return _PASS
+        return PASS
 
     def _first_read(self, text: str) -> StatementFacts:
         return read(text, database="", dialect=self._first_dialect)
@@ -875,53 +861,57 @@ class PortSession:
         return bool(self._under_way) or self._known_under_way is not None
 
     def _let_known_run(
-        self, text: str, effect: KnownEffect, model: PlannedSession, reader: ContextReader
+        self,
+        text: str,
+        known: KnownRead | KnownWrite,
+        model: PlannedSession,
+        reader: ContextReader,
+        shared: PortParts,
     ) -> bool:
         """Let a statement run of which others have run that are alike; whether it is one.
 
         Args:
             text: The statement's.
-            effect: What the model says of it.
+            known: What is known of them.
             model: The session.
             reader: Of its context.
+            shared: What it shares with others.
         """
-        known, shared = self._alike.get(effect), self._shared
-        if known is None or shared is None or self._spoils or self._warnings.count:
-            return False
         definitions, version, values = known.circumstances
+        # The session's catalog may lack what was asked for since; this one's objects were known.
         if (
             definitions is not self._definitions
             or version is not shared.catalog.version
+            or self._spoils
+            or self._warnings.count
             or not reader.begin_plain(values)
         ):
-            del self._alike[effect]
             return False
         number, body = model.session.state.number + 1, None
         if isinstance(known, KnownWrite):
-            body = known.body(text)
-            if self._lane is None or body is None:
+            body, lane = known.body(text), self._lane
+            if lane is None or body is None:
                 return False
             plans = known.plans_of(body)
-            shared.attributions.intend(self._lane.number, number, plans, known.encoded(body))
-        self._known_under_way = _KnownUnderWay(text, known, number, body)
+            shared.attributions.intend(lane.number, number, plans, known.encoded(body))
+        elif self._wants_lane(model):
+            return False
+        self._known_under_way = text, known, number, body
         return True
 
-    def _follow_known(
-        self, one: _KnownUnderWay, model: PlannedSession, replies: Sequence[Reply]
-    ) -> bool:
+    def _follow_known(self, one: _KnownUnderWay, model: PlannedSession, reply: Reply) -> bool:
         """Follow such a statement; False where it did not do what others did.
 
         Args:
             one: It.
             model: The session.
-            replies: The source's.
+            reply: The source's.
         """
-        known, body, shared, lane = one.known, one.body, self._shared, self._lane
-        if len(replies) != 1 or shared is None:
-            return False
-        reply = replies[0]
+        _, known, number, body = one
+        shared, lane = self._shared, self._lane
         if (
             reply.errno
+            or shared is None
             or known.circumstances.version is not shared.catalog.version
             or self._is_in_transaction is not model.session.is_transaction_active
         ):
@@ -937,36 +927,35 @@ class PortSession:
         if not (reply.affected_rows if changed is None else changed):
             return False
         model.repeat()
-        attributions, insert_id = shared.attributions, reply.insert_id
-        last = self._told(replies)
+        last, insert_id = self._told((reply,)), reply.insert_id
         if last is None or not (insert_id and known.has_insert_id):
-            attributions.done(lane.number, one.number, last)
+            shared.attributions.done(lane.number, number, last)
         else:
-            plans = (known.plan_of(body, insert_id),)
-            encoded = known.encoded(body, insert_id)
-            attributions.done(lane.number, one.number, last, plans, encoded)
+            plans, encoded = known.plans_of(body, insert_id), known.encoded(body, insert_id)
+            shared.attributions.done(lane.number, number, last, plans, encoded)
         return True
 
     def _looked_at(
         self, one: _KnownUnderWay, model: PlannedSession, reader: ContextReader
     ) -> _UnderWay:
         """Such a statement, as one that nothing was known of: nothing has changed meanwhile."""
-        expected = model.preview(one.text)
+        text, known, _, _ = one
+        expected = model.preview(text)
         session = model.session
-        facts = read(one.text, database=session.database, dialect=session.dialect)
+        facts = read(text, database=session.database, dialect=session.dialect)
         needs = self._needs(model, reader, facts, expected)
         begun = None if needs is None else reader.begin(needs)
         context = None if begun is None else begun[0]
         if context is not None:
             self._planning.know(expected.numbers, context)
         return _UnderWay(
-            text=one.text,
+            text=text,
             facts=facts,
             expected=expected,
             context=context,
             use=self._use(model, facts, expected, needs),
-            catalog_version=one.known.circumstances.version,
-            is_intended=isinstance(one.known, KnownWrite),
+            catalog_version=known.circumstances.version,
+            is_intended=isinstance(known, KnownWrite),
         )
 
     def _keep(self, one: _UnderWay, effect: KnownEffect, reader: ContextReader) -> None:
@@ -1011,7 +1000,7 @@ class PortSession:
         if needs is not None and reader.must_ask(needs):
             return None
         verdict = self._send(text, model, facts, reader, expected, needs)
-        if effect is not None and verdict == _AS_IT_IS:
+        if effect is not None and verdict == AS_IT_IS:
             self._keep(self._under_way[-1], effect, reader)
         return verdict
 

@@ -96,7 +96,7 @@ class StatementJournal:
 
     def close(self) -> None:
         """Write nothing any more, and let go of the files."""
-        self._is_closed = True
+        self._is_closed = self._is_file_due = True
         self._log.close()
 
     # What the sessions' thread calls.
@@ -104,11 +104,9 @@ class StatementJournal:
     def write(self, kind: int, body: bytes) -> Place | None:
         """Write a record; None if that fails, which `failure` then tells."""
         log = self._log
-        if self._is_closed:
-            return None
         try:
             if self._is_file_due or log.current_bytes >= self._file_bytes:
-                if self.failure and time.monotonic() < self._retry_s:
+                if self._is_closed or (self.failure and time.monotonic() < self._retry_s):
                     return None
                 self._begin_file()
             return log.append(kind, body)
@@ -164,10 +162,15 @@ class StatementJournal:
 
     def need(self, statement: Statement) -> None:
         """Note which groups the file with a statement's plans tells of."""
-        if statement.place is not None and statement.last:
-            needs = self._needs.setdefault(statement.place.file, {})
-            for stream, _, last in statement.last:
-                needs[stream] = max(last, needs.get(stream, 0))
+        place = statement.place
+        if place is None or not statement.last:
+            return
+        needs = self._needs.get(place.file)
+        if needs is None:
+            needs = self._needs[place.file] = {}
+        for stream, _, last in statement.last:
+            if last > needs.get(stream, 0):
+                needs[stream] = last
 
     def plans_of(self, statement: Statement) -> Sequence[GroupPlan] | None:
         """The plans of a statement; None if they cannot be read any more."""

@@ -223,7 +223,7 @@ class PlannedSession:
             text: As for `Session.execute`.
         """
         ledger = self._ledger
-        if ledger.has_texts or not (ledger.is_clean and self.session.state.is_logging):
+        if ledger.has_texts or ledger.removed or ledger.unlogged:
             return None
         return self.session.unchanging(text)
 

@@ -288,7 +288,8 @@ class Session:
         Args:
             statement: Its text alone: with anything around it is not known.
         """
-        if len(_bare(statement)) < len(statement):
+        last = statement[-1:]
+        if last == ";" or last.isspace() or statement[:1].isspace():
             return None
         return self._recurring.unchanging(statement)
 
