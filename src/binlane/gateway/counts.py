@@ -69,6 +69,13 @@ class PortCounts:
         if isinstance(verdict, Refuse):
             self.refused[verdict.error.errno] += 1
 
+    def add(self, more: PortCounts) -> None:
+        """Count what another port has done, too."""
+        self.logins += more.logins
+        self.refused += more.refused
+        for kind, count in more.verdicts.items():
+            self.verdicts[kind] += count
+
     def refuse(self, error: StatementError, *, is_judged: bool) -> None:
         """Count an error that answers a question."""
         self.refused[error.errno] += 1

@@ -181,8 +181,8 @@ class Workers:
         """What became of those who came, in all processes that there were."""
         counts = PortCounts()
         for worker in self._workers:
-            _add(counts, worker.before)
-            _add(counts, worker.report.counts)
+            counts.add(worker.before)
+            counts.add(worker.report.counts)
         return counts
 
     async def start(self) -> None:
@@ -334,7 +334,7 @@ class Workers:
         rows, worker.rows = worker.rows, {}
         for each in rows.values():
             await each.parts.aclose()
-        _add(worker.before, worker.report.counts)
+        worker.before.add(worker.report.counts)
         worker.report = Report()
         crowd = bytes(Crowd.bytes_for(1))
         os.pwrite(self._memory, crowd, worker.number * len(crowd))
@@ -508,9 +508,3 @@ def _shared_out(settings: Settings) -> Settings:
     """Settings of one worker: of those that may be logging in each has its part."""
     places = -(-settings.listen.logins_max // settings.port.workers)
     return replace(settings, listen=replace(settings.listen, logins_max=places))
-
-
-def _add(counts: PortCounts, more: PortCounts) -> None:
-    counts.logins += more.logins
-    counts.judged += more.judged
-    counts.refused += more.refused
