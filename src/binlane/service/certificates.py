@@ -75,7 +75,7 @@ def port_context(
         return context
     own = _OwnFiles(data_dir / TLS_DIRECTORY)
     try:
-        own.make(_names(settings.address))
+        own.make(_names(settings.address, settings.tls_names))
     except OSError as error:
         raise ConfigError(
             f"no certificate can be made in {own.directory}: {error.strerror or error}",
@@ -99,13 +99,21 @@ def check_given(settings: GatewaySettings) -> None:
     _context(settings.tls_cert, settings.tls_key)
 
 
-def _names(address: str) -> list[str]:
+def _names(address: str, more: Sequence[str]) -> list[str]:
     """Names that clients may call the port by: host names and addresses."""
     names = [socket.gethostname(), *_LOOPBACK]
     host = address.strip("[]")
     if host and not _is_any_address(host) and host not in names:
         names.append(host)
-    return names
+    return list(dict.fromkeys((*names, *map(_as_told, more))))
+
+
+def _as_told(name: str) -> str:
+    """A name as certificates tell it: addresses in their one form."""
+    try:
+        return str(ip_address(name))
+    except ValueError:
+        return name
 
 
 def _is_any_address(host: str) -> bool:

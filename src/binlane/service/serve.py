@@ -272,6 +272,7 @@ class Service:
             login_timeout_s=settings.listen.login_timeout_s,
             tls_cert=settings.listen.tls_cert,
             tls_key=settings.listen.tls_key,
+            tls_names=settings.listen.tls_names,
         )
         # From the files as they are now, for clients that come from now on.
         context = port_context(listen, self.settings.data_dir)

@@ -117,6 +117,9 @@ KEYS: Final[Mapping[str, Mapping[str, Key]]] = {
             PATH, "the port's certificate, PEM; by default one is made", at_sighup=True
         ),
         "tls_key": Key(PATH, "its key, PEM", at_sighup=True),
+        "tls_names": Key(
+            TEXTS, "further names of the port in the certificate that is made", at_sighup=True
+        ),
         "max_connections": Key(
             WHOLE, "clients logged in at a time, replicas included", at_sighup=True
         ),
