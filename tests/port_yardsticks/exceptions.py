@@ -34,7 +34,7 @@ UNLOCKED: Final = (
 )
 _UNLOCKED_TABLES: Final = ("tm", "tm2", "mysql.user")
 _HINT: Final = 1105
-_PARSED: Final = frozenset({1287, 3005})
+_SEEN_THERE: Final = frozenset({1287, 3005, 4094})
 _UNSAFE_FORMAT: Final = 1665
 _GENERATED: Final = "/* Generated to handle failed CREATE OR REPLACE */"
 _ROW_WARNINGS: Final = frozenset({1105, 1870})
@@ -71,7 +71,9 @@ def explained(record: Record, differences: Sequence[Difference]) -> str:
 
 def _is_row_warning(difference: Difference) -> bool:
     theirs, ours = _warnings(difference.expected), _warnings(difference.actual)
-    return not theirs - ours and all(errno in _ROW_WARNINGS for _, errno, _ in ours - theirs)
+    return not theirs - ours and all(
+        level == "Warning" and errno in _ROW_WARNINGS for level, errno, _ in ours - theirs
+    )
 
 
 def _of_warnings(record: Record, difference: Difference) -> str:
@@ -87,7 +89,7 @@ def _of_warnings(record: Record, difference: Difference) -> str:
         return ""
     if not lacking:
         return REFUSAL
-    return UNSEEN if all(errno in _PARSED for _, errno, _ in lacking) else ""
+    return UNSEEN if all(errno in _SEEN_THERE for _, errno, _ in lacking) else ""
 
 
 def _is_untried(aspects: Mapping[str, Difference]) -> bool:
@@ -191,7 +193,12 @@ def _is_moved(record: Record, differences: Sequence[Difference]) -> bool:
     lacking, more = theirs - ours, ours - theirs - undone
     # The text of a statement over both kinds of tables is rows of each, where they belong; that of
     # one that waits for the end of the transaction is rows at once.
-    waits = not record.settings["binlog_direct"] and "events" in with_rows
+    waits = "events" in with_rows and not any(
+        _lacks(record, [_content(event)])
+        for difference in differences
+        for event in _events(difference.expected)
+        if difference.aspect == "events" and _is_content(event)
+    )
     are_rows_instead = bool(more) and all(map(_is_row_content, more)) and _lacks(record, lacking)
     is_split = are_rows_instead and (waits or len(with_rows) > 1)
     return (not lacking and not more) or is_split

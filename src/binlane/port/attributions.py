@@ -225,7 +225,7 @@ class Attributions:
             ValueError: If `last` is neither.
         """
         spans = spans_told(last) if last else ()
-        is_known = plans is None or len(plans) > 0
+        is_known = bool(last) or plans is None or len(plans) > 0
         groups = self._lanes.get(lane) or self._lane(lane)
         statement = groups.find(number)
         if encoded is None and plans is not None and statement is not None:

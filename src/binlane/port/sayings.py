@@ -102,7 +102,7 @@ class SentSayings:
         encoded: bytes | None = None,
     ) -> None:
         """As of `Sayings`."""
-        is_known = plans is None or len(plans) > 0
+        is_known = bool(last) or plans is None or len(plans) > 0
         if encoded is None and plans is not None:
             intended = self._intended.get(lane)
             is_same = is_known and intended == (number, plans)

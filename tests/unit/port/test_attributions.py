@@ -177,9 +177,12 @@ def test_a_mysql_that_was_asked_for_all_of_a_lane() -> None:
     attributions.done(0, 1, f"{UUID}:binlane_0:1-5")
     attributions.intend(0, 2, [plan("three")])
     attributions.done(0, 2, f"{UUID}:binlane_0:1-6")
-    attributions.intend(0, 3, [plan("none")])
-    attributions.done(0, 3, f"{UUID}:binlane_0:1-6")
-    for number, text in ((4, "one"), (5, "two"), (6, "three")):
+    # It made none, which is certain, so that several of the next one are as foreseen.
+    attributions.done(0, 3, f"{UUID}:binlane_0:1-6", [])
+    attributions.intend(0, 4, [plan("four"), plan("five")])
+    attributions.done(0, 4, f"{UUID}:binlane_0:7-8")
+    texts = enumerate(("one", "two", "three", "four", "five"), 4)
+    for number, text in texts:
         assert attributions.find(0, MysqlGtid(UUID, number, "binlane_0")) == plan(text)
 
 
