@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
@@ -164,6 +165,11 @@ def test_a_dump_through_a_worker_is_the_file(serve: ServeProcess, tmp_path: Path
     assert path.stat().st_size > 40 * len(long)
 
 
+def _port(serve: ServeProcess) -> Any:
+    """What is told of the port."""
+    return json.loads(serve.get("/api/status")[1])["port"]
+
+
 def test_so_many_and_no_more_may_be_logged_in(serve: ServeProcess) -> None:
     with (
         sessions(serve, LIMIT),
@@ -172,6 +178,7 @@ def test_so_many_and_no_more_may_be_logged_in(serve: ServeProcess) -> None:
     ):
         pass
     assert refused.value.args[0] == 1040
+    wait_until(lambda: _port(serve)["sessions"] == 0)
 
 
 def test_a_process_that_is_killed_takes_its_own_sessions_along(serve: ServeProcess) -> None:
@@ -195,6 +202,7 @@ def test_a_process_that_is_killed_takes_its_own_sessions_along(serve: ServeProce
     assert there == {each for each in outcomes if each is not None}
     wait_until(lambda: len(set(worker_processes(serve)) - set(before)) == 1)
     wait_until(lambda: serve.log.count("another one is started") == 1)
+    assert [one["restarts"] for one in _port(serve)["workers"]] == [1, 0]
     with sessions(serve, 6) as several:
         for session in several:
             ask(session, "INSERT INTO d.t (b) VALUES (300)")

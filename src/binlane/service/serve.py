@@ -11,6 +11,7 @@ import asyncio
 import logging
 import sys
 from asyncio import FIRST_COMPLETED
+from collections.abc import Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -43,6 +44,7 @@ from binlane.store.store import Store
 from binlane.web.application import application
 from binlane.web.port import serve_http
 from binlane.web.settings import HttpSettings
+from binlane.web.status import WorkerStatus
 
 _SWITCH_S: Final = 0.001
 """How long one of routing and dumps may keep the other waiting, once both have something to do."""
@@ -192,7 +194,11 @@ class Service:
             self._port,
             self._archive,
             problem=lambda: self.problem,
+            workers=self._worker_statuses,
         )
+
+    def _worker_statuses(self) -> Sequence[WorkerStatus]:
+        return self._gateway.workers if isinstance(self._gateway, Workers) else ()
 
     async def _ask_source(self, statement: str) -> Rows:
         """Ask the source with binlane's own account."""

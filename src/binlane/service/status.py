@@ -9,7 +9,7 @@ import asyncio
 import logging
 import time
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
 from binlane.gateway.counts import PortCounts
@@ -36,6 +36,7 @@ from binlane.web.status import (
     SourceStatus,
     Status,
     Trouble,
+    WorkerStatus,
 )
 
 _BLOCKED_S: Final = 1.0
@@ -80,6 +81,7 @@ class StatusKeeper:
         archive: Where copies go; None without one.
         problem: Says why nothing comes from the source, or nothing can be kept; empty where all is
             well.
+        workers: Gives how the processes of the port do, where it has several.
     """
 
     def __init__(  # noqa: PLR0913 all the parts that are shown
@@ -92,6 +94,7 @@ class StatusKeeper:
         archive: Archive | None,
         *,
         problem: Callable[[], str],
+        workers: Callable[[], Sequence[WorkerStatus]] = tuple,
     ) -> None:
         self._settings = settings
         self._binlogs = binlogs
@@ -100,6 +103,7 @@ class StatusKeeper:
         self._port = port
         self._archive = archive
         self._problem = problem
+        self._workers = workers
         self._history = History()
         self._source_end = SourceEnd(settings.source)
         self._sampling: asyncio.Task[None] | None = None
@@ -243,6 +247,7 @@ class StatusKeeper:
             judged={outcome.value: count for outcome, count in counts.judged.items()},
             refused=dict(counts.refused),
             problem="" if self._port is None else self._port.problem,
+            workers=self._workers(),
         )
 
 

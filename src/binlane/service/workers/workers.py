@@ -30,6 +30,7 @@ from binlane.service.access import Access
 from binlane.service.binlogs import Binlogs
 from binlane.service.config import Settings
 from binlane.service.port import Port
+from binlane.service.process import cpu_and_memory
 from binlane.service.statements import Statements
 from binlane.service.workers.link import Link
 from binlane.service.workers.messages import (
@@ -41,6 +42,7 @@ from binlane.service.workers.messages import (
 )
 from binlane.service.workers.remote_session import RemoteSession
 from binlane.sql.servers import Dialect
+from binlane.web.status import WorkerStatus
 
 _LOOK_S: Final = 0.05
 """How often it is looked whether binlogs have changed by themselves."""
@@ -88,6 +90,7 @@ class _Worker:
         lanes: Those that its sessions have.
         report: What it told of itself last.
         before: What those did that were this number before.
+        restarts: How many these were.
         rows: Result sets that it fetches, by key.
     """
 
@@ -99,6 +102,7 @@ class _Worker:
     lanes: set[int] = field(default_factory=set)
     report: Report = field(default_factory=Report)
     before: PortCounts = field(default_factory=PortCounts)
+    restarts: int = 0
     rows: dict[int, RowsInParts] = field(default_factory=dict)
 
 
@@ -185,6 +189,11 @@ class Workers:
             counts.add(worker.report.counts)
         return counts
 
+    @property
+    def workers(self) -> list[WorkerStatus]:
+        """How each process does."""
+        return [_status(worker) for worker in self._workers]
+
     async def start(self) -> None:
         """Begin to listen.
 
@@ -264,6 +273,7 @@ class Workers:
                 if not begun.done():
                     begun.set_result(None)
                 status = await ended
+                worker.restarts += 1
                 if not self._stopping.is_set():
                     logger.error(
                         "worker %d has ended (status %d), and its clients' sessions with it; another"
@@ -502,6 +512,19 @@ def _bound(settings: GatewaySettings) -> Sequence[socket.socket]:
             each.close()
         raise
     return bound
+
+
+def _status(worker: _Worker) -> WorkerStatus:
+    process = worker.process
+    told = None if process is None or not worker.is_begun else cpu_and_memory(process.pid)
+    return WorkerStatus(
+        number=worker.number,
+        process_id=None if process is None or told is None else process.pid,
+        sessions=worker.report.sessions,
+        restarts=worker.restarts,
+        cpu_s=0.0 if told is None else told[0],
+        resident_bytes=None if told is None else told[1],
+    )
 
 
 def _shared_out(settings: Settings) -> Settings:
