@@ -22,6 +22,7 @@ from binlane.service.private_server import (  # noqa: E402  # behind what holds 
     SOURCE_OPTIONS,
     PrivateServer,
 )
+from tests.quick_jvm import QUICK_JVM  # noqa: E402  # as above
 from tests.servers import QUICK, ServerFactory, mysql_program  # noqa: E402  # as above
 from tests.shared_server import left_as_found  # noqa: E402  # as above
 
@@ -56,6 +57,14 @@ def cache_directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(directory))
         yield directory
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _quick_jvm() -> Iterator[None]:
+    """Start the JVMs of all Spark sessions quickly, those of processes that tests start included."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SPARK_SUBMIT_OPTS", QUICK_JVM)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -31,8 +31,12 @@ from binlane.service.private_server import (
 from binlane.service.server_programs import MARIADB, MysqlProgram, ServerProgram
 from tests.rules import ROOT
 
-QUICK: Final = ("--sync-binlog=0", "--innodb-flush-log-at-trx-commit=2")
-"""A commit is written and not forced to disk: a kill of the process loses nothing of it."""
+QUICK: Final = (
+    "--sync-binlog=0",
+    "--innodb-flush-log-at-trx-commit=2",
+    "--innodb-flush-method=nosync",
+)
+"""What is written is not forced to disk: a kill of the process loses nothing of it."""
 
 _XAER_NOTA: Final = 1397
 

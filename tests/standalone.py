@@ -23,6 +23,7 @@ from pathlib import Path
 import pyspark
 
 from binlane.spark.session import find_java_home
+from tests.quick_jvm import QUICK_JVM
 
 WORKER_PACKAGES = ("isal", "numpy", "numpy.libs", "pyarrow", "pyarrow.libs", "zstandard")
 """What workers need; `docs/how-to/cluster.md` says the same."""
@@ -57,6 +58,7 @@ class Cluster:
             "spark.driver.bindAddress": _HOST,
             "spark.executor.memory": "512m",
             "spark.executor.cores": "1",
+            "spark.executor.extraJavaOptions": QUICK_JVM,
             # Idle, the default is to wait a second for a task near its data.
             "spark.locality.wait": "0",
         }
@@ -136,6 +138,7 @@ def _start(log: Path, role: str, *arguments: str) -> subprocess.Popen[bytes]:
         "SPARK_HOME": str(home),
         "SPARK_LOCAL_IP": _HOST,
         "SPARK_DAEMON_MEMORY": "256m",
+        "SPARK_DAEMON_JAVA_OPTS": QUICK_JVM,
         "PYTHONDONTWRITEBYTECODE": "1",
     }
     command = [str(home / "bin" / "spark-class"), f"org.apache.spark.deploy.{role}", *arguments]

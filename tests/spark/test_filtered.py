@@ -17,7 +17,7 @@ FOLLOWED = {"t1", "t2"}
 def test_a_table_is_followed(layout: str, spark: SparkSession, tmp_path: Path) -> None:
     written("md1011_ddl", tmp_path)
     source = spark.read.format("binlog").option("path", str(tmp_path)).option("layout", layout)
-    source = source.option("doTable", "shop.t2").option("maxPartitionBytes", "1")
+    source = source.option("doTable", "shop.t2").option("maxPartitionBytes", "400")
     found = source.load().where("_table is not null").select("_database", "_table", "_pos")
     rows = found.collect()
     assert {row["_table"] for row in rows} >= FOLLOWED

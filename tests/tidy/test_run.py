@@ -42,20 +42,24 @@ def test_ci_does_the_same_as_a_person() -> None:
     assert '/../run" test' in (ROOT / ".ci/run").read_text()
 
 
-# Stands for Python: notes what it is asked for, and ends as it is told for that part.
+# Stands for Python: notes what it is asked for, and ends as it is told for that part. System tests
+# last until the others are done with what is behind.
 _PYTHON = """#!/bin/sh
 case "$*" in
 *--ignore=*) part=others ;;
-*tests/system*) part=waiting ;;
-*) part=working ;;
+*tests/system*) part=system ;;
+*tests/faults*) part=faults ;;
+*tests/spark*) part=spark ;;
+*) part=land ;;
 esac
-echo "$@" >"$part.asked"
+echo "$@" >>"$part.asked"
 echo "$part are done"
+[ $part != system ] || until [ -e land.asked ]; do sleep 0.01; done
 exit "$(cat "$part.status")"
 """
 
 
-@pytest.mark.parametrize("failing", [None, "waiting", "working", "others"])
+@pytest.mark.parametrize("failing", [None, "system", "others", "faults", "spark", "land"])
 def test_all_tests_are_run_in_parts_that_leave_nothing_out(
     failing: str | None, tmp_path: Path
 ) -> None:
@@ -65,19 +69,52 @@ def test_all_tests_are_run_in_parts_that_leave_nothing_out(
     python.write_text(_PYTHON)
     python.chmod(0o755)
     (tmp_path / ".run").mkdir()
-    parts = ("waiting", "others", "working")
+    parts = ("system", "others", "faults", "spark", "land")
     for part in parts:
         (tmp_path / f"{part}.status").write_text("1" if part == failing else "0")
     script = 'source ./run help >/dev/null; run_tests -m ""'
     done = subprocess.run(
-        ["bash", "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False
+        ["bash", "-c", script],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
     )
     assert done.returncode == (0 if failing is None else 1)
     assert done.stdout == "".join(f"{part} are done\n" for part in parts)
-    waiting, others, working = (
-        (tmp_path / f"{part}.asked").read_text().removeprefix("-m pytest -m  ").split()
+    asked = {
+        part: (tmp_path / f"{part}.asked").read_text().removeprefix("-m pytest -m  ").split()
         for part in parts
-    )
-    folders = [*waiting, *(each for each in working if each.startswith("tests/"))]
+    }
+    folders = [f"tests/{part}" for part in parts if part != "others"]
     assert all((ROOT / folder).is_dir() for folder in folders)
-    assert others[: len(folders) + 1] == ["tests", *(f"--ignore={each}" for each in folders)]
+    assert asked["others"][: len(folders) + 1] == [
+        "tests",
+        *(f"--ignore={each}" for each in folders),
+    ]
+    # Each by one of both, once.
+    assert all(asked[each.removeprefix("tests/")].count(each) == 1 for each in folders)
+
+
+def test_who_is_done_first_takes_what_is_behind(tmp_path: Path) -> None:
+    """The same where system tests are done first."""
+    shutil.copy(ROOT / "run", tmp_path)
+    python = tmp_path / ".venv/bin/python"
+    python.parent.mkdir(parents=True)
+    python.write_text(
+        '#!/bin/sh\necho "$*"\n'
+        'case "$*" in *--ignore=*) until [ -e landed ]; do sleep 0.01; done ;;\n'
+        "*tests/land*) : >landed ;; esac\n"
+    )
+    python.chmod(0o755)
+    (tmp_path / ".run").mkdir()
+    script = "source ./run help >/dev/null; run_tests"
+    done = subprocess.run(
+        ["bash", "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True, timeout=60
+    )
+    places = [
+        next(word for word in line.split() if word.startswith("tests"))
+        for line in done.stdout.splitlines()
+    ]
+    assert places == ["tests/system", "tests/faults", "tests/spark", "tests/land", "tests"]
