@@ -15,10 +15,10 @@ import logging
 import secrets
 import time
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Condition, Lock
+from threading import Condition, Lock, RLock
 from typing import Final
 
 from binlane.codec.types import EventType, Flavor
@@ -73,11 +73,14 @@ class AttributionSettings:
         wait_s: For a statement's reply, once a group came that may be of it.
         file_bytes: A file of the journal that has so many is followed by another.
         journal_max_bytes: Of all files; the oldest go, and what they tell of goes as rows.
+        is_relayed: What sessions say comes from other processes: a process that is killed may not
+            have written the last of it.
     """
 
     wait_s: float = 5.0
     file_bytes: int = 8 << 20
     journal_max_bytes: int = 1 << 30
+    is_relayed: bool = False
 
 
 _DEFAULT_SETTINGS: Final = AttributionSettings()
@@ -87,11 +90,13 @@ class Attributions:
     """Knows which group is of which statement.
 
     `intend`, `done`, `lost`, `taken`, `given` and `ended` are called by one thread, that of the
-    sessions; `begin`, `read`, `find`, `passed` and `forget` by one other, which routes.
+    sessions, or by one at a time, which holds `saying`; `begin`, `read`, `find`, `passed` and `forget` by one other, which routes.
 
     Attributes:
         unwritten: How many statements go as rows for that.
         given_up: For how many groups a reply was waited for in vain.
+        hear: Takes in what other processes' sessions have said by now, before a group is looked at.
+        saying: Held by those who say something, where they are several threads.
     """
 
     def __init__(
@@ -115,6 +120,8 @@ class Attributions:
         """
         self.unwritten = 0
         self.given_up = 0
+        self.hear: Callable[[], None] = _nothing
+        self.saying = RLock()
         self._flavor = flavor
         self._settings = settings
         self._lock = Lock()
@@ -140,7 +147,9 @@ class Attributions:
         if folder is not None:
             file_bytes = settings.file_bytes
             self._groups = GroupJournal(folder, disk, file_bytes // 8)
-            self._statements = StatementJournal(folder, disk, file_bytes, self._present)
+            self._statements = StatementJournal(
+                folder, disk, file_bytes, self._present, is_relayed=settings.is_relayed
+            )
             try:
                 found = Recovery(flavor, self._statements, self._groups)
             except StoreError as error:
@@ -261,7 +270,10 @@ class Attributions:
             thread_id: Of the session at the source.
             position: What the source had logged by then: nothing of it is this session's.
         """
-        start = {} if position is None else ends_of(position)
+        self.taken_from(lane, thread_id, {} if position is None else ends_of(position))
+
+    def taken_from(self, lane: int, thread_id: int, start: Mapping[Stream, int]) -> None:
+        """As `taken`, with the last number of each stream in place of the position."""
         self._write(records.TAKEN, records.taken_body(lane, thread_id, start))
         with self._lock:
             self._lane(lane).take(thread_id, start)
@@ -280,7 +292,8 @@ class Attributions:
             lane: Whose statement under way was lost.
             position: What the source had logged at some time after that.
         """
-        self._write(records.ENDED, records.ended_body(lane, str(position)))
+        with self.saying:
+            self._write(records.ENDED, records.ended_body(lane, str(position)))
         with self._lock:
             self._lane(lane).end = position
             self._settle([lane])
@@ -335,6 +348,7 @@ class Attributions:
             groups: All that are of lanes, in the order of the log.
             after: Everything up to here is read with them.
         """
+        self.hear()
         with self._lock:
             touched = [
                 lane for lane, gtid, is_commit in groups if self._arrive(lane, gtid, is_commit)
@@ -360,6 +374,7 @@ class Attributions:
             if self._found:
                 self._save()
             return known[1]
+        self.hear()
         with self._lock:
             if self._arrive(lane, gtid, is_commit) or self._is_open(lane, point):
                 self._settle([lane])
@@ -657,6 +672,10 @@ class Attributions:
             if found is not None and plans is not None and found.plan < len(plans):
                 return plans[found.plan]
         return Unattributed(Reason.FORGOTTEN)
+
+
+def _nothing() -> None:
+    """Where all sessions are this process's."""
 
 
 def _are_same(intended: Sequence[GroupPlan] | None, plans: Sequence[GroupPlan]) -> bool:

@@ -143,6 +143,7 @@ class GroupPlanning:
             self._generated.get(draft.number),
             timestamp=timestamp,
             tables=self._tables.get(draft.number, ()),
+            uses_temporary=draft.uses_temporary,
         )
 
     def ends(

@@ -220,19 +220,19 @@ class LaneGroups:
 
         Args:
             statement: One of `statements`.
-            last: What was told; what was told before already counts as nothing.
+            last: What was told; what was told before, or was there before the session, counts as
+                nothing.
             is_known: Nothing told means no group; else it means that nothing is known.
         """
         statement.is_answered = True
-        told = self.told
         if len(last) == 1 and not (last[0].first or self.has_untold):
             # What nearly all come to.
             stream, _, number = last[0]
-            if number > told.get(stream, 0):
+            if number > self._last_before(stream):
                 statement.last = last
-                told[stream] = number
+                self.told[stream] = number
                 return
-        new = [span for span in last if span.last > told.get(span.stream, 0)]
+        new = [span for span in last if span.last > self._last_before(span.stream)]
         if not new:
             self.has_untold |= not is_known
             return
@@ -243,13 +243,17 @@ class LaneGroups:
         statement.last = tuple(
             [
                 span
-                if not span.first or span.first > told.get(span.stream, 0)
-                else span._replace(first=told[span.stream] + 1)
+                if not span.first or span.first > self._last_before(span.stream)
+                else span._replace(first=self._last_before(span.stream) + 1)
                 for span in new
             ]
         )
         for stream, _, number in new:
-            told[stream] = number
+            self.told[stream] = number
+
+    def _last_before(self, stream: Stream) -> int:
+        """The last number of a stream that is not of a statement to come."""
+        return max(self.told.get(stream, 0), self.start.get(stream, 0))
 
     def is_over(self, statement: Statement, read: Mapping[Stream, int]) -> bool:
         """Whether all groups of a statement were attributed, in the order that they came in."""

@@ -43,8 +43,6 @@ from binlane.gateway.judge import (
 )
 from binlane.names import quote
 from binlane.policy.refusals import NO_OUTCOME, Outcome, Refusal
-from binlane.policy.resolution import ResolvedStatement
-from binlane.port.attributions import Attributions
 from binlane.port.binlog_variables import (
     NAMES,
     Rewritten,
@@ -65,6 +63,7 @@ from binlane.port.lanes import Lane, LanePool
 from binlane.port.live_catalog import LiveCatalog
 from binlane.port.long_texts import LongTexts, is_long
 from binlane.port.marks import Marker
+from binlane.port.sayings import Sayings
 from binlane.port.statement_context import StatementContext
 from binlane.port.told_refusals import as_told
 from binlane.port.warnings import Warnings
@@ -97,6 +96,7 @@ _OWN: Final = ("ER_BINLOG_", "BINLANE_", "ER_INSIDE_TRANSACTION_PREVENTS_")
 binlogs have, and would let such a statement pass."""
 _OWN_SYMBOLS: Final = frozenset(
     (
+        "ER_CLIENT_GTID_UNSAFE_CREATE_DROP_TEMP_TABLE_IN_TRX_IN_SBR",
         "ER_TEMP_TABLE_PREVENTS_SWITCH_OUT_OF_RBR",
         "ER_TEMP_TABLE_PREVENTS_SWITCH_SESSION_BINLOG_FORMAT",
         "ER_STORED_FUNCTION_PREVENTS_SWITCH_BINLOG_FORMAT",
@@ -132,7 +132,6 @@ _NO_VALUES: Final = UnsafeStatementError(
 _SHOWN: Final = 40
 _LANE_AGAIN_S: Final = 5.0
 """A session that got no lane asks for one again after so long."""
-_ADDED_TO_WHILE_READ: Final = frozenset(("MYISAM", "ARIA", "MRG_MYISAM"))
 _BARE: Final = re.compile(r"\w+", re.ASCII)
 _CHANGING: Final = frozenset(
     (StatementKind.INSERT, StatementKind.REPLACE, StatementKind.UPDATE, StatementKind.DELETE)
@@ -173,7 +172,7 @@ class PortParts:
 
     definitions: Callable[[], tuple[Definition, ...]]
     catalog: LiveCatalog
-    attributions: Attributions
+    attributions: Sayings
     marker: Marker
     lanes: LanePool | None = None
     global_values: Callable[[], Mapping[str, str]] = dict
@@ -201,6 +200,7 @@ class _UnderWay:
         is_intended: Its plans were given to `Attributions`.
         plans: They.
         rewritten: What the source runs in its place; None for itself.
+        sent_s: As `time.monotonic`, a moment before it was sent; 0 where that is not known.
     """
 
     text: str
@@ -212,6 +212,7 @@ class _UnderWay:
     is_intended: bool = False
     plans: Sequence[GroupPlan] = ()
     rewritten: Rewritten | None = None
+    sent_s: float = 0.0
 
 
 _KnownUnderWay = tuple[str, KnownRead | KnownWrite, int, bytes | None]
@@ -286,6 +287,8 @@ class PortSession:
         self._homeless: list[_Homeless] = []
         self._warnings = Warnings(self._flavor)
         self._lane_due_s = 0.0
+        # When a statement was sent that the source has answered.
+        self._there_s = 0.0
         self._has_passed = False
         self._is_out_of_step = False
         self._is_in_transaction = False
@@ -516,7 +519,7 @@ class PortSession:
         if mending is not None:
             await self._client.run_at_source(mending)
         self._definitions = parts.definitions()
-        self._catalog = parts.catalog.catalog()
+        self._catalog = await parts.catalog.begun()
         session = Session(
             server=circumstances.server,
             objects=self._catalog,
@@ -558,10 +561,13 @@ class PortSession:
     async def _enter_lane(self, parts: PortParts) -> None:
         if parts.lanes is None:
             return
+        await parts.marker.open()
+        there_s = time.monotonic()
         self._lane = await parts.lanes.enter(self._client)
         if self._lane is None:
             self._lane_due_s = time.monotonic() + _LANE_AGAIN_S
             return
+        self._there_s = there_s
         number, thread_id = self._lane.number, self._client.thread_id
         if self._flavor is Flavor.MARIADB:
             await self._client.run_at_source(_TRACK)
@@ -583,7 +589,7 @@ class PortSession:
     def _is_fit(self, shared: PortParts) -> bool:
         before = self._catalog.store.tables
         shared.catalog.fit(self._catalog)
-        return self._catalog.store.tables is before
+        return shared.catalog.is_reached and self._catalog.store.tables is before
 
     def _make_current(self, model: PlannedSession, shared: PortParts) -> None:
         definitions = shared.definitions()
@@ -793,6 +799,11 @@ class PortSession:
         if needs is not None and reader.must_ask(needs):
             await reader.read(self._client.query_source, needs)
         return self._send(text, model, facts, reader, expected, needs)
+
+    def _as_rows(self, text: str, model: PlannedSession, expected: Planned) -> Planned:
+        """What a statement does of which nothing can be in binlogs as text."""
+        model.have_rows(len(expected.numbers))
+        return model.preview(text)
 
     async def _judge_several(self, model: PlannedSession, texts: Sequence[str]) -> Verdict:
         """Judge all statements of a packet, each behind those before it, before any of them runs."""
@@ -1063,10 +1074,10 @@ class PortSession:
         if not expected.has_texts or self._lane is None or self._spoils or self._shared is None:
             return None
         session = model.session
-        resolved = session.opened_by(facts, session.database)
         use = self._shared.uses.of(facts, session, self._shared.catalog.version)
-        if _reads_without_locks(facts, resolved, session):
+        if use.reads.are_unlocked(locks_reads=session.locks_reads):
             return None
+        resolved = session.opened_by(facts, session.database)
         self._planning.know_generated(expected.number, resolved)
         if self._shared.tells_tables:
             self._planning.know_tables(expected.number, facts, resolved)
@@ -1096,6 +1107,8 @@ class PortSession:
         """Note what is under way, in the journal, too, if it makes groups, and let it run."""
         begun = None if needs is None else reader.begin(needs)
         context, before = (None, reader.owed(facts)) if begun is None else begun
+        if context is None and expected.has_texts:
+            expected = self._as_rows(text, model, expected)
         one = _UnderWay(
             text=text,
             facts=facts,
@@ -1103,6 +1116,7 @@ class PortSession:
             context=context,
             use=self._use(model, facts, expected, needs),
             catalog_version=None if self._shared is None else self._shared.catalog.version,
+            sent_s=time.monotonic(),
         )
         if context is not None:
             self._planning.know(expected.numbers, context)
@@ -1153,9 +1167,10 @@ class PortSession:
         """Let the model do what the source has done, and say which groups that made."""
         assert self._shared is not None, "the model goes along with the source"
         reply, session, catalog = replies[-1], model.session, self._shared.catalog
+        self._there_s = max(self._there_s, one.sent_s)
         if one.catalog_version is not catalog.version:
             self._doubts.append(Doubt.of(one.facts, session))
-        planned = model.execute(one.text, _outcome(one.facts, reply))
+        planned = self._executed(model, one, reply)
         reader.ran(one.facts, one.use)
         has_failed = planned.result.error is not None
         if planned.result.unanalysed is not None or has_failed != bool(reply.errno):
@@ -1186,9 +1201,17 @@ class PortSession:
             self._spoils = self._is_out_of_step
         return planned
 
+    @staticmethod
+    def _executed(model: PlannedSession, one: _UnderWay, reply: Reply) -> Planned:
+        """What the model says of a statement that has run."""
+        if one.context is None and one.expected.has_texts:
+            model.have_rows(len(one.expected.numbers))
+        return model.execute(one.text, _outcome(one.facts, reply))
+
     def _tell(self, one: _UnderWay, planned: Planned, replies: Sequence[Reply]) -> None:
         """Tell `Attributions` which groups are of a statement, or find that out first."""
         if self._lane is None:
+            self._lose_unplanned(planned, ())
             return
         last = self._told(replies)
         is_silent = replies[-1].errno or any(reply.is_result_set for reply in replies)
@@ -1197,6 +1220,7 @@ class PortSession:
         is_same = one.is_intended and planned is one.expected and not self._spoils
         # An id that the server chose is told by the reply.
         plans = None if is_same and not replies[-1].insert_id else self._plans(planned)
+        self._lose_unplanned(planned, one.plans if plans is None else plans)
         told = _Told(planned.number, plans, is_intended=one.is_intended)
         if self._doubts or (last is None and is_silent and may_write):
             self._unsettled.append(replace(told, last=last))
@@ -1260,7 +1284,20 @@ class PortSession:
             self._last = told
             self._attribute(one, last)
         else:
-            self._shared.attributions.done(self._lane.number, one.number, None, [])
+            await self._ask_for_last(self._shared, self._lane, one)
+
+    async def _ask_for_last(self, shared: PortParts, lane: Lane, one: _Told) -> None:
+        """Find out the last group of a statement of MySQL, whose errors and rows tell none.
+
+        Not in the session, whose warnings any statement takes away.
+        """
+        try:
+            last = await shared.marker.last(lane)
+        except StatementError as error:
+            logger.warning("%s: %s", self._client.peer, error, extra={"peer": self._client.peer})
+            shared.attributions.done(lane.number, one.number, None, [])
+        else:
+            shared.attributions.done(lane.number, one.number, last or None, one.plans)
 
     def _find_home(self, planned: Planned) -> None:
         """Keep what the source logs nothing of until it is marked."""
@@ -1279,6 +1316,21 @@ class PortSession:
         if parts:
             self._homeless.append(_Homeless(planned, parts, ends))
 
+    def _lose_unplanned(self, planned: Planned, plans: Sequence[GroupPlan]) -> None:
+        """Let the model know which binlogs get the rows of a group in which it has texts.
+
+        Args:
+            planned: What it says of a statement.
+            plans: Of the statement's groups; none where nothing of them is certain.
+        """
+        model = self._model
+        assert model is not None, "it told of that"
+        for place, group in enumerate(planned.groups):
+            given = plans[place].binlogs if place < len(plans) else ()
+            for name, parts in group.binlogs.items():
+                if name not in given:
+                    self._lose(model, name, [parts])
+
     @staticmethod
     def _lose(model: PlannedSession, name: str, groups: Iterable[Iterable[DraftPart]]) -> None:
         for group in groups:
@@ -1294,7 +1346,7 @@ class PortSession:
         number = model.count()
         shared.attributions.intend(lane.number, number, [plan])
         try:
-            last = await shared.marker.mark(lane)
+            last = await shared.marker.mark(lane, self._there_s)
         except StatementError as error:
             logger.warning("%s: %s", self._client.peer, error, extra={"peer": self._client.peer})
             shared.attributions.done(lane.number, number, None, [])
@@ -1302,24 +1354,6 @@ class PortSession:
                 self._lose(model, name, homeless.planned.homeless[name])
         else:
             shared.attributions.done(lane.number, number, last)
-
-
-def _reads_without_locks(
-    facts: StatementFacts, resolved: ResolvedStatement, session: Session
-) -> bool:
-    """Whether others may change meanwhile, unseen by a text, what a statement reads.
-
-    A source that logs rows lets them do so where one that logs statements makes them wait: rows are
-    added to MyISAM and Aria tables that are read, and functions of a SELECT read InnoDB without
-    locks, as all does that changes other engines at READ COMMITTED. Then the order of the log is
-    not the order in which things were read.
-    """
-    reads = [access.table for access in resolved.accesses if not access.changes]
-    if any(table.engine.upper() in _ADDED_TO_WHILE_READ for table in reads):
-        return True
-    if session.locks_reads and facts.effects.kind is not StatementKind.SELECT:
-        return False
-    return any(not one.is_temporary for one in reads)
 
 
 def _is_in_transaction(reply: Reply) -> bool:

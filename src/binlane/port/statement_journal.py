@@ -64,7 +64,13 @@ class StatementJournal:
     """
 
     def __init__(
-        self, folder: Path, disk: Disk, file_bytes: int, present: Callable[[], Present]
+        self,
+        folder: Path,
+        disk: Disk,
+        file_bytes: int,
+        present: Callable[[], Present],
+        *,
+        is_relayed: bool = False,
     ) -> None:
         """Find what is there.
 
@@ -73,6 +79,7 @@ class StatementJournal:
             disk: Where that is.
             file_bytes: A file that has so many is followed by another.
             present: Gives what a file begins with.
+            is_relayed: As of `AttributionSettings`: files then never have all that was said.
 
         Raises:
             StoreError: If the folder cannot be used.
@@ -81,6 +88,7 @@ class StatementJournal:
         self._log = RecordLog(folder, _SUFFIX, disk)
         self._file_bytes = file_bytes
         self._present = present
+        self._machine = _LACKING if is_relayed else _MACHINE
         self._is_file_due = True
         self._is_stale = self._is_shrunk = self._is_closed = False
         self._retry_s = 0.0
@@ -109,7 +117,7 @@ class StatementJournal:
     def _begin_file(self) -> None:
         log = self._log
         log.begin_file()
-        log.append(records.MACHINE, _MACHINE)
+        log.append(records.MACHINE, self._machine)
         is_stale, self._is_stale = self._is_stale, False
         present = self._present()
         places = []
@@ -139,7 +147,7 @@ class StatementJournal:
         self._is_file_due, self._retry_s = True, time.monotonic() + _RETRY_S
         # This takes no room: the file is to say that it lacks something.
         with suppress(StoreError):
-            self._log.rewrite_first(records.MACHINE, _MACHINE[:1] + bytes(_MACHINE_BYTES))
+            self._log.rewrite_first(records.MACHINE, _LACKING)
 
     # What either thread calls.
 
@@ -300,3 +308,5 @@ def _machine() -> bytes:
 
 
 _MACHINE: Final = _machine()
+_LACKING: Final = _MACHINE[:1] + bytes(_MACHINE_BYTES)
+"""Of a file that may lack something."""

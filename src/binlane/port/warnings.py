@@ -34,10 +34,15 @@ _WITHOUT_TABLES: Final = frozenset(
     (
         *(StatementKind.SET, StatementKind.SELECT, StatementKind.DO, StatementKind.BEGIN),
         *(StatementKind.COMMIT, StatementKind.ROLLBACK, StatementKind.SAVEPOINT),
+        *(StatementKind.ROLLBACK_TO, StatementKind.RELEASE_SAVEPOINT, StatementKind.XA),
         *(StatementKind.PREPARE, StatementKind.DEALLOCATE),
+        *(StatementKind.CREATE_ROUTINE, StatementKind.DROP_ROUTINE, StatementKind.DROP_EVENT),
+        *(StatementKind.CREATE_DATABASE, StatementKind.ALTER_DATABASE, StatementKind.DROP_DATABASE),
     )
 )
 """Kinds of statements that leave MariaDB's warnings where they name no tables."""
+_KEEPING_VERBS: Final = ("USE", "CREATE USER", "DROP USER")
+"""How others of those begin."""
 _NOT_ROLLED_BACK: Final = b"1196"
 _LEVEL: Final = b"Note"
 
@@ -66,7 +71,8 @@ class Warnings:
             refusal: Why.
             hints: What would help, a sentence each.
         """
-        errors = [("Error", str(one.errno), one.message) for one in (refusal, *refusal.others)]
+        reasons = [each for one in (refusal, *refusal.others) for each in (one, *one.behind)]
+        errors = [("Error", str(one.errno), one.message) for one in reasons]
         notes = [("Note", _HINT, hint) for hint in hints]
         self._notes, self._refused = (), (*errors, *notes)
 
@@ -113,7 +119,7 @@ class Warnings:
             return True
         return (
             self._is_mariadb
-            and facts.effects.kind in _WITHOUT_TABLES
+            and (facts.effects.kind in _WITHOUT_TABLES or facts.verb.startswith(_KEEPING_VERBS))
             and not facts.tables
             and not any(reply.warnings for reply in replies)
         )

@@ -50,10 +50,17 @@ _FILES_HINT: Final = "name PEM files that binlane's account may read"
 logger = logging.getLogger(__name__)
 
 
-def port_context(settings: GatewaySettings, data_dir: Path) -> ssl.SSLContext | None:
+def port_context(
+    settings: GatewaySettings, data_dir: Path, *, is_told: bool = True
+) -> ssl.SSLContext | None:
     """What clients of the port are shown inside of TLS; None where that is off.
 
     Where no files are given those of `data_dir` are used, and made if they are not there.
+
+    Args:
+        settings: Which files.
+        data_dir: Holds those of binlane's own.
+        is_told: Whether the log gets to know which certificate it is.
 
     Raises:
         ConfigError: If a file cannot be used: it cannot be read, is a key of another certificate,
@@ -63,7 +70,8 @@ def port_context(settings: GatewaySettings, data_dir: Path) -> ssl.SSLContext | 
         return None
     if settings.tls_cert is not None and settings.tls_key is not None:
         context = _context(settings.tls_cert, settings.tls_key)
-        _tell(settings.tls_cert)
+        if is_told:
+            _tell(settings.tls_cert)
         return context
     own = _OwnFiles(data_dir / TLS_DIRECTORY)
     try:
@@ -75,7 +83,8 @@ def port_context(settings: GatewaySettings, data_dir: Path) -> ssl.SSLContext | 
             hint='let binlane write there, give tls_cert and tls_key, or set tls = "off"',
         ) from None
     context = _context(own.certificate, own.key)
-    _tell(own.certificate, f"; clients verify it with --ssl-ca={own.ca}")
+    if is_told:
+        _tell(own.certificate, f"; clients verify it with --ssl-ca={own.ca}")
     return context
 
 

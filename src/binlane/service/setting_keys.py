@@ -129,7 +129,7 @@ KEYS: Final[Mapping[str, Mapping[str, Key]]] = {
     },
     "gateway": {
         "enabled": Key(FLAG, "whether statements are judged, and binlogs may hold statements"),
-        "workers": Key(WHOLE, "processes that serve the port; more than 1 changes nothing yet"),
+        "workers": Key(WHOLE, "processes that serve the port, each on a core of its own"),
         "bypass": Key(TEXT, '"rows", "mark" or "stop": what binlogs do with other changes'),
         "journal_max_size": Key(SIZE, "the journal of what statements make has no more bytes"),
     },

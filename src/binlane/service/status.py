@@ -10,9 +10,9 @@ import logging
 import time
 from collections import defaultdict
 from collections.abc import Callable
-from typing import Final
+from typing import Final, Protocol
 
-from binlane.gateway.transport import Gateway
+from binlane.gateway.counts import PortCounts
 from binlane.positions import FilePosition
 from binlane.scope.scope import ScopeList
 from binlane.service.archive import Archive
@@ -44,6 +44,30 @@ _BLOCKED_S: Final = 1.0
 logger = logging.getLogger(__name__)
 
 
+class ListeningPort(Protocol):
+    """What serves the port."""
+
+    @property
+    def port(self) -> int:
+        """The TCP port that it listens on."""
+        ...
+
+    @property
+    def sessions(self) -> int:
+        """Clients that are logged in."""
+        ...
+
+    @property
+    def sessions_max(self) -> int:
+        """How many may be logged in."""
+        ...
+
+    @property
+    def counts(self) -> PortCounts:
+        """What became of those who came."""
+        ...
+
+
 class StatusKeeper:
     """Makes snapshots, and samples what they need from before.
 
@@ -63,7 +87,7 @@ class StatusKeeper:
         settings: Settings,
         binlogs: Binlogs,
         statements: Statements,
-        gateway: Gateway,
+        gateway: ListeningPort,
         port: Port | None,
         archive: Archive | None,
         *,
