@@ -54,6 +54,8 @@ _NO_OK: Final = frozenset((Command.STMT_PREPARE, Command.STATISTICS))
 _QUERY: Final = int(Command.QUERY)
 # Members of enumerations are looked up anew each time that they are named.
 _HEAD: Final = Step.HEAD
+_LAST_GTID: Final = b"\x09last_gtid"
+"""A variable's name behind its length."""
 
 
 class Role(Enum):
@@ -406,6 +408,10 @@ def _reply_of(ok: _Ok, *, is_result_set: bool) -> Reply:
 def _only_variable(state: bytes) -> dict[str, str] | None:
     """The variable of a session state that is nothing else, as it mostly is; else None."""
     size = len(state)
+    if state.startswith(_LAST_GTID, 2) and size <= _ONE_BYTE:
+        at = 2 + len(_LAST_GTID)
+        if not state[0] and state[1] == size - 2 and size > at and state[at] == size - at - 1:
+            return {"last_gtid": text_of(state[at + 1 :])}
     if size < _SHORT_STATE or state[0] or state[1] != size - 2 or state[1] >= _ONE_BYTE:
         return None
     name_end = 3 + state[2]

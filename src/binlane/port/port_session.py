@@ -16,7 +16,6 @@ import re
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
-from itertools import pairwise
 from typing import Final
 
 from binlane.check.hints import HINTS
@@ -1383,8 +1382,5 @@ def _outcome(facts: StatementFacts, reply: Reply) -> Outcome:
 
 def _changed_rows(info: str) -> int | None:
     """How many rows the info of an UPDATE's OK packet says were changed."""
-    words = info.split()
-    for word, number in pairwise(words):
-        if word == "Changed:" and number.isdigit():
-            return int(number)
-    return None
+    number = info.partition(" Changed: ")[2].partition(" ")[0]
+    return int(number) if number.isdigit() else None
