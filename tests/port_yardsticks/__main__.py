@@ -100,6 +100,7 @@ def _compare(chosen: argparse.Namespace, directory: Path) -> None:
         _say(log[log.index("Traceback") :][:4000])
     if chosen.report:
         _report(done)
+        _report_reasons(done)
 
 
 def _report(done: Sequence[Compared]) -> None:
@@ -111,6 +112,18 @@ def _report(done: Sequence[Compared]) -> None:
         groups.setdefault(key, Counter())[f"{record.profile} {record.context}"] += 1
     for (name, aspects), places in sorted(groups.items(), key=lambda item: -item[1].total()):
         _say(f"{places.total():5} {name} [{aspects}] {'; '.join(places)[:300]}")
+
+
+def _report_reasons(done: Sequence[Compared]) -> None:
+    """By reason and format, the names of the records that differ for it."""
+    names: dict[tuple[str, str], Counter[str]] = {}
+    for each in done:
+        if each.exception and not each.is_impossible:
+            key = (each.exception, str(each.record.settings["binlog_format"]))
+            names.setdefault(key, Counter())[each.record.name] += 1
+    for (reason, mode), found in names.items():
+        listed = ", ".join(f"{name} {count}" for name, count in found.items())
+        _say(f"{reason}; {mode} {found.total()}: {listed}")
 
 
 def _write(lines: TextIO, each: Compared) -> None:

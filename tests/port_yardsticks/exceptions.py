@@ -19,10 +19,9 @@ if TYPE_CHECKING:
 NOTHING_CHANGED: Final = "it changed nothing at the source, so no group there is of it"
 OWN_PLACE: Final = "what cannot be rolled back stands at its own place, not with its transaction"
 SOURCE_FILE: Final = "a file of the source that binlane does not have"
-ROW_WARNING: Final = "a warning of the source about its own log of rows"
 REFUSAL: Final = "a refusal of binlane's: a note more tells what would help"
 UNSEEN: Final = (
-    "a refusal of binlane's: the server has not seen the text, and so does not warn of it"
+    "a refusal of binlane's: the server has not seen it, and so says nothing of its text"
 )
 UNTRIED: Final = "a refusal of binlane's: the table that is to be replaced is still there"
 LEFT: Final = "what a statement of the recording before it had left, which is not run here"
@@ -37,7 +36,6 @@ _HINT: Final = 1105
 _SEEN_THERE: Final = frozenset({1287, 3005, 4094})
 _UNSAFE_FORMAT: Final = 1665
 _GENERATED: Final = "/* Generated to handle failed CREATE OR REPLACE */"
-_ROW_WARNINGS: Final = frozenset({1105, 1870})
 _ENDS: Final = ("COMMIT", "ROLLBACK")
 
 
@@ -54,9 +52,7 @@ def explained(record: Record, differences: Sequence[Difference]) -> str:
         return UNTRIED
     if aspects.keys() == {"warnings"}:
         return _of_warnings(record, aspects["warnings"])
-    if not aspects.keys() <= logs | {"warnings"}:
-        return ""
-    if "warnings" in aspects and not _is_row_warning(aspects["warnings"]):
+    if not aspects.keys() <= logs:
         return ""
     reasons: tuple[tuple[str, Callable[[Record, Sequence[Difference]], bool]], ...] = (
         (SOURCE_FILE, _is_of_file),
@@ -69,22 +65,13 @@ def explained(record: Record, differences: Sequence[Difference]) -> str:
     return next((reason for reason, holds in reasons if holds(record, found)), "")
 
 
-def _is_row_warning(difference: Difference) -> bool:
-    theirs, ours = _warnings(difference.expected), _warnings(difference.actual)
-    return not theirs - ours and all(
-        level == "Warning" and errno in _ROW_WARNINGS for level, errno, _ in ours - theirs
-    )
-
-
 def _of_warnings(record: Record, difference: Difference) -> str:
     theirs, ours = _warnings(difference.expected), _warnings(difference.actual)
     lacking, more = theirs - ours, ours - theirs
-    if _is_row_warning(difference):
-        return ROW_WARNING
-    if record.error is None:
+    if record.error is None and not record.before[1:]:
         # Of one session after another, the recording's statements without tables kept them.
         is_left = not ours and all(level == "Error" for level, _, _ in theirs)
-        return LEFT if is_left and not record.before[1:] else ""
+        return LEFT if is_left else ""
     if any(level != "Note" or errno != _HINT for level, errno, _ in more):
         return ""
     if not lacking:
@@ -114,14 +101,16 @@ def _warnings(value: object) -> Counter[tuple[str, int, str]]:
 
 
 def _is_of_file(record: Record, differences: Sequence[Difference]) -> bool:
-    """Rows in the place of LOAD DATA, and all else as recorded."""
-    if not record.name.startswith("load_data"):
-        return False
-    return all(
-        [_end(group) for group in _groups(difference.expected)]
-        == [_end(group) for group in _groups(difference.actual)]
+    """Rows in the place of LOAD DATA, and all else as recorded but for what is rolled back."""
+    return record.name.startswith("load_data") and all(
+        _kept_ends(difference.expected) == _kept_ends(difference.actual)
         for difference in differences
     )
+
+
+def _kept_ends(events: object) -> list[str]:
+    ends = [_end(group) for group in _groups(events)]
+    return [end for end in ends if end != "ROLLBACK"]
 
 
 def _is_of_diagnostics(record: Record, differences: Sequence[Difference]) -> bool:

@@ -136,6 +136,7 @@ _BARE: Final = re.compile(r"\w+", re.ASCII)
 _CHANGING: Final = frozenset(
     (StatementKind.INSERT, StatementKind.REPLACE, StatementKind.UPDATE, StatementKind.DELETE)
 )
+_WITHOUT_ROWS: Final = frozenset((StatementKind.UPDATE, StatementKind.DELETE))
 _ALIKE_MAX: Final = 256
 _ACTIVE: Final = int(ServerStatus.IN_TRANSACTION)
 
@@ -441,8 +442,7 @@ class PortSession:
             return NOTHING_LEFT
         warnings = 0
         for one, own in self._each_reply(under_way, replies):
-            planned = self._follow(model, reader, one, own)
-            warnings += sum(note.is_told for note in planned.result.notes)
+            warnings += self._follow(model, reader, one, own)
         self._long_texts.forget()
         is_more = self._unsettled or self._doubts or self._homeless
         return Done(warnings, self._settle if is_more else None)
@@ -882,7 +882,7 @@ class PortSession:
             definitions is not self._definitions
             or version is not shared.catalog.version
             or self._spoils
-            or self._warnings.count
+            or self._warnings.are_changed
             or not reader.begin_plain(values)
         ):
             return False
@@ -1163,14 +1163,18 @@ class PortSession:
         reader: ContextReader,
         one: _UnderWay,
         replies: Sequence[Reply],
-    ) -> Planned:
-        """Let the model do what the source has done, and say which groups that made."""
+    ) -> int:
+        """Let the model do what the source has done, and say which groups that made.
+
+        Returns:
+            How many more warnings the client is told of than the source has.
+        """
         assert self._shared is not None, "the model goes along with the source"
         reply, session, catalog = replies[-1], model.session, self._shared.catalog
         self._there_s = max(self._there_s, one.sent_s)
         if one.catalog_version is not catalog.version:
             self._doubts.append(Doubt.of(one.facts, session))
-        planned = self._executed(model, one, reply)
+        planned = _carried_out(model, one, reply)
         reader.ran(one.facts, one.use)
         has_failed = planned.result.error is not None
         if planned.result.unanalysed is not None or has_failed != bool(reply.errno):
@@ -1190,7 +1194,10 @@ class PortSession:
             is_active = _is_in_transaction(reply)
             if is_active != session.is_transaction_active:
                 self._lose_step()
-        self._warnings.follow(one.facts, replies, planned.result.notes)
+        more = self._warnings.follow(
+            *(one.facts, replies, planned.result.notes),
+            hides=bool(reply.warnings) and _is_of_blackhole(one.facts, session),
+        )
         self._tell(one, planned, replies)
         if one.rewritten is not None and one.rewritten.leaves_lane and not has_failed:
             self._leave_lane()
@@ -1199,14 +1206,7 @@ class PortSession:
         if not session.is_transaction_active and not model.waits:
             self._planning.clear()
             self._spoils = self._is_out_of_step
-        return planned
-
-    @staticmethod
-    def _executed(model: PlannedSession, one: _UnderWay, reply: Reply) -> Planned:
-        """What the model says of a statement that has run."""
-        if one.context is None and one.expected.has_texts:
-            model.have_rows(len(one.expected.numbers))
-        return model.execute(one.text, _outcome(one.facts, reply))
+        return more
 
     def _tell(self, one: _UnderWay, planned: Planned, replies: Sequence[Reply]) -> None:
         """Tell `Attributions` which groups are of a statement, or find that out first."""
@@ -1354,6 +1354,23 @@ class PortSession:
                 self._lose(model, name, homeless.planned.homeless[name])
         else:
             shared.attributions.done(lane.number, number, last)
+
+
+def _carried_out(model: PlannedSession, one: _UnderWay, reply: Reply) -> Planned:
+    """What the model says of a statement once it is known what came of it."""
+    if one.context is None and one.expected.has_texts:
+        model.have_rows(len(one.expected.numbers))
+    return model.execute(one.text, _outcome(one.facts, reply))
+
+
+def _is_of_blackhole(facts: StatementFacts, session: Session) -> bool:
+    """Whether a source that logs rows warns of a statement as no server does that logs it as text."""
+    if facts.effects.kind not in _WITHOUT_ROWS or session.has_row_binlogs:
+        return False
+    return any(
+        access.changes and access.table.engine.upper() == "BLACKHOLE"
+        for access in session.opened_by(facts, session.database).accesses
+    )
 
 
 def _is_in_transaction(reply: Reply) -> bool:

@@ -156,3 +156,19 @@ def test_what_the_engine_tells_of_a_refusal_is_told_as_well(server: str, behind:
     errors = warnings.of_refused(facts_of("SHOW ERRORS"))
     assert errors is not None
     assert [row[1] for row in errors.rows] == behind
+
+
+@pytest.mark.parametrize("errno", ["1105", "1870"])
+def test_what_the_source_says_of_its_rows_alone_is_left_out(errno: str) -> None:
+    of_rows = ("Warning", errno, "Row events are not logged for DELETE statements that modify …")
+    text, reply = "DELETE FROM b LIMIT 1", Reply(warnings=2)
+    warnings = Warnings(Flavor.MARIADB)
+    assert warnings.follow(facts_of(text), [reply], NOTES[:1], hides=True) == 0
+    assert _shown(warnings, "SHOW WARNINGS", (OWN[0], of_rows)) == ["out of range", "unsafe: LIMIT"]
+    counted = _result((("2",),), "@@session.warning_count")
+    assert warnings.answer(facts_of("SHOW COUNT(*) WARNINGS"), [counted]).rows == [[b"2"]]
+    assert warnings.follow(facts_of(text), [Reply(warnings=1)], (), hides=True) == -1
+    assert (warnings.count, warnings.are_changed) == (-1, True)
+    assert _shown(warnings, "SHOW WARNINGS", (of_rows,)) == []
+    warnings.follow(facts_of("INSERT INTO t VALUES (1)"), [Reply()], ())
+    assert not warnings.are_changed
