@@ -70,23 +70,21 @@ def with_statement(event: Event, statement: QueryEvent) -> Event:
 
 
 def with_ddl_xid(body: QueryEvent, group: Iterable[Event]) -> QueryEvent:
-    """DDL of MySQL with the number of its transaction, as the source's group has it, or without one.
+    """DDL of MySQL with the number of its transaction, where it has room for one that is not known.
 
     Args:
-        body: The statement; without room for the number it stays as it is.
-        group: The events of the group.
+        body: The statement.
+        group: The events of the source's group, which tell it; else the statement goes without.
     """
+    unknown = StatusVar(DDL_LOGGED_WITH_XID, "DDL_LOGGED_WITH_XID", 0)
     if DDL_LOGGED_WITH_XID not in body.status_vars:
         return body
     variables = decode_status_vars(body.status_vars)
-    if all(one.code != DDL_LOGGED_WITH_XID for one in variables):
+    if unknown not in variables:
         return body
     number = next((event.body.xid for event in group if isinstance(event.body, XidEvent)), None)
-    kept = [
-        replace(one, value=number) if one.code == DDL_LOGGED_WITH_XID else one
-        for one in variables
-        if number is not None or one.code != DDL_LOGGED_WITH_XID
-    ]
+    known = () if number is None else (replace(unknown, value=number),)
+    kept = [each for one in variables for each in (known if one == unknown else (one,))]
     return replace(body, status_vars=encode_status_vars(kept))
 
 

@@ -18,7 +18,7 @@ from binlane.codec.event import Event
 from binlane.codec.format import Format
 from binlane.codec.query import QueryEvent
 from binlane.codec.rows import RowsEvent, TableMapEvent
-from binlane.codec.transaction import GtidEvent
+from binlane.codec.transaction import GtidEvent, XidEvent
 from binlane.codec.types import EventType, GtidFlag, HeaderFlag
 from binlane.errors import CodecError
 from binlane.grouping.event_group import EventGroup, group_events
@@ -42,6 +42,7 @@ from binlane.routing.planned_route import (
     route_planned,
     without_marks,
 )
+from binlane.routing.queries import with_ddl_xid
 from binlane.routing.route import route
 from binlane.scope.definition import Definition
 from tests.fixture_sets import fixture_set
@@ -459,3 +460,23 @@ def test_a_planned_group_is_a_value() -> None:
     assert isinstance(found, PlannedGroup)
     assert found.has_text
     assert [event.header.timestamp for event in found.group.events[1:-1]] == [9]
+
+
+def test_ddl_of_mysql_has_the_number_of_its_transaction() -> None:
+    _, group, _ = one_group()
+    number = next(one.body.xid for one in group.events if isinstance(one.body, XidEvent))
+    flags, collation = b"\0" + bytes(4), b"\x12" + bytes(2)
+    for planned_number, found in ((0, number), (77, 77)):
+        variables = [b"\x11" + one.to_bytes(8, "little") for one in (planned_number, found)]
+        statement = QueryEvent(
+            thread_id=1,
+            execution_time=0,
+            error_code=0,
+            database=b"shop",
+            query=b"CREATE TABLE b SELECT 1",
+            status_vars=flags + variables[0] + collation,
+        )
+        wanted = flags + variables[1] + collation
+        assert with_ddl_xid(statement, group.events).status_vars == wanted
+    unknown = replace(statement, status_vars=flags + b"\x11" + bytes(8) + collation)
+    assert with_ddl_xid(unknown, group.events[:1]).status_vars == flags + collation
