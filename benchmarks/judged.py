@@ -3,7 +3,8 @@
 Sessions log in to a private server through a port in this process, and their first statements are
 judged and run there. Then each session's packets are handed to its machine, and the source's replies
 with them, as in one turn of the event loop each: CPU microseconds of a statement by the lowest and
-the median of many rounds. `relay` is a session without a judge, which pays nothing but the machine.
+the median of many rounds. `relay` is a session at a source that was not set up to be judged, which
+pays nothing but the machine.
 What routing does with the groups in between is not counted.
 
     python -m benchmarks.judged [--rounds N] [--only relay row mixed statement] [--profile]
@@ -41,7 +42,7 @@ from binlane.gateway.machine import Relay
 from binlane.gateway.settings import GatewaySettings
 from binlane.gateway.transport import Gateway
 from binlane.port.attributions import Attributions
-from binlane.port.lanes import LanePool
+from binlane.port.lanes import LanePool, Lanes
 from binlane.port.live_catalog import LiveCatalog
 from binlane.port.marks import Marker
 from binlane.port.port_session import PortParts, PortSession
@@ -151,17 +152,15 @@ async def _measure(
         catalog=catalog,
         attributions=attributions,
         marker=Marker(settings, flavor),
-        lanes=LanePool.of(flavor, int(server_id), attributions.is_clear),
+        lanes=LanePool(Lanes(flavor, int(server_id)), attributions.is_clear),
     )
 
-    async def find() -> PortParts:
-        return parts
+    async def find() -> PortParts | None:
+        return None if setting == "relay" else parts
 
     judges: list[PortSession] = []
 
-    def judge(session: SessionContext) -> Judge | None:
-        if setting == "relay":
-            return None
+    def judge(session: SessionContext) -> Judge:
         judges.append(PortSession(session, find))
         return judges[-1]
 
@@ -174,8 +173,7 @@ async def _measure(
         clients = await asyncio.to_thread(_log_in, gateway.port)
         relays = [session._relay for session in gateway._clients.values() if session]  # noqa: SLF001
         sessions = [
-            _ready(relay, judges[number] if judges else None, int(server_id))
-            for number, relay in enumerate(relays)
+            _ready(relay, one, int(server_id)) for relay, one in zip(relays, judges, strict=True)
         ]
         position = execute(source, "SELECT @@GLOBAL.gtid_binlog_pos")[0][0]
         after = parse_position(position, flavor.value)
@@ -282,8 +280,8 @@ class _Load:
         return taken
 
 
-def _ready(relay: Relay, judge: PortSession | None, server_id: int) -> _Ready:
-    lane = None if judge is None else judge._lane  # noqa: SLF001
+def _ready(relay: Relay, judge: PortSession, server_id: int) -> _Ready:
+    lane = judge._lane  # noqa: SLF001
     followed = relay._followed  # noqa: SLF001
     return _Ready(
         relay,

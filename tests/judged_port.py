@@ -173,8 +173,8 @@ class PortRecorder:
                 connection.next_result()
         except pymysql.MySQLError as failure:
             error, message = failure.args[0], str(failure.args[-1])
-        counted = error is not None or bool(_result(connection).warning_count)
-        warnings = self._warnings(connection) if counted else ()
+        # Those of the statement before may be there still.
+        warnings = self._warnings(connection)
         return Answered(
             sql=statement, error=error, message=message, warnings=warnings, events=self._appended()
         )

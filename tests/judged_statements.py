@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
@@ -11,7 +12,7 @@ import pymysql
 from binlane.codec.types import EventType, Flavor
 from binlane.gateway.handler import SessionContext
 from binlane.port.attributions import Attributions
-from binlane.port.lanes import LanePool
+from binlane.port.lanes import LanePool, Lanes
 from binlane.port.live_catalog import LiveCatalog
 from binlane.port.marks import Marker
 from binlane.port.plan_bytes import encode_plans
@@ -116,18 +117,12 @@ def _definitions() -> tuple[Definition, ...]:
     )
 
 
-def run_judged(
-    source: PrivateServer, database: str, statements: Sequence[tuple[bool, str]]
-) -> tuple[Heard, list[Any]]:
-    """Run statements in one session through a port, some of them beside it.
+@contextmanager
+def judging(source: PrivateServer) -> Iterator[tuple[JudgingPort, PortParts]]:
+    """A port in this process, and what its sessions share.
 
     Args:
-        source: Is prepared for the port.
-        database: The session's.
-        statements: Whether it runs beside the port, and its text.
-
-    Returns:
-        What was told of them, and the answers.
+        source: Is prepared for the port, or all goes as rows.
     """
     ((version, server_id),) = execute(source, "SELECT VERSION(), @@GLOBAL.server_id")
     flavor = Flavor.MARIADB if "MariaDB" in version else Flavor.MYSQL
@@ -142,27 +137,53 @@ def run_judged(
         catalog=catalog,
         attributions=attributions,
         marker=Marker(settings, flavor),
-        lanes=LanePool.of(flavor, int(server_id), attributions.is_clear),
+        lanes=LanePool(Lanes(flavor, int(server_id)), attributions.is_clear),
     )
 
+    has_begun = False
+
     async def find() -> PortParts:
-        await catalog.start()
+        nonlocal has_begun
+        if not has_begun:
+            has_begun = True
+            await catalog.start()
         return parts
 
     def judge(session: SessionContext) -> Any:
         return PortSession(session, find)
 
-    answers: list[Any] = []
-    with JudgingPort(source, cast("Any", judge)) as port, connect(source) as other:
+    with JudgingPort(source, cast("Any", judge)) as port:
         try:
-            with port.connect(database=database, charset="utf8mb4") as client:
-                for is_beside, statement in statements:
-                    with (other if is_beside else client).cursor() as cursor:
-                        answers.append(_answer(cursor, statement))
+            yield port, parts
         finally:
             port.run(catalog.stop())
             parts.marker.close()
-    return attributions.heard, answers
+
+
+def run_judged(
+    source: PrivateServer, database: str, statements: Sequence[tuple[bool, str]]
+) -> tuple[Heard, list[Any]]:
+    """Run statements in one session through a port, some of them beside it.
+
+    Args:
+        source: Is prepared for the port.
+        database: The session's.
+        statements: Whether it runs beside the port, and its text.
+
+    Returns:
+        What was told of them, and the answers.
+    """
+    answers: list[Any] = []
+    with (
+        judging(source) as (port, parts),
+        connect(source) as other,
+        port.connect(database=database, charset="utf8mb4") as client,
+    ):
+        for is_beside, statement in statements:
+            with (other if is_beside else client).cursor() as cursor:
+                answers.append(_answer(cursor, statement))
+    assert isinstance(parts.attributions, _Listening), "it was made here"
+    return parts.attributions.heard, answers
 
 
 def _answer(cursor: Any, statement: str) -> object:

@@ -69,6 +69,7 @@ class FollowedBinlogs:
         *,
         flavor: str = "mariadb",
         begins: bool = True,
+        workers: int = 1,
     ) -> None:
         """Start all; the stack stops them.
 
@@ -78,6 +79,7 @@ class FollowedBinlogs:
             formats: Of the binlogs.
             flavor: `mariadb` or `mysql`.
             begins: Replicas follow at once; else when they are compared.
+            workers: Processes of the port.
         """
         self.flavor = flavor
         self._stack = stack
@@ -85,7 +87,10 @@ class FollowedBinlogs:
         self._formats = tuple(formats)
         options = SOURCE_OPTIONS if flavor == "mariadb" else MYSQL_SOURCE_OPTIONS
         self.source = self._start("source", (*options, *OPTIONS))
-        self.serve: ServeProcess = stack.enter_context(judged(directory / "serve", self.source))
+        extra = f"[gateway]\nworkers = {workers}\n"
+        self.serve: ServeProcess = stack.enter_context(
+            judged(directory / "serve", self.source, extra=extra)
+        )
         self.replicas: dict[str, PrivateServer] = {}
         for one in formats:
             self.serve.execute_as_root(f"CREATE BINLOG '{one.lower()}' FORMAT='{one}'")
@@ -213,10 +218,12 @@ def tried(
     length: int,
     is_safe: bool,
     flavor: str = "mariadb",
+    workers: int = 1,
 ) -> tuple[PortLoad, list[str]]:
     """One load on servers of its own; the load, and how replicas differ then."""
     with ExitStack() as stack:
-        binlogs = FollowedBinlogs(stack, directory, SAFE if is_safe else UNSAFE, flavor=flavor)
+        formats = SAFE if is_safe else UNSAFE
+        binlogs = FollowedBinlogs(stack, directory, formats, flavor=flavor, workers=workers)
         load = PortLoad(
             binlogs.serve,
             seed=seed,
@@ -243,6 +250,7 @@ def main() -> None:
     parser.add_argument("--length", type=int, default=60)
     parser.add_argument("--unsafe", action="store_true", help="unsafe statements too")
     parser.add_argument("--mysql", action="store_true")
+    parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--directory", type=Path)
     parser.add_argument("--keep", action="store_true")
     chosen = parser.parse_args()
@@ -256,6 +264,7 @@ def main() -> None:
         length=chosen.length,
         is_safe=not chosen.unsafe,
         flavor="mysql" if chosen.mysql else "mariadb",
+        workers=chosen.workers,
     )
     took_s = time.monotonic() - began_s
     _say(f"seed {chosen.seed}: {dict(load.counts)}, errors {dict(load.errors)}, {took_s:.0f} s")

@@ -6,7 +6,9 @@ those that are binlane's own, and every binlog must make the tables that the sou
 
 from __future__ import annotations
 
+import os
 import random
+import signal
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -25,6 +27,7 @@ from binlane.store.verify import verify
 from tests.live_oracle import source_files
 from tests.port_load import PortLoad
 from tests.port_replicas import SAFE, FollowedBinlogs
+from tests.serve_process import worker_processes
 from tests.servers import execute
 
 _OWN: Final = b"binlane"
@@ -47,6 +50,7 @@ class PortStory:
         through: int = 4,
         beside: int = 1,
         pause_s: float = 0.02,
+        workers: int = 1,
     ) -> None:
         """Start all.
 
@@ -56,13 +60,16 @@ class PortStory:
             through: Sessions through the port.
             beside: Sessions directly on the source.
             pause_s: As `PortLoad`.
+            workers: Processes of the port.
         """
         self.counts: Counter[str] = Counter()
         self._chance = random.Random(seed)
         self._stack = ExitStack()
         self._source_was_killed = False
         try:
-            self.binlogs = FollowedBinlogs(self._stack, directory, SAFE, begins=False)
+            self.binlogs = FollowedBinlogs(
+                self._stack, directory, SAFE, begins=False, workers=workers
+            )
             self.load = PortLoad(
                 self.binlogs.serve,
                 seed=seed,
@@ -103,6 +110,14 @@ class PortStory:
             self.counts["kills of serve"] += 1
         self.binlogs.serve.start()
         self.counts["kills of serve"] += 1
+
+    def kill_worker(self) -> None:
+        """SIGKILL for one of several processes that serve the port; another one takes its place."""
+        with suppress(ProcessLookupError):
+            workers = worker_processes(self.binlogs.serve)
+            if workers:
+                os.kill(self._chance.choice(workers), signal.SIGKILL)
+                self.counts["kills of workers"] += 1
 
     def kill_session(self) -> None:
         """KILL for a session or for its statement, whichever comes up."""

@@ -255,6 +255,12 @@ def create_account(source: PrivateServer) -> None:
     )
 
 
+def worker_processes(serve: ServeProcess) -> list[int]:
+    """The process ids of those that serve the port beside the one that was started."""
+    main = serve.process_id
+    return list(map(int, Path(f"/proc/{main}/task/{main}/children").read_text().split()))
+
+
 def source_position(source: PrivateServer) -> Position:
     """What a source has done."""
     scheme = source.program.scheme

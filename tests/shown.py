@@ -16,6 +16,7 @@ from binlane.web.status import (
     SourceStatus,
     Status,
     Trouble,
+    WorkerStatus,
 )
 
 NOW: Final = 1_795_426_360.0
@@ -100,6 +101,12 @@ STATUS: Final = Status(
         logins={"admitted": 9, "refused": 1},
         judged={"passed": 11, "refused": 2},
         refused={1: 2, 1227: 1},
+        workers=(
+            WorkerStatus(
+                number=0, process_id=4243, sessions=3, cpu_s=61.5, resident_bytes=90_000_000
+            ),
+            WorkerStatus(number=1, restarts=2),
+        ),
     ),
 )
 

@@ -104,6 +104,16 @@ class StatementError(BinlaneError):
         self.sqlstate = sqlstate
 
 
+class SourceDownError(StatementError):
+    """A statement that needs the source, which cannot be asked now.
+
+    It has the number of a server that goes down (1053), at which replicas and clients come again.
+    """
+
+    def __init__(self, message: str, *, hint: str = "see whether the source runs") -> None:
+        super().__init__(message, errno=1053, sqlstate="08S01", hint=hint)
+
+
 class UnsafeStatementError(StatementError):
     """A statement that some binlog could not replicate safely: error 1 with code [11314]."""
 

@@ -12,6 +12,7 @@ pytestmark = pytest.mark.system
 
 KILLS_SAMPLE = 4
 KILLS_ALL = 200
+KILLS_WORKERS = 6
 
 
 def test_nothing_is_lost_doubled_or_misattributed_in_a_sample(tmp_path: Path) -> None:
@@ -50,6 +51,23 @@ def test_nothing_is_lost_doubled_or_misattributed(tmp_path: Path, seed: int) -> 
             story.live(1.0)
         assert story.problems() == []
         print(story.counts, story.load.counts)  # noqa: T201 the figures of docs/reliability.md
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
+def test_workers_that_are_killed_misattribute_nothing(tmp_path: Path, seed: int) -> None:
+    with PortStory(tmp_path, seed=300 + seed, through=6, beside=2, workers=3) as story:
+        with story.load:
+            while story.counts["kills of serve"] < KILLS_WORKERS:
+                for _ in range(2):
+                    story.live(2.0)
+                    story.kill_session()
+                    story.kill_worker()
+                story.live(2.0)
+                story.kill_serve()
+            story.live(1.0)
+        assert story.problems() == []
+        print(story.counts, story.load.counts)  # noqa: T201 as above
 
 
 @pytest.mark.slow

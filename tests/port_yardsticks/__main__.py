@@ -13,7 +13,9 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
+from typing import TextIO
 
 from tests.port_yardsticks.running import Compared, counted, sampled, yardsticks
 from tests.yardsticks.records import FLAVORS
@@ -32,7 +34,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--context", default="", help="records of this context only")
     parser.add_argument("--report", action="store_true", help="print what differs")
     parser.add_argument("--by-session", action="store_true", help="sessions set binlog_format")
-    parser.add_argument("--mismatches", type=Path, metavar="FILE", help="write what differs")
+    parser.add_argument(
+        "--mismatches",
+        type=Path,
+        metavar="FILE",
+        help="write all that differs, as it comes, with the reason of what is meant to",
+    )
+    parser.add_argument(
+        "--again", type=Path, metavar="FILE", help="those that FILE has without a reason only"
+    )
     parser.add_argument("--directory", type=Path, help="where servers and binlogs live")
     parser.add_argument("--plugins", type=Path, help="MariaDB's, for BLACKHOLE and ARCHIVE")
     chosen = parser.parse_args(arguments)
@@ -54,14 +64,26 @@ def _compare(chosen: argparse.Namespace, directory: Path) -> None:
     if chosen.sample is not None:
         kept = {record.number for record in sampled(chosen.flavor, chosen.sample, chosen.seed)}
         wanted = [record for record in wanted if record.number in kept]
+    if chosen.again is not None:
+        found = map(json.loads, chosen.again.read_text(encoding="utf-8").splitlines())
+        numbers = {each["number"] for each in found if not each["exception"]}
+        wanted = [record for record in wanted if record.number in numbers]
     done: list[Compared] = []
     began_s = time.monotonic()
-    with yardsticks(
-        chosen.flavor, directory, by_session=chosen.by_session, plugins=chosen.plugins
-    ) as ready:
+    with ExitStack() as stack:
+        lines: TextIO | None = None
+        if chosen.mismatches is not None:
+            lines = stack.enter_context(chosen.mismatches.open("w", encoding="utf-8"))
+        ready = stack.enter_context(
+            yardsticks(
+                chosen.flavor, directory, by_session=chosen.by_session, plugins=chosen.plugins
+            )
+        )
         able = [record for record in wanted if ready.can_run(record)]
         for record in able:
-            done.append(ready.compare(record))
+            done.append(ready.compare_twice(record))
+            if lines is not None:
+                _write(lines, done[-1])
             if len(done) % _TOLD_EVERY == 0:
                 _say(f"{len(done)} of {len(able)}, {time.monotonic() - began_s:.0f} s")
         log = ready.log
@@ -72,13 +94,13 @@ def _compare(chosen: argparse.Namespace, directory: Path) -> None:
             if what not in {"agree", "compared"}
         )
         _say(f"{chosen.flavor} {name}: {count['agree']} of {count['compared']} agree; {others}")
+    _say(f"differed in a first run only: {sum(each.is_second for each in done)}")
     _say(f"left out for want of an engine: {len(wanted) - len(able)}")
     if "Traceback" in log:
         _say(log[log.index("Traceback") :][:4000])
     if chosen.report:
         _report(done)
-    if chosen.mismatches is not None:
-        _write(chosen.mismatches, done)
+        _report_reasons(done)
 
 
 def _report(done: Sequence[Compared]) -> None:
@@ -92,24 +114,39 @@ def _report(done: Sequence[Compared]) -> None:
         _say(f"{places.total():5} {name} [{aspects}] {'; '.join(places)[:300]}")
 
 
-def _write(path: Path, done: Sequence[Compared]) -> None:
-    with path.open("w", encoding="utf-8") as lines:
-        for each in _differing(done):
-            record = each.record
-            value = {
-                "name": record.name,
-                "number": record.number,
-                "profile": record.profile,
-                "context": record.context,
-                "before": record.before,
-                "sql": record.sql,
-                "end": record.end,
-                "differences": {
-                    difference.aspect: [difference.expected, difference.actual]
-                    for difference in each.differences
-                },
-            }
-            lines.write(json.dumps(value, ensure_ascii=False) + "\n")
+def _report_reasons(done: Sequence[Compared]) -> None:
+    """By reason and format, the names of the records that differ for it."""
+    names: dict[tuple[str, str], Counter[str]] = {}
+    for each in done:
+        if each.exception and not each.is_impossible:
+            key = (each.exception, str(each.record.settings["binlog_format"]))
+            names.setdefault(key, Counter())[each.record.name] += 1
+    for (reason, mode), found in names.items():
+        listed = ", ".join(f"{name} {count}" for name, count in found.items())
+        _say(f"{reason}; {mode} {found.total()}: {listed}")
+
+
+def _write(lines: TextIO, each: Compared) -> None:
+    if not each.differences or each.is_impossible:
+        return
+    record = each.record
+    value = {
+        "name": record.name,
+        "number": record.number,
+        "profile": record.profile,
+        "context": record.context,
+        "format": record.settings["binlog_format"],
+        "exception": each.exception,
+        "before": record.before,
+        "sql": record.sql,
+        "end": record.end,
+        "differences": {
+            difference.aspect: [difference.expected, difference.actual]
+            for difference in each.differences
+        },
+    }
+    lines.write(json.dumps(value, ensure_ascii=False) + "\n")
+    lines.flush()
 
 
 def _differing(done: Sequence[Compared]) -> list[Compared]:

@@ -18,7 +18,7 @@ import pytest
 from binlane.capture.settings import SourceSettings
 from binlane.client.questions import NotUnderstoodError, Question, Topic
 from binlane.client.settings import ServerUrl
-from binlane.errors import StatementError
+from binlane.errors import SourceDownError, StatementError
 from binlane.names import TableName
 from binlane.policy.server import Server
 from binlane.port import live_catalog
@@ -26,6 +26,7 @@ from binlane.port.live_catalog import LiveCatalog
 from binlane.service.private_server import SOURCE_OPTIONS, PrivateServer
 from binlane.session.session import Session
 from binlane.sql.schema import OBJECT_KINDS
+from tests.judged_statements import judging
 from tests.live_catalog import (
     all_of,
     caught_up,
@@ -549,6 +550,23 @@ def test_a_source_that_is_down_is_told_and_found_again(servers: ServerFactory) -
     asyncio.run(run())
 
 
+def test_a_source_that_was_lost_is_reached_again_by_who_begins(server: PrivateServer) -> None:
+    execute(server, "CREATE DATABASE cat_a", "CREATE TABLE cat_a.t (a INT)")
+
+    async def lose(catalog: LiveCatalog) -> None:
+        catalog.source_changed()
+        await asyncio.sleep(0)
+        assert not catalog.is_reached
+
+    with judging(server) as (port, parts):
+        for _ in range(2):
+            with port.connect(database="cat_a") as client, client.cursor() as cursor:
+                cursor.execute("INSERT INTO t VALUES (1)")
+                port.run(lose(parts.catalog))
+                cursor.execute("INSERT INTO t VALUES (1)")
+                port.run(lose(parts.catalog))
+
+
 def test_a_catalog_of_a_source_that_was_never_reached_knows_nothing() -> None:
     settings = SourceSettings(url=ServerUrl.parse("mariadb://root@127.0.0.1:1"))
 
@@ -561,6 +579,9 @@ def test_a_catalog_of_a_source_that_was_never_reached_knows_nothing() -> None:
             assert raised.value.hint
             with pytest.raises(StatementError):
                 catalog.catalog()
+            # As a server that goes down: replicas come again.
+            with pytest.raises(SourceDownError):
+                await catalog.begun()
 
     asyncio.run(run())
 

@@ -88,3 +88,73 @@ def test_what_others_may_change_while_it_is_read_is_no_text(serve: ServeProcess)
         assert _kinds(unlocked, name) == rows
         assert _kinds(without_reads, name)[-1] == without_reads.sql
         assert _kinds(of_myisam, name) == rows
+
+
+def test_temporary_tables_whose_making_is_no_text_are_used_by_no_text(serve: ServeProcess) -> None:
+    made = _answered(
+        serve,
+        "CREATE TABLE d.read_beside (a INT) ENGINE=MyISAM",
+        "CREATE TEMPORARY TABLE d.there (a INT)",
+        "BEGIN",
+        "INSERT INTO d.t VALUES (3)",
+        # Of a table that others may add to meanwhile.
+        "CREATE TEMPORARY TABLE d.absent SELECT a FROM d.read_beside",
+        "COMMIT",
+        "DELETE x FROM d.absent x JOIN d.t y ON x.a = y.a",
+        "INSERT INTO d.there SELECT a FROM d.absent",
+        "DELETE x FROM d.there x JOIN d.t y ON x.a = y.a",
+    )
+    assert [one.error for one in made] == [None] * len(made)
+    there, commit, of_absent, into_there, of_there, end = (
+        made[number] for number in (1, 5, 6, 7, 8, 9)
+    )
+    assert _kinds(there, "statement") == [there.sql]
+    assert _kinds(commit, "statement") == ["INSERT INTO d.t VALUES (3)"]
+    for one in (of_absent, into_there, of_there):
+        assert _kinds(one, "statement") == [], one.sql
+    (dropped,) = _kinds(end, "statement")
+    assert "`there`" in dropped
+    assert "`absent`" not in dropped
+
+
+def test_what_programs_read_without_locks_is_no_text(serve: ServeProcess) -> None:
+    _answered(
+        serve,
+        "CREATE TABLE d.read_from (a INT) ENGINE=Aria",
+        "CREATE TABLE d.written (a INT)",
+        "INSERT INTO d.read_from VALUES (1)",
+        "CREATE PROCEDURE d.copying() INSERT INTO written SELECT a FROM read_from",
+    )
+    copy = "INSERT INTO d.written SELECT a FROM d.read_from"
+    made = _answered(
+        serve,
+        "CALL d.copying()",
+        f"EXECUTE IMMEDIATE '{copy}'",
+        f"PREPARE s FROM '{copy}'",
+        "EXECUTE s",
+        "EXECUTE IMMEDIATE 'INSERT INTO d.written VALUES (?)' USING 5",
+    )
+    for name in ("statement", "mixed"):
+        for number in (0, 1, 3):
+            assert _kinds(made[number], name) == ["Table_map", "Write_rows_v1"]
+        assert _kinds(made[4], name)[-1] == "INSERT INTO d.written VALUES (5)"
+
+
+def test_only_the_statement_that_is_no_text_is_rows(serve: ServeProcess) -> None:
+    texts = [f"INSERT INTO d.kept VALUES ({number})" for number in (1, 2)]
+    _answered(serve, "CREATE TABLE d.kept (a INT)", "CREATE TABLE d.my (a INT) ENGINE=MyISAM")
+    _answered(serve, "INSERT INTO d.my VALUES (7)")
+    copy = "INSERT INTO d.kept SELECT a FROM d.my"
+    *_, committed, _ = _answered(serve, "BEGIN", texts[0], copy, texts[1], "COMMIT")
+    found = [kind for kind in _kinds(committed, "statement") if kind != "BEGIN"]
+    assert found == [texts[0], "Table_map", "Write_rows_v1", texts[1]]
+
+
+def test_a_table_that_is_made_of_nothing_is_a_text(serve: ServeProcess) -> None:
+    _answered(serve, "CREATE TABLE d.nothing (a INT)")
+    statements = (
+        "CREATE TABLE d.made SELECT a FROM d.nothing",
+        "CREATE TABLE d.numbered (k INT AUTO_INCREMENT PRIMARY KEY) SELECT a FROM d.nothing",
+    )
+    for answered in _answered(serve, *statements)[:-1]:
+        assert _kinds(answered, "statement") == [answered.sql]

@@ -41,14 +41,22 @@ def test_a_change_of_format_stays_where_it_is_made(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("workers", [1, 3])
 @pytest.mark.parametrize("seed", range(2, 12))
 @pytest.mark.parametrize("flavor", ["mariadb", "mysql"])
 @pytest.mark.parametrize("is_safe", [True, False], ids=["safe", "any"])
 def test_replicas_are_equal_after_much(
-    tmp_path: Path, flavor: str, seed: int, *, is_safe: bool
+    tmp_path: Path, flavor: str, seed: int, workers: int, *, is_safe: bool
 ) -> None:
     load, found = tried(
-        tmp_path, seed=seed, through=6, beside=2, length=300, is_safe=is_safe, flavor=flavor
+        tmp_path,
+        seed=seed,
+        through=6,
+        beside=2,
+        length=300,
+        is_safe=is_safe,
+        flavor=flavor,
+        workers=workers,
     )
     assert found == []
     assert load.counts["done"] > 1000

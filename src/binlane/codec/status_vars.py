@@ -18,6 +18,8 @@ from binlane.codec.query import QueryEvent
 from binlane.codec.types import GtidExtraFlag
 from binlane.errors import CodecError
 
+DDL_LOGGED_WITH_XID: Final = 17
+"""Code of what MySQL's DDL has that is committed together with its log: its transaction's number."""
 _SQL_MODE: Final = 1
 _CHARSET: Final = 4
 _INVOKER: Final = 11

@@ -360,7 +360,7 @@ class _Stream:
                     return
             data = bytes(_packer().room[:size])
         await self._deliver(dump.feed(data, size_bytes=left, ends=self._is_ending))
-        if dump.position == position and size == left:
+        if dump.position == position and size == left and not dump.has_ended:
             raise CodecError("the log ends inside an event").at(dump.file, position)
 
     @property

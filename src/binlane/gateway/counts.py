@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from types import MappingProxyType
@@ -32,7 +33,7 @@ class StatementOutcome(Enum):
     REFUSED = "refused"
 
 
-_OUTCOMES: Final = MappingProxyType(
+_OUTCOMES: Final[Mapping[type[Verdict], StatementOutcome]] = MappingProxyType(
     {
         Pass: StatementOutcome.PASSED,
         Run: StatementOutcome.FOLLOWED,
@@ -48,22 +49,35 @@ class PortCounts:
 
     Attributes:
         logins: Clients that connected, by what became of them.
-        judged: Statements, by what the judge said of them.
+        verdicts: Statements, by the kind of what the judge said of them.
         refused: By error number, statements and dumps that binlane refused, judged or not.
     """
 
     logins: Counter[LoginOutcome] = field(default_factory=Counter)
-    judged: Counter[StatementOutcome] = field(default_factory=Counter)
+    # Types have a hash that costs nothing, members of enumerations one in Python.
+    verdicts: dict[type[Verdict], int] = field(default_factory=lambda: dict.fromkeys(_OUTCOMES, 0))
     refused: Counter[int] = field(default_factory=Counter)
+
+    @property
+    def judged(self) -> Counter[StatementOutcome]:
+        """Statements, by what the judge said of them."""
+        return Counter({_OUTCOMES[kind]: count for kind, count in self.verdicts.items() if count})
 
     def judge(self, verdict: Verdict) -> None:
         """Count what was said of a statement."""
-        self.judged[_OUTCOMES[type(verdict)]] += 1
+        self.verdicts[type(verdict)] += 1
         if isinstance(verdict, Refuse):
             self.refused[verdict.error.errno] += 1
+
+    def add(self, more: PortCounts) -> None:
+        """Count what another port has done, too."""
+        self.logins += more.logins
+        self.refused += more.refused
+        for kind, count in more.verdicts.items():
+            self.verdicts[kind] += count
 
     def refuse(self, error: StatementError, *, is_judged: bool) -> None:
         """Count an error that answers a question."""
         self.refused[error.errno] += 1
         if is_judged:
-            self.judged[StatementOutcome.REFUSED] += 1
+            self.verdicts[Refuse] += 1

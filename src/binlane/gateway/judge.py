@@ -94,6 +94,9 @@ class Run:
 
 
 Verdict = Pass | Refuse | Give | Run
+PASS: Final = Pass()
+AS_IT_IS: Final = Run()
+"""Goes to the source as it came, with nothing before or behind it."""
 
 
 _NOTHING: Final[Mapping[str, str]] = MappingProxyType({})

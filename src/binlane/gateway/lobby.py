@@ -12,6 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
+from binlane.gateway.crowd import Crowd
+
 PATIENCE_S: Final = 1.0
 """For so long nobody has to make room for those who wait."""
 
@@ -51,14 +53,19 @@ class Lobby:
         sessions: Clients that have logged in and are still there.
     """
 
-    def __init__(self, *, sessions_max: int, places: int, waiting_max: int) -> None:
+    def __init__(
+        self, *, sessions_max: int, places: int, waiting_max: int, crowd: Crowd | None = None
+    ) -> None:
         """Open it.
 
         Args:
             sessions_max: Clients that may be logged in at a time, those in a place included.
             places: Clients that may be logging in at a time.
             waiting_max: Clients that may wait for a place; for one more the oldest has to go.
+            crowd: The processes that serve the port, whose sessions count too; None for this one
+                alone.
         """
+        self._crowd = crowd or Crowd()
         self._sessions_max = sessions_max
         self._places_max = places
         self._waiting_max = waiting_max
@@ -127,7 +134,7 @@ class Lobby:
         while self._waiting and self._has_free_place:
             guest = self._next()
             self._waiting.remove(guest)
-            if self.sessions >= self._sessions_max:
+            if self._are_all_taken:
                 guest.is_refused = True
             else:
                 guest.entered_s = now
@@ -141,10 +148,14 @@ class Lobby:
 
     @property
     def _has_free_place(self) -> bool:
-        if self.sessions >= self._sessions_max:
+        if self._are_all_taken:
             return True  # to be refused in
-        taken = len(self._places)
-        return taken < self._places_max and taken + self.sessions < self._sessions_max
+        taken, here = len(self._places), len(self._places) + self.sessions
+        return taken < self._places_max and here + self._crowd.others < self._sessions_max
+
+    @property
+    def _are_all_taken(self) -> bool:
+        return self.sessions + self._crowd.others >= self._sessions_max
 
     def _next(self) -> Guest:
         held = Counter(guest.host for guest in self._places)

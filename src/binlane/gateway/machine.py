@@ -67,6 +67,9 @@ from binlane.gateway.counts import PortCounts
 from binlane.gateway.followed_replies import FollowedReplies, Role
 from binlane.gateway.handler import SessionAge
 from binlane.gateway.judge import (
+    AS_IT_IS,
+    NOTHING_LEFT,
+    PASS,
     ClientStatement,
     Done,
     Judge,
@@ -117,6 +120,9 @@ _READ_BY_MODE: Final = frozenset(b'"\\')
 """Where these stand in a statement the sql_mode says what is a string."""
 # Commands for which the source must owe nothing.
 _LONE_COMMANDS: Final = _JUDGED_COMMANDS | _RESETTING_COMMANDS
+# A frame's header and the first byte behind it; of a frame numbered 0 its length alone, and that.
+_QUERY_HEAD: Final = Struct("<IB")
+_QUERY: Final = int(Command.QUERY)
 _PREPARED: Final = Struct("<BIHH")
 _LONG_DATA: Final = Struct("<BIH")
 _STATEMENT_ID: Final = Struct("<BI")
@@ -240,6 +246,9 @@ _TLS_SIDES: Final = MappingProxyType(
 
 
 _PLAIN: Final = LoginRules()
+_DUMPS: Final = (BinlogDump, BinlogDumpGtid)
+# Members of enumerations are looked up anew each time that they are named.
+_DONE: Final = LoginPhase.DONE
 
 
 class Relay:
@@ -252,7 +261,6 @@ class Relay:
         user: Account name, empty before the login.
         variables: User variables that bear on replication, by lower-case name.
         replica: What COM_REGISTER_SLAVE said.
-        age: Grows with what the client has the source do.
         has_more: Whether `read_on` has to be called, once others had their turn.
         find_judge: Called once when the client logs in: who judges its statements.
         judge: Whom that gave.
@@ -287,7 +295,7 @@ class Relay:
         self.user = ""
         self.variables: dict[str, str | None] = {}
         self.replica: RegisterSlave | None = None
-        self.age = SessionAge()
+        self._logins = self._commands = 0
         self.has_more = False
         self.find_judge: Callable[[], Judge | None] = lambda: None
         self.judge: Judge | None = None
@@ -314,6 +322,11 @@ class Relay:
         # Of a LOAD DATA LOCAL file:
         self._is_told = False
         self._header_left = 0
+
+    @property
+    def age(self) -> SessionAge:
+        """Grows with what the client has the source do."""
+        return SessionAge(self._logins, self._commands)
 
     @property
     def thread_id(self) -> int:
@@ -378,12 +391,20 @@ class Relay:
 
     def take_to_client(self) -> bytes:
         """What the client is to be sent."""
-        data, self._to_client = b"".join(self._to_client), []
+        taken = self._to_client
+        if not taken:
+            return b""
+        data = taken[0] if len(taken) == 1 else b"".join(taken)
+        taken.clear()
         return data
 
     def take_to_source(self) -> bytes:
         """What the source is to be sent."""
-        data, self._to_source = b"".join(self._to_source), []
+        taken = self._to_source
+        if not taken:
+            return b""
+        data = taken[0] if len(taken) == 1 else b"".join(taken)
+        taken.clear()
         return data
 
     def from_source(self, data: bytes) -> None:
@@ -392,28 +413,28 @@ class Relay:
         Raises:
             CodecError: If they are not what the protocol has at their place.
         """
-        if self._login.phase is not LoginPhase.DONE:
+        if self._login.phase is not _DONE:
             passed, to_source = self._login.from_source(data)
             self._to_source.append(to_source)
             self._after_login(passed)
             return
         if self._authentication is not None:
             data = self._read_authentication(self._authentication, data)
-        passed = self._tracker.feed(data)
+        tracker = self._tracker
+        passed = tracker.feed(data)
         if self._reply_packets is not None:
             self._read_reply(data)
         elif self._is_unknown:
             self._held += passed
-        elif not isinstance(self.question, BinlogDump | BinlogDumpGtid):
+        elif self.question is None or not isinstance(self.question, _DUMPS):
             # Behind a dump the source has only its own end to tell, in packets numbered otherwise.
             self._to_client.append(passed)
-        changes = self._tracker.user_changes
-        while changes:
-            is_let_in = changes.popleft()
+        while tracker.user_changes:
+            is_let_in = tracker.user_changes.popleft()
             if self._asked_users:
                 user = self._asked_users.popleft()
                 self.user = user if is_let_in else self.user
-        if self._tracker.is_idle:
+        if tracker.is_idle:
             self._settle()
         elif self._passes_large:
             self._read_commands()  # what goes before a command has been answered
@@ -424,12 +445,15 @@ class Relay:
         Raises:
             CodecError: If they are not what the protocol has at their place.
         """
-        if self._is_closed or isinstance(self.question, BinlogDump | BinlogDumpGtid):
+        question = self.question
+        if self._is_closed or (question is not None and isinstance(question, _DUMPS)):
             return  # nothing that a client may say now
-        if self._login.phase is not LoginPhase.DONE:
+        if self._login.phase is not _DONE:
             passed, to_source = self._login.from_client(data)
             self._to_source.append(to_source)
             self._after_login(passed)
+            return
+        if question is None and not self._client_bytes and self._takes_query(data):
             return
         self._client_bytes += data
         self._read_commands()
@@ -514,7 +538,7 @@ class Relay:
         question = self.question
         assert isinstance(question, Statement), "a dump is not handed on"
         packet, self.question = question.packet, None
-        self.age = self.age.behind_command()
+        self._commands += 1
         number = Command.STMT_PREPARE if question.is_prepared else Command.QUERY
         if text is not None:
             assert not question.is_prepared, "what is prepared is run later"
@@ -598,7 +622,7 @@ class Relay:
         Args:
             last_packet: EOF or ERR, numbered behind the packets sent before.
         """
-        assert isinstance(self.question, BinlogDump | BinlogDumpGtid), "no dump is open"
+        assert isinstance(self.question, _DUMPS), "no dump is open"
         self._to_client.append(last_packet)
         self._close_question()
 
@@ -764,7 +788,7 @@ class Relay:
         command = buffer[FRAME_HEADER_LENGTH]
         is_long = length > INSPECTED_MAX and command in _TEXT_COMMANDS
         if command not in _READ_COMMANDS or is_long:
-            self.age = self.age.behind_command()
+            self._commands += 1
             self._tracker.expect(command)
             self._begin_to_pass(length)
             return True
@@ -782,7 +806,7 @@ class Relay:
         if is_question:
             self._open(command, payload, packet)
         else:
-            self.age = self.age.behind_command()
+            self._commands += 1
             self._forward_session_command(command, packet)
         return True
 
@@ -814,7 +838,7 @@ class Relay:
     def _begin_anew(self, command: int, packet: bytes) -> bool:
         """COM_CHANGE_USER and COM_RESET_CONNECTION; False where the user is refused."""
         if command == Command.CHANGE_USER:
-            self.age = self.age.behind_login()
+            self._logins += 1
             change = ChangeUser.decode(packet[FRAME_HEADER_LENGTH:], self.capabilities)
             if self._login.privacy.exposes(change.plugin):
                 self._reply_to_client([error_packet(clear_password_refusal(change.plugin))])
@@ -879,7 +903,7 @@ class Relay:
             self._has_to_wait = True
             return False
         if number not in _FOLLOWED_COMMANDS:
-            self.age = self.age.behind_command()
+            self._commands += 1
             followed.expect(number)
             self._begin_to_pass(length)
             return True
@@ -900,8 +924,51 @@ class Relay:
         if asks:
             self._open(number, payload, packet)
         else:
-            self.age = self.age.behind_command()
+            self._commands += 1
             self._take_command(followed, judge, ClientCommand(number, payload, packet))
+        return True
+
+    def _takes_query(self, data: bytes) -> bool:
+        """Read a COM_QUERY that came alone and in full, as nearly all do; False if it is none.
+
+        Does what `_read_followed_command` and what that calls would do, and nothing where that is
+        more than to ask the judge, who knows the answer.
+
+        Args:
+            data: What the client sent, with nothing before it that waits.
+        """
+        followed, judge = self._followed, self.judge
+        length = len(data) - FRAME_HEADER_LENGTH
+        if followed is None or judge is None or not 1 < length <= INSPECTED_MAX:
+            return False
+        if _QUERY_HEAD.unpack_from(data) != (length, _QUERY) or not followed.is_idle:
+            return False
+        if self._is_running or self._passing_bytes or self._continues or self._passes_large:
+            return False
+        says = self._statements
+        if self._authentication is not None or says.has_attributes:
+            return False
+        query = data[FRAME_HEADER_LENGTH + 1 :]
+        statements = None if may_concern_binlogs(query) else says.only(query)
+        if statements is None:
+            return False
+        self._commands += 1
+        self._reply_number = 1
+        verdict = judge.judge(statements)
+        if verdict is AS_IT_IS:
+            self._is_running = True
+            followed.expect_query(Role.JUDGED)
+        elif verdict is PASS:
+            followed.expect_query(Role.PASSES)
+        else:
+            command = ClientCommand(_QUERY, data[FRAME_HEADER_LENGTH:], data)
+            if verdict is None:
+                self.question = Judging(statements, command)
+            else:
+                self._decide(verdict, statements, command)
+            return True
+        self._counts.judge(verdict)
+        self._to_source.append(data)
         return True
 
     def _read_large_command(self, followed: FollowedReplies, judge: Judge, number: int) -> bool:
@@ -1052,7 +1119,8 @@ class Relay:
     def answered(self, replies: list[Reply]) -> int:
         """Be told what came of a command; by how many its count of warnings grows."""
         assert self.judge is not None, "it let the command run"
-        return self._take(self.judge.done(replies)).warnings
+        done = self.judge.done(replies)
+        return 0 if done is NOTHING_LEFT else self._take(done).warnings
 
     def own_answered(self, reply: Reply, payload: bytes) -> None:
         """Be told what came of a statement of binlane's own, and its last packet."""
@@ -1160,7 +1228,8 @@ class Relay:
                 self.question = Following(self._thens.popleft())
             else:
                 self.question, self._next_start = self._next_start, None
-        self._read_commands()
+        if self._client_bytes:
+            self._read_commands()
 
     # For both sides -----------------------------------------------------------------------------
 
@@ -1181,7 +1250,7 @@ class Relay:
         self._reply_number = (self._reply_number + count) & 0xFF
 
     def _close_question(self) -> None:
-        if isinstance(self.question, BinlogDump | BinlogDumpGtid):
+        if isinstance(self.question, _DUMPS):
             # One client says one byte less than it sends: that byte is no command.
             self._client_bytes.clear()
         self.question = None

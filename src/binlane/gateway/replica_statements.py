@@ -245,12 +245,18 @@ class Kill:
 ReplicaStatement = SetVariables | Reads | Shows | Kill
 
 
+_FIRST: Final = frozenset(b" \t\n\r\f\v/-#(SCADFPEGRWTKscadfpegrwtk")
+"""What `_LEAD` may begin with."""
+
+
 def may_concern_binlogs(statement: bytes) -> bool:
     """Whether it is worth to look at a statement more closely.
 
     Args:
         statement: At most `INSPECTED_MAX` bytes.
     """
+    if not statement or statement[0] not in _FIRST:
+        return False
     lead = _LEAD.match(statement)
     if lead is None:
         return False

@@ -111,7 +111,7 @@ class Session:
         self._logged_in = logged_in
         self._told = told
         self._progress = asyncio.Event()
-        self._is_draining = self._reads_on = False
+        self._is_draining = self._reads_on = self._is_admitted = False
         self._client_has_ended = self._source_has_ended = False
         self._over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
@@ -284,11 +284,13 @@ class Session:
 
     def _pass_on(self) -> None:
         relay = self._relay
-        self._source.write(relay.take_to_source())
-        self._client.write(relay.take_to_client())
+        if data := relay.take_to_source():
+            self._source.write(data)
+        if data := relay.take_to_client():
+            self._client.write(data)
         if relay.tls_side is not None:
             self._begin_tls(relay.tls_side)
-        if self._is_draining or self._client_has_ended or relay.question is not None:
+        if relay.question is not None or self._is_draining or self._client_has_ended:
             self._progress.set()
         if relay.is_closed:
             self._finish()
@@ -307,18 +309,28 @@ class Session:
 
     def _regulate(self) -> None:
         """Let a side wait whose bytes cannot be used now."""
-        relay = self._relay
-        has_too_much = relay.is_waiting and relay.waiting_bytes > _WAITING_MAX
-        self._client.pause(is_paused=self._source.is_congested or has_too_much)
-        self._source.pause(is_paused=self._client.is_congested)
+        relay, client, source = self._relay, self._client, self._source
+        has_too_much = relay.waiting_bytes > _WAITING_MAX and relay.is_waiting
+        if client.is_paused is not (source.is_congested or has_too_much):
+            client.pause(is_paused=not client.is_paused)
+        if source.is_paused is not client.is_congested:
+            source.pause(is_paused=client.is_congested)
 
     def _from_client(self, data: bytes) -> None:
         if not data:
             self._client_has_ended = True
             self._tell_of_client()
             self._finish()
-        else:
-            self._take(self._read_client, data)
+            return
+        try:
+            try:
+                self._relay.from_client(data)
+            except CodecError as error:
+                self._protest(error)
+                raise
+            self._pass_on()
+        except Exception as error:  # noqa: BLE001 - `run` raises it
+            self._fail(error)
 
     def _tell_of_client(self) -> None:
         """Say why there is no login, as servers do, where TLS with the client did not begin."""
@@ -331,23 +343,24 @@ class Session:
             )
             client.write_in_clear(relay.take_to_client())
 
-    def _read_client(self, data: bytes) -> None:
-        """Take bytes of the client; none to go on with those that are there."""
-        relay = self._relay
-        try:
-            if data:
-                relay.from_client(data)
-            else:
-                relay.read_on()
-        except CodecError as error:
-            relay.protest(error)
-            self._client.write(relay.take_to_client())
-            raise
-
     def _read_on(self) -> None:
+        """Go on with what the client has sent, once others had their turn."""
         self._reads_on = False
-        if not self._over.done():
-            self._take(self._read_client, b"")
+        if self._over.done():
+            return
+        try:
+            try:
+                self._relay.read_on()
+            except CodecError as error:
+                self._protest(error)
+                raise
+            self._pass_on()
+        except Exception as error:  # noqa: BLE001 - `run` raises it
+            self._fail(error)
+
+    def _protest(self, error: CodecError) -> None:
+        self._relay.protest(error)
+        self._client.write(self._relay.take_to_client())
 
     def _from_source(self, data: bytes) -> None:
         if not data:
@@ -355,7 +368,15 @@ class Session:
             self._tell_of_source()
             self._finish()
             return
-        self._take(self._read_source, data)
+        relay = self._relay
+        try:
+            relay.from_source(data)
+            if not self._is_admitted and relay.is_logged_in:
+                self._is_admitted = True
+                self._logged_in()
+            self._pass_on()
+        except Exception as error:  # noqa: BLE001 - `run` raises it
+            self._fail(error)
 
     def _tell_of_source(self) -> None:
         """Say why there is no login, where TLS with the source came to nothing."""
@@ -365,20 +386,9 @@ class Session:
             )
             self._client.write(self._relay.take_to_client())
 
-    def _read_source(self, data: bytes) -> None:
-        relay = self._relay
-        was_logged_in = relay.is_logged_in
-        relay.from_source(data)
-        if relay.is_logged_in and not was_logged_in:
-            self._logged_in()
-
-    def _take(self, take: Callable[[bytes], None], data: bytes) -> None:
-        try:
-            take(data)
-            self._pass_on()
-        except Exception as error:  # noqa: BLE001 - `run` raises it
-            self._source_has_ended = True  # nothing of it is used any longer
-            self._finish(error)
+    def _fail(self, error: Exception) -> None:
+        self._source_has_ended = True  # nothing of it is used any longer
+        self._finish(error)
 
     def _finish(self, error: Exception | None = None) -> None:
         """End `run`."""

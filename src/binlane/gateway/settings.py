@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -11,6 +12,8 @@ from binlane.client.settings import SslMode
 from binlane.errors import ConfigError
 
 _PORT_MAX: Final = 65535
+_NAME: Final = re.compile(r"(?:\*\.)?[A-Za-z0-9_](?:[A-Za-z0-9_.-]{0,252})|[0-9A-Fa-f:.]{2,45}")
+"""Host names in the letters of DNS, and addresses."""
 
 
 class TlsMode(Enum):
@@ -38,6 +41,7 @@ class GatewaySettings:
         tls: Whether clients may use TLS.
         tls_cert: Certificate of the port, PEM; one is made where none is given.
         tls_key: Its key, PEM.
+        tls_names: Further names that clients know the port by, for the certificate that is made.
         max_connections: Clients that may be logged in at a time, replicas included; the next gets
             the servers' error 1040.
         logins_max: Clients that may be logging in at a time; each takes a connection of the source.
@@ -57,6 +61,7 @@ class GatewaySettings:
     tls: TlsMode = TlsMode.ON
     tls_cert: Path | None = None
     tls_key: Path | None = None
+    tls_names: tuple[str, ...] = ()
     max_connections: int = 100
     logins_max: int = 20
     login_timeout_s: float = 10.0
@@ -90,6 +95,13 @@ class GatewaySettings:
         ):
             if seconds <= 0:
                 raise ConfigError(f"{seconds} s is no time to wait", key=key)
+        for name in self.tls_names:
+            if not _NAME.fullmatch(name):
+                raise ConfigError(
+                    f"{name!r} is no host name or address",
+                    key="listen.tls_names",
+                    hint="as clients write it, such as db.example.com, *.example.com or 10.1.2.3",
+                )
         if (self.tls_cert is None) is not (self.tls_key is None):
             lacking = "tls_key" if self.tls_key is None else "tls_cert"
             raise ConfigError(

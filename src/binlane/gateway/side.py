@@ -38,6 +38,8 @@ class Side(asyncio.Protocol):
 
     Attributes:
         freed: Called when the peer takes bytes again, or never will.
+        is_congested: Whether the peer takes no more for now.
+        is_paused: Whether the peer has to wait with what it sends.
         tls_role: What it is inside of TLS; None where that is never begun.
         failure: Why TLS came to nothing; empty where it did not.
     """
@@ -50,7 +52,8 @@ class Side(asyncio.Protocol):
         self._arrived = asyncio.Event()
         self._takes = asyncio.Event()
         self._takes.set()
-        self._has_ended = self._is_lost = self._is_paused = False
+        self._has_ended = self._is_lost = False
+        self.is_congested = self.is_paused = False
         self.freed: Callable[[], None] = nothing
         self._tls: TlsLayer | None = None
         self.tls_role: TlsRole | None = None
@@ -88,16 +91,19 @@ class Side(asyncio.Protocol):
         """The connection is over."""
         del exc
         self._is_lost = True
+        self.is_congested = False
         self._takes.set()
         self._end()
         self.freed()
 
     def pause_writing(self) -> None:
         """The peer takes no more for now."""
+        self.is_congested = True
         self._takes.clear()
 
     def resume_writing(self) -> None:
         """The peer takes bytes again."""
+        self.is_congested = False
         self._takes.set()
         self.freed()
 
@@ -117,11 +123,6 @@ class Side(asyncio.Protocol):
     def is_encrypted(self) -> bool:
         """Whether keys were agreed on, whatever came behind them."""
         return self._tls is not None and self._tls.is_ready
-
-    @property
-    def is_congested(self) -> bool:
-        """Whether the peer takes no more for now."""
-        return not self._takes.is_set()
 
     def keep_alive(self) -> None:
         """Notice a peer that lost its power: it sends nothing more, and no end either."""
@@ -165,9 +166,9 @@ class Side(asyncio.Protocol):
 
     def pause(self, *, is_paused: bool) -> None:
         """Let the peer wait with what it sends, or go on."""
-        if is_paused is self._is_paused or self._is_lost:
+        if is_paused is self.is_paused or self._is_lost:
             return
-        self._is_paused = is_paused
+        self.is_paused = is_paused
         if is_paused:
             self._there.pause_reading()
         else:
@@ -190,7 +191,8 @@ class Side(asyncio.Protocol):
         if self._tls is not None:
             data = self._tls.sent(data)
         if data:
-            self._there.write(data)
+            assert self._transport is not None, "connected"
+            self._transport.write(data)
 
     def write_in_clear(self, data: bytes) -> None:
         """Send bytes beside TLS that did not come to keys, and is over."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import socket
 import ssl
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -14,7 +16,9 @@ from binlane.codec.packets.framing import frame
 from binlane.codec.packets.replies import ErrPacket
 from binlane.errors import BinlaneError, ConfigError
 from binlane.gateway.counts import LoginOutcome, PortCounts
+from binlane.gateway.crowd import Crowd
 from binlane.gateway.handler import Handler
+from binlane.gateway.listening import SharedListener
 from binlane.gateway.lobby import Guest, Lobby
 from binlane.gateway.log_texts import shown
 from binlane.gateway.login import LoginRules
@@ -42,18 +46,33 @@ class Gateway:
     """
 
     def __init__(
-        self, settings: GatewaySettings, handler: Handler, tls: ssl.SSLContext | None = None
+        self,
+        settings: GatewaySettings,
+        handler: Handler,
+        tls: ssl.SSLContext | None = None,
+        *,
+        crowd: Crowd | None = None,
     ) -> None:
+        """Prepare.
+
+        Args:
+            settings: The port, and the source behind it.
+            handler: Answers what concerns binlogs.
+            tls: As the attribute.
+            crowd: The processes that serve the port; None for this one alone.
+        """
         self.tls = tls
+        self._crowd = crowd or Crowd()
         self._settings = settings
         self._handler = handler
-        self._server: asyncio.Server | None = None
+        self._server: asyncio.Server | SharedListener | None = None
         self._source_role: TlsRole | None = None
         self._clients: dict[asyncio.Task[None], Session | None] = {}
         self._lobby = Lobby(
             sessions_max=settings.max_connections,
             places=min(settings.logins_max, settings.max_connections),
             waiting_max=settings.max_connections,
+            crowd=self._crowd,
         )
         self._told = Seldom()
         self.counts = PortCounts()
@@ -65,15 +84,23 @@ class Gateway:
         port: int = self._server.sockets[0].getsockname()[1]
         return port
 
-    def change_limits(self, *, max_connections: int, login_timeout_s: float) -> None:
-        """Let more or fewer clients in, and give them more or less time; nobody is sent away."""
+    def use(self, settings: GatewaySettings, tls: ssl.SSLContext | None) -> None:
+        """Let more or fewer clients in, and give them more or less time; nobody is sent away.
+
+        Args:
+            settings: Of which the limits are taken over.
+            tls: As the attribute.
+        """
+        self.tls = tls
         self._settings = replace(
-            self._settings, max_connections=max_connections, login_timeout_s=login_timeout_s
+            self._settings,
+            max_connections=settings.max_connections,
+            login_timeout_s=settings.login_timeout_s,
         )
         self._lobby.resize(
-            sessions_max=max_connections,
-            places=min(self._settings.logins_max, max_connections),
-            waiting_max=max_connections,
+            sessions_max=settings.max_connections,
+            places=min(self._settings.logins_max, settings.max_connections),
+            waiting_max=settings.max_connections,
         )
 
     def hurry(self) -> None:
@@ -91,14 +118,21 @@ class Gateway:
         """Clients that are logged in."""
         return self._lobby.sessions
 
-    async def start(self) -> None:
+    async def start(self, listening: Sequence[socket.socket] = ()) -> None:
         """Begin to listen.
+
+        Args:
+            listening: Sockets that listen already, for several processes; none for its own.
 
         Raises:
             ConfigError: If the address, or what the source is verified by, cannot be used.
         """
         settings = self._settings
         self._source_role = self._source_tls()
+        if listening:
+            self._server = SharedListener(listening, self._crowd)
+            self._server.start(self._accept)
+            return
         try:
             self._server = await asyncio.get_running_loop().create_server(
                 lambda: Side(self._accept),
@@ -107,11 +141,7 @@ class Gateway:
                 backlog=settings.max_connections,
             )
         except OSError as error:
-            raise ConfigError(
-                f"cannot listen on {settings.address}:{settings.port}: {error.strerror or error}",
-                key="listen",
-                hint="is another process listening there? set [listen] address and port",
-            ) from None
+            raise cannot_listen(settings, error) from None
 
     async def stop(self) -> None:
         """Accept no more clients, let statements and dumps under way end, then close all sessions.
@@ -143,12 +173,17 @@ class Gateway:
         host, port = peer
         task = asyncio.create_task(self._serve(client, host, f"{host}:{port}"))
         self._clients[task] = None
+        self._tell_crowd()
         task.add_done_callback(self._forget)
 
     def _forget(self, task: asyncio.Task[None]) -> None:
         del self._clients[task]
+        self._tell_crowd()
         if not task.cancelled() and task.exception() is not None:
             logger.error("a session failed", exc_info=task.exception())
+
+    def _tell_crowd(self) -> None:
+        self._crowd.tell(clients=len(self._clients), sessions=self._lobby.sessions)
 
     async def _serve(self, client: Side, host: str, peer: str) -> None:
         seconds = self._settings.login_timeout_s
@@ -219,6 +254,7 @@ class Gateway:
             self.counts.logins[LoginOutcome.ADMITTED] += 1
             guest.deadline.reschedule(None)
             lobby.log_in(guest)
+            self._tell_crowd()
 
         relay = Relay(self._rules(), counts=self.counts)
         if self.tls is not None:
@@ -257,6 +293,7 @@ class Gateway:
                 self._told.warn("source %s: %s", _source(self._settings), source.failure)
             if relay.is_logged_in:
                 lobby.end_session()
+                self._tell_crowd()
             elif self._is_open:
                 await self._take_leave(session)
 
@@ -299,6 +336,15 @@ class Gateway:
                 await session.take_leave()
         except (OSError, TimeoutError, BinlaneError):
             pass  # the client has gone; nobody is left to be told
+
+
+def cannot_listen(settings: GatewaySettings, error: OSError) -> ConfigError:
+    """What is told where an address cannot be listened on."""
+    return ConfigError(
+        f"cannot listen on {settings.address}:{settings.port}: {error.strerror or error}",
+        key="listen",
+        hint="is another process listening there? set [listen] address and port",
+    )
 
 
 def _proxy_header(client: Side) -> bytes:

@@ -530,5 +530,5 @@ def _refused_by_engine(
         if is_create and index == 0:
             continue
         if access.is_locked_for_write and access.table.engine.upper() == "INNODB":
-            return refusals.statement_mode_and_row_engine(is_innodb=True)
+            return refusals.innodb_in_statement_mode(now.server)
     return None

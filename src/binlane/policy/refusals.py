@@ -59,6 +59,7 @@ class Refusal:
             first alone.
         is_own: A program raises it by itself, on data that it finds wrong.
         on_some_ways: Data decides whether it comes to it.
+        behind: What the server tells of the same behind it, in SHOW WARNINGS.
     """
 
     errno: int
@@ -72,6 +73,7 @@ class Refusal:
     others: tuple[Refusal, ...] = ()
     is_own: bool = False
     on_some_ways: bool = False
+    behind: tuple[Refusal, ...] = ()
 
     def moved(self, shift: Shift) -> Refusal:
         """The same for a statement that differs only in its literals."""
@@ -98,6 +100,14 @@ NO_OUTCOME: Final = Outcome()
 
 _GENERAL: Final = "HY000"
 _IMPOSSIBLE: Final = "Cannot execute statement: impossible to write to binary log since "
+_LOGGING_IMPOSSIBLE_MARIADB: Final = Refusal(
+    *(1030, _GENERAL, "ER_GET_ERRNO"),
+    'Got error 170 "It is not possible to log this statement" from storage engine InnoDB',
+)
+_LOGGING_IMPOSSIBLE_MYSQL: Final = Refusal(
+    *(1015, _GENERAL, "ER_CANT_LOCK"),
+    "Can't lock file (errno: 170 - It is not possible to log this statement)",
+)
 _LIMITED_INNODB: Final = (
     " InnoDB is limited to row-logging when transaction isolation level is READ COMMITTED or "
     "READ UNCOMMITTED."
@@ -138,17 +148,20 @@ def row_injection_and_statement_engine(server: Server) -> Refusal:
     return _impossible(1664, "ROW_INJECTION_AND_STMT_ENGINE", why, server)
 
 
-def statement_mode_and_row_engine(*, is_innodb: bool = False) -> Refusal:
-    """1665: mode STATEMENT, and a table that can be logged as row only.
-
-    Args:
-        is_innodb: InnoDB itself raises it, and adds why.
-    """
+def statement_mode_and_row_engine() -> Refusal:
+    """1665: mode STATEMENT, and a table that can be logged as row only."""
     message = (
         f"{_IMPOSSIBLE}BINLOG_FORMAT = STATEMENT and at least one table uses a storage engine "
-        f"limited to row-based logging.{_LIMITED_INNODB if is_innodb else ''}"
+        "limited to row-based logging."
     )
     return Refusal(1665, _GENERAL, "ER_BINLOG_STMT_MODE_AND_ROW_ENGINE", message)
+
+
+def innodb_in_statement_mode(server: Server) -> Refusal:
+    """1665 as InnoDB itself raises it, with why; the server then tells that its lock failed."""
+    raised = statement_mode_and_row_engine()
+    failed = _LOGGING_IMPOSSIBLE_MARIADB if server.is_mariadb else _LOGGING_IMPOSSIBLE_MYSQL
+    return replace(raised, message=raised.message + _LIMITED_INNODB, behind=(failed,))
 
 
 def row_injection_and_statement_mode(server: Server) -> Refusal:

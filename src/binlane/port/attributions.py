@@ -15,10 +15,10 @@ import logging
 import secrets
 import time
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Condition, Lock
+from threading import Condition, Lock, RLock
 from typing import Final
 
 from binlane.codec.types import EventType, Flavor
@@ -73,11 +73,14 @@ class AttributionSettings:
         wait_s: For a statement's reply, once a group came that may be of it.
         file_bytes: A file of the journal that has so many is followed by another.
         journal_max_bytes: Of all files; the oldest go, and what they tell of goes as rows.
+        is_relayed: What sessions say comes from other processes: a process that is killed may not
+            have written the last of it.
     """
 
     wait_s: float = 5.0
     file_bytes: int = 8 << 20
     journal_max_bytes: int = 1 << 30
+    is_relayed: bool = False
 
 
 _DEFAULT_SETTINGS: Final = AttributionSettings()
@@ -87,11 +90,13 @@ class Attributions:
     """Knows which group is of which statement.
 
     `intend`, `done`, `lost`, `taken`, `given` and `ended` are called by one thread, that of the
-    sessions; `begin`, `read`, `find`, `passed` and `forget` by one other, which routes.
+    sessions, or by one at a time, which holds `saying`; `begin`, `read`, `find`, `passed` and `forget` by one other, which routes.
 
     Attributes:
         unwritten: How many statements go as rows for that.
         given_up: For how many groups a reply was waited for in vain.
+        hear: Takes in what other processes' sessions have said by now, before a group is looked at.
+        saying: Held by those who say something, where they are several threads.
     """
 
     def __init__(
@@ -115,6 +120,8 @@ class Attributions:
         """
         self.unwritten = 0
         self.given_up = 0
+        self.hear: Callable[[], None] = _nothing
+        self.saying = RLock()
         self._flavor = flavor
         self._settings = settings
         self._lock = Lock()
@@ -140,7 +147,9 @@ class Attributions:
         if folder is not None:
             file_bytes = settings.file_bytes
             self._groups = GroupJournal(folder, disk, file_bytes // 8)
-            self._statements = StatementJournal(folder, disk, file_bytes, self._present)
+            self._statements = StatementJournal(
+                folder, disk, file_bytes, self._present, is_relayed=settings.is_relayed
+            )
             try:
                 found = Recovery(flavor, self._statements, self._groups)
             except StoreError as error:
@@ -170,20 +179,23 @@ class Attributions:
             plans: Of the groups that it makes at most, in order; empty where that is not known.
             encoded: The plans as `encode_plans` gives them; None where nobody has them.
         """
-        place, doubt = None, None
-        if self._statements is not None:
-            groups = self._lanes.get(lane)
+        place = doubt = None
+        groups = self._lanes.get(lane)
+        journal = self._statements
+        if journal is not None:
             has_older = groups is not None and bool(groups.arrivals or groups.gone)
             if encoded is None:
                 encoded = encode_plans(plans)
             body = records.intent_body(lane, number, encoded, has_older=has_older)
-            place = self._statements.write(records.INTENT, body)
+            place = journal.write(records.INTENT, body)
             if place is None:
                 doubt = Reason.NOT_WRITTEN
                 self.unwritten += 1
         statement = Statement(number, len(plans), plans, place, doubt=doubt)
         with self._lock:
-            groups = self._lane(lane)
+            if groups is None:
+                groups = self._lane(lane)
+            self._busy.add(lane)
             if groups.arrivals:
                 self._settle([lane])  # what was read before is of statements before
             if groups.statements:
@@ -213,21 +225,21 @@ class Attributions:
             ValueError: If `last` is neither.
         """
         spans = spans_told(last) if last else ()
-        is_known = plans is None or len(plans) > 0
-        groups = self._lane(lane)
+        is_known = bool(last) or plans is None or len(plans) > 0
+        groups = self._lanes.get(lane) or self._lane(lane)
         statement = groups.find(number)
         if encoded is None and plans is not None and statement is not None:
             plans = None if _are_same(statement.plans, plans) else plans
         if statement is None and not spans:
             return
-        place = None
-        if self._statements is not None:
+        place, journal = None, self._statements
+        if journal is not None:
             if plans is None:
                 encoded = b"" if statement is not None else _NO_PLANS
             elif encoded is None:
                 encoded = encode_plans(plans)
             body = records.answer_body(lane, number, last or "", encoded, is_known=is_known)
-            place = self._write(records.ANSWER, body)
+            place = journal.write(records.ANSWER, body)
         with self._lock:
             self._busy.add(lane)
             if statement is None:
@@ -237,7 +249,8 @@ class Attributions:
                 statement.plans, statement.place = plans, place
                 statement.count = len(plans)
             groups.answer(statement, spans, is_known=is_known)
-            self._need(statement)
+            if journal is not None and statement.place is not None and statement.last:
+                journal.need(statement)
             if self._patience_s and statement.doubt is None:
                 self._patience_s.pop(lane, None)
             self._wake()
@@ -257,7 +270,10 @@ class Attributions:
             thread_id: Of the session at the source.
             position: What the source had logged by then: nothing of it is this session's.
         """
-        start = {} if position is None else ends_of(position)
+        self.taken_from(lane, thread_id, {} if position is None else ends_of(position))
+
+    def taken_from(self, lane: int, thread_id: int, start: Mapping[Stream, int]) -> None:
+        """As `taken`, with the last number of each stream in place of the position."""
         self._write(records.TAKEN, records.taken_body(lane, thread_id, start))
         with self._lock:
             self._lane(lane).take(thread_id, start)
@@ -276,7 +292,8 @@ class Attributions:
             lane: Whose statement under way was lost.
             position: What the source had logged at some time after that.
         """
-        self._write(records.ENDED, records.ended_body(lane, str(position)))
+        with self.saying:
+            self._write(records.ENDED, records.ended_body(lane, str(position)))
         with self._lock:
             self._lane(lane).end = position
             self._settle([lane])
@@ -331,6 +348,7 @@ class Attributions:
             groups: All that are of lanes, in the order of the log.
             after: Everything up to here is read with them.
         """
+        self.hear()
         with self._lock:
             touched = [
                 lane for lane, gtid, is_commit in groups if self._arrive(lane, gtid, is_commit)
@@ -356,6 +374,7 @@ class Attributions:
             if self._found:
                 self._save()
             return known[1]
+        self.hear()
         with self._lock:
             if self._arrive(lane, gtid, is_commit) or self._is_open(lane, point):
                 self._settle([lane])
@@ -654,9 +673,9 @@ class Attributions:
                 return plans[found.plan]
         return Unattributed(Reason.FORGOTTEN)
 
-    def _need(self, statement: Statement) -> None:
-        if self._statements is not None:
-            self._statements.need(statement)
+
+def _nothing() -> None:
+    """Where all sessions are this process's."""
 
 
 def _are_same(intended: Sequence[GroupPlan] | None, plans: Sequence[GroupPlan]) -> bool:

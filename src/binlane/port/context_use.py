@@ -10,7 +10,7 @@ Measured on MariaDB 10.11, 11.8 and MySQL 9.7, by their logs in STATEMENT format
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
 from typing import Final, NamedTuple
 
@@ -19,7 +19,11 @@ from binlane.policy.reasons import default_facts
 from binlane.policy.resolution import ResolvedStatement, TableAccess
 from binlane.policy.server import Server
 from binlane.policy.used_objects import body_use
+from binlane.programs.environment import SessionEnvironment
+from binlane.programs.routines import trimmed
 from binlane.session.session import Session
+from binlane.sql.evaluation.evaluator import evaluate
+from binlane.sql.evaluation.values import Text
 from binlane.sql.facts import (
     CREATE_TABLE_KINDS,
     FunctionUse,
@@ -32,9 +36,10 @@ from binlane.sql.facts import (
 from binlane.sql.reading import read
 from binlane.sql.schema import Objects, Routine, Trigger
 from binlane.sql.table_definitions import TableColumn
-from binlane.sql.tokens import SqlSyntaxError, TokenKind, tokenise
+from binlane.sql.tokens import SqlSyntaxError, TokenKind, server_text, tokenise
 from binlane.sql.tree.definitions import Column, CreateTable
-from binlane.sql.tree.expressions import Name, Star, walk
+from binlane.sql.tree.expressions import Literal, Name, Star, UserVariable, walk
+from binlane.sql.tree.statements import Prepare
 
 DATABASES_MAX: Final = 16
 _NOW: Final = frozenset(
@@ -68,6 +73,7 @@ _PROGRAM_KINDS: Final = frozenset(
         StatementKind.EXECUTE_IMMEDIATE,
     )
 )
+_ADDED_TO_WHILE_READ: Final = frozenset(("MYISAM", "ARIA", "MRG_MYISAM"))
 _EXECUTING: Final = (StatementKind.EXECUTE, StatementKind.EXECUTE_IMMEDIATE)
 _INSERTING: Final = frozenset((StatementKind.INSERT, StatementKind.REPLACE))
 _CHANGING: Final = frozenset((*_INSERTING, StatementKind.UPDATE, StatementKind.DELETE))
@@ -91,6 +97,35 @@ _LOGGED_VARIABLES: Final = frozenset(
         *("sql_require_primary_key", "default_table_encryption", "enable_cascade_triggers"),
     )
 )
+
+
+class Reads(NamedTuple):
+    """What a source that logs rows lets others change while it is read, unseen by a text.
+
+    One that logs statements makes them wait. Then the order of the log is not the order in which
+    things were read.
+
+    Attributes:
+        has_added_to: MyISAM and Aria tables, to which rows are added.
+        has_selected: Tables that functions of a SELECT read: InnoDB takes no locks there.
+        has_others: Tables that other statements read, for which it takes them from REPEATABLE READ
+            on.
+    """
+
+    has_added_to: bool = False
+    has_selected: bool = False
+    has_others: bool = False
+
+    def are_unlocked(self, *, locks_reads: bool) -> bool:
+        """Whether any of that is so in a transaction.
+
+        Args:
+            locks_reads: The isolation level keeps what a change only reads as it is.
+        """
+        return self.has_added_to or self.has_selected or (self.has_others and not locks_reads)
+
+
+NO_READS: Final = Reads()
 
 
 class ContextUse(NamedTuple):
@@ -117,6 +152,7 @@ class ContextUse(NamedTuple):
         routines: The procedures that CALL runs, directly or not.
         names_charset: It names a character set, whose default collation MariaDB then logs.
         sets_context: It sets values for itself, by SET STATEMENT … FOR, that are logged with it.
+        reads: What is not kept from changing while it is read, for all that changes something.
     """
 
     is_known: bool = True
@@ -139,10 +175,18 @@ class ContextUse(NamedTuple):
     routines: tuple[TableName, ...] = ()
     names_charset: bool = False
     sets_context: bool = False
+    reads: Reads = NO_READS
 
 
 PLAIN: Final = ContextUse()
 """Of SAVEPOINT and its like."""
+Resolve = Callable[[StatementFacts, str], ResolvedStatement]
+"""Gives the tables of a statement with its default database."""
+
+
+def _not_resolved(_facts: StatementFacts, _database: str) -> ResolvedStatement:
+    """Of a statement that runs no others."""
+    raise LookupError("no statements were to be run")
 
 
 def context_use(
@@ -151,6 +195,7 @@ def context_use(
     objects: Objects,
     server: Server,
     database: str = "",
+    resolve: Resolve = _not_resolved,
 ) -> ContextUse:
     """What of the context is logged with a statement.
 
@@ -160,6 +205,7 @@ def context_use(
         objects: The server's, the session's temporary tables among them.
         server: Whose log.
         database: The default one.
+        resolve: Gives the tables of statements that it runs.
     """
     found = _Finder(facts, resolved, objects, server, database)
     kind = facts.effects.kind
@@ -206,6 +252,7 @@ def context_use(
         routines=tuple(found.routines),
         names_charset=_logs_collations(server) and any(map(_names_charset, found.texts)),
         sets_context=any(one.name in _LOGGED_VARIABLES for one in facts.statement_assignments),
+        reads=found.reads(resolve),
     )
 
 
@@ -239,7 +286,8 @@ class _Finder:
         self.server = server
         self.is_known = True
         self.routines: list[TableName] = []
-        self.programs = list(self._programs())
+        self.inner = list(self._programs())
+        self.programs = [each for each, _ in self.inner]
         self.texts = [facts, *self._views(), *self.programs, *self._defaults()]
         self.functions = [use for text in self.texts for use in text.functions]
 
@@ -368,9 +416,17 @@ class _Finder:
                 yield view.facts
                 names.extend(use.name for use in view.facts.tables)
 
-    def _programs(self) -> Iterator[StatementFacts]:
-        """Facts of all statements in bodies that the statement runs."""
-        yield from self._own_statements()
+    def reads(self, resolve: Resolve) -> Reads:
+        """What it reads, and what the statements read that are logged by themselves."""
+        found = [_reads(self.facts, self.resolved)]
+        if self.facts.effects.kind in _PROGRAM_KINDS:
+            found += [_reads(facts, resolve(facts, database)) for facts, database in self.inner]
+        return Reads(*map(any, zip(*found, strict=True)))
+
+    def _programs(self) -> Iterator[tuple[StatementFacts, str]]:
+        """Facts of all statements in bodies that the statement runs, with their databases."""
+        for facts in self._own_statements():
+            yield facts, self.database
         waiting = list(self._called_first())
         seen: set[TableName] = set()
         for program in waiting:
@@ -381,7 +437,7 @@ class _Finder:
             used = body_use(program.body, database, program.dialect)
             self.is_known &= used.is_understood
             for facts in used.facts:
-                yield facts
+                yield facts, database
                 if facts.effects.kind in _PROGRAM_KINDS:
                     waiting += self._called(facts.functions, database)
 
@@ -436,6 +492,23 @@ class _Finder:
                 for text in (column.default if is_other else None, column.generated):
                     if text is not None and text not in _OF_PERIOD:
                         yield default_facts(text, table.name.database, table.dialect)
+
+
+def _reads(facts: StatementFacts, resolved: ResolvedStatement) -> Reads:
+    """What a statement reads that changes something."""
+    kind = facts.effects.kind
+    makes_filled = kind is StatementKind.CREATE_TABLE_SELECT
+    if not (makes_filled or any(access.changes for access in resolved.accesses)):
+        return NO_READS
+    # A MERGE table that is written locks its members as it is locked itself.
+    read = [access.table for access in resolved.accesses if not _is_written(access)]
+    others = any(not table.is_temporary for table in read)
+    is_select = kind is StatementKind.SELECT
+    return Reads(
+        has_added_to=any(table.engine.upper() in _ADDED_TO_WHILE_READ for table in read),
+        has_selected=is_select and others,
+        has_others=others and not is_select,
+    )
 
 
 def _logs_collations(server: Server) -> bool:
@@ -527,8 +600,7 @@ class KnownUses:
             session: That runs it.
             version: Of the objects that all sessions have; what is known holds for one version.
         """
-        if facts.effects.kind is StatementKind.EXECUTE:
-            facts = _prepared(facts, session) or facts
+        facts = executed(facts, session)
         if version != self._version:
             self._version = version
             self._known.clear()
@@ -543,14 +615,35 @@ class KnownUses:
         return found
 
 
-def _prepared(facts: StatementFacts, session: Session) -> StatementFacts | None:
-    """The statement that EXECUTE runs; None if it may be several."""
-    known = session.programs.prepared.get(facts.name.lower())
-    if known is None or len(known.statements) != 1 or known.statements[0] is None:
-        return None
-    return read(known.statements[0], database=session.database, dialect=session.dialect)
+def executed(facts: StatementFacts, session: Session) -> StatementFacts:
+    """The statement that EXECUTE or EXECUTE IMMEDIATE runs; itself where that is not known.
+
+    Args:
+        facts: What a client's statement says.
+        session: That runs it.
+    """
+    text: str | None = None
+    tree = facts.tree
+    if facts.effects.kind is StatementKind.EXECUTE:
+        known = session.programs.prepared.get(facts.name.lower())
+        if known is not None and len(known.statements) == 1:
+            text = known.statements[0]
+    elif (
+        facts.effects.kind is StatementKind.EXECUTE_IMMEDIATE
+        and isinstance(tree, Prepare)
+        and isinstance(tree.source, Literal | UserVariable)
+    ):
+        value = evaluate(tree.source, facts, SessionEnvironment(session))
+        if isinstance(value, Text):
+            text = trimmed(server_text(value.content, session.dialect).read)
+    if text is None:
+        return facts
+    return read(text, database=session.database, dialect=session.dialect)
 
 
 def _use_in(facts: StatementFacts, session: Session) -> ContextUse:
     resolved = session.resolved(facts, session.database)
-    return context_use(facts, resolved, session.objects, session.server, session.database)
+    return context_use(
+        *(facts, resolved, session.objects, session.server, session.database),
+        resolve=session.opened_by,
+    )

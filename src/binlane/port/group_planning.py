@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Final
 
-from binlane.codec.types import Flavor
+from binlane.codec.types import Flavor, HeaderFlag
 from binlane.names import TableName
 from binlane.policy.resolution import ResolvedStatement
 from binlane.port.statement_context import StatementContext, complete
@@ -24,12 +24,13 @@ from binlane.routing.plan import (
     basis_of,
 )
 from binlane.scope.definition import Definition
-from binlane.session.group_plans import DraftPart, GroupDraft, RowsOf
+from binlane.session.group_plans import DraftPart, GroupDraft, RowsOf, TextOf
 from binlane.session.log_events import Body
 from binlane.sql.catalog import SchemaCatalog
 from binlane.sql.facts import DDL_KINDS, RowChange, StatementFacts, StatementKind
 from binlane.sql.schema import Table
 
+_THREAD_SPECIFIC: Final = int(HeaderFlag.THREAD_SPECIFIC)
 _INSERTING: Final = frozenset(
     (RowChange.INSERT, RowChange.REPLACE, RowChange.UPSERT, RowChange.LOAD)
 )
@@ -135,6 +136,8 @@ class GroupPlanning:
         events = None if context is None else complete(draft.bodies, context, self._flavor)
         if context is None or events is None:
             return None
+        if draft.uses_temporary:
+            events = (*events[:-1], _of_session(events[-1]))
         section = sections.get(draft.number)
         timestamp = context.timestamp if section is None else 0
         return Text(
@@ -143,6 +146,7 @@ class GroupPlanning:
             self._generated.get(draft.number),
             timestamp=timestamp,
             tables=self._tables.get(draft.number, ()),
+            uses_temporary=draft.uses_temporary,
         )
 
     def ends(
@@ -160,8 +164,19 @@ class GroupPlanning:
             if body is None:
                 found[name] = None
             elif context is not None and (events := complete((body,), context, self._flavor)):
-                found[name] = events[0]
+                last = parts[-1]
+                is_of_session = isinstance(last, TextOf) and last.uses_temporary
+                found[name] = _of_session(events[0]) if is_of_session else events[0]
         return found
+
+
+def _of_session(event: EncodedEvent) -> EncodedEvent:
+    """An event that means something in its session's connection only.
+
+    What a program's statements use is known of each of them, not of the program's context. MariaDB
+    says it of all but RENAME, of which who reads its log needs to know it, too.
+    """
+    return event._replace(flags=event.flags | _THREAD_SPECIFIC)
 
 
 def bases(definitions: Iterable[Definition], names: Container[str]) -> dict[str, int]:

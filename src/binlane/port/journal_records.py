@@ -38,6 +38,8 @@ was written may lack its end if it is not the present one."""
 _U32: Final = Struct("<I")
 _STATEMENT: Final = Struct("<IQ")
 _INTENT: Final = Struct("<IQB")
+INTENT_HEAD_BYTES: Final = _INTENT.size
+"""Of an INTENT, before its plans."""
 _ANSWER: Final = Struct("<IQBI")
 _STATE: Final = Struct("<IBQ")
 _LANES: Final = Struct("<QI")
@@ -276,6 +278,12 @@ def read_answer(body: bytes) -> Answer:
     last = reader.take(length).decode("ascii")
     count = reader.u32() if reader.remaining else None
     return Answer(lane, number, bool(is_known), count, last)
+
+
+def read_answer_and_plans(body: bytes) -> tuple[Answer, bytes]:
+    """As `read_answer`, with the plans as they stand there; empty where there are none."""
+    answer = read_answer(body)
+    return answer, body[_ANSWER.size + len(answer.last) :]
 
 
 def read_plans(kind: int, body: bytes) -> tuple[GroupPlan, ...]:

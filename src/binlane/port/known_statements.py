@@ -8,6 +8,7 @@ two things differ: the text, and the AUTO_INCREMENT value that goes with it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple, overload
 
 from binlane.codec.types import EventType
@@ -49,7 +50,8 @@ class KnownRead(NamedTuple):
     circumstances: Circumstances
 
 
-class KnownWrite(NamedTuple):
+@dataclass(frozen=True, slots=True, eq=False)
+class KnownWrite:
     """A write that makes one group.
 
     Attributes:
@@ -57,17 +59,19 @@ class KnownWrite(NamedTuple):
         is_update: Its reply tells in words how many rows it changed.
         plan: Of the first one.
         text: What differs in the others; None where no binlog has it as text: nothing.
+        has_insert_id: An AUTO_INCREMENT value stands before its text.
     """
 
     circumstances: Circumstances
     is_update: bool
     plan: GroupPlan
     text: PlannedText | None
+    has_insert_id: bool = field(init=False)
 
-    @property
-    def has_insert_id(self) -> bool:
-        """Whether an AUTO_INCREMENT value stands before its text."""
-        return self.text is not None and self.text.has_insert_id
+    def __post_init__(self) -> None:
+        """Look once at what is asked of each."""
+        has_insert_id = self.text is not None and self.text.has_insert_id
+        object.__setattr__(self, "has_insert_id", has_insert_id)
 
     def body(self, text: str) -> bytes | None:
         """The event of another one's text; None where that has to be found out.
@@ -75,12 +79,15 @@ class KnownWrite(NamedTuple):
         Args:
             text: The statement.
         """
-        values = self.circumstances.values
-        if self.text is None:
+        planned = self.text
+        if planned is None:
             return b""
-        if not text.isascii() and (values is None or not values.is_text_as_it_came):
+        if text.isascii():
+            return planned.head + text.encode()
+        values = self.circumstances.values
+        if values is None or not values.is_text_as_it_came:
             return None
-        return self.text.head + text.encode("utf-8", "surrogateescape")
+        return planned.head + text.encode("utf-8", "surrogateescape")
 
     def plan_of(self, body: bytes, insert_id: int = 0) -> GroupPlan:
         """The plan of another one.
@@ -103,9 +110,9 @@ class KnownWrite(NamedTuple):
             binlogs |= text.others
         return GroupPlan(sections=plan.sections, binlogs=binlogs, bases=plan.bases, ends=plan.ends)
 
-    def plans_of(self, body: bytes) -> Sequence[GroupPlan]:
-        """The plans of another one before it is sent; argument as of `plan_of`."""
-        return _Foreseen(self, body) if self.has_insert_id else (self.plan_of(body),)
+    def plans_of(self, body: bytes, insert_id: int = 0) -> Sequence[GroupPlan]:
+        """The plans of another one, made once somebody looks at them; arguments as of `plan_of`."""
+        return _Foreseen(self, body, insert_id)
 
     def encoded(self, body: bytes, insert_id: int = 0) -> bytes:
         """The bytes of that plan alone, as `encode_plans` gives them; arguments as of `plan_of`."""
@@ -120,12 +127,19 @@ class KnownWrite(NamedTuple):
 
 
 class _Foreseen(Sequence[GroupPlan]):
-    """The plan of a write whose reply brings another one: made if somebody asks before."""
+    """The plan of a write; its session has no time to make it.
 
-    __slots__ = ("_body", "_write")
+    Args:
+        write: What is known of such writes.
+        body: As of `KnownWrite.plan_of`.
+        insert_id: Likewise.
+    """
 
-    def __init__(self, write: KnownWrite, body: bytes) -> None:
-        self._write, self._body = write, body
+    __slots__ = ("_body", "_insert_id", "_plans", "_write")
+
+    def __init__(self, write: KnownWrite, body: bytes, insert_id: int) -> None:
+        self._write, self._body, self._insert_id = write, body, insert_id
+        self._plans: tuple[GroupPlan] | None = None
 
     def __len__(self) -> int:
         return 1
@@ -137,7 +151,9 @@ class _Foreseen(Sequence[GroupPlan]):
     def __getitem__(self, index: slice) -> Sequence[GroupPlan]: ...
 
     def __getitem__(self, index: int | slice) -> GroupPlan | Sequence[GroupPlan]:
-        return (self._write.plan_of(self._body),)[index]
+        if self._plans is None:
+            self._plans = (self._write.plan_of(self._body, self._insert_id),)
+        return self._plans[index]
 
 
 class PlannedText(NamedTuple):

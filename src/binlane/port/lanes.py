@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
-from typing import Final, Protocol, Self
+from typing import Final, Protocol
 
 from binlane.codec.types import Flavor
 from binlane.errors import StatementError
@@ -125,6 +125,11 @@ class Lanes:
 class SourceSession(Protocol):
     """A session on the source that is to get into a lane."""
 
+    @property
+    def thread_id(self) -> int:
+        """Its connection id on the source."""
+        ...
+
     async def run_at_source(self, statement: str) -> Reply:
         """Run a statement that gives no rows.
 
@@ -136,13 +141,13 @@ class SourceSession(Protocol):
 
 
 class LanePool:
-    """The lanes that a process has; who takes one gives it back.
+    """The lanes of a source; who takes one gives it back.
 
     Args:
         lanes: Of the source.
         is_clear: Whether all that a lane's last session may have made the source log has been
             attributed, so that the next one cannot be taken for it.
-        numbers: Which lanes the process has.
+        numbers: Which lanes the pool has.
     """
 
     def __init__(
@@ -156,11 +161,6 @@ class LanePool:
         self._free = list(numbers)
         heapify(self._free)
         self._refused = Counter[str]()
-
-    @classmethod
-    def of(cls, flavor: Flavor, server_id: int, is_clear: Callable[[int], bool]) -> Self:
-        """The pool of all lanes of a source."""
-        return cls(Lanes(flavor, server_id), is_clear)
 
     @property
     def refused(self) -> Counter[str]:
@@ -184,6 +184,11 @@ class LanePool:
             return None
         return self.lanes.lane(found)
 
+    async def claim(self, thread_id: int) -> Lane | None:
+        """As `acquire`, of a pool that may be another process's, for a session of the source."""
+        del thread_id
+        return self.acquire()
+
     def release(self, lane: Lane) -> None:
         """Give a lane back: its session is over, or was told to forget it (COM_RESET_CONNECTION)."""
         assert lane.number not in self._free, f"lane {lane.number} was given back twice"
@@ -198,7 +203,7 @@ class LanePool:
         Raises:
             PeerError: If the source goes away.
         """
-        lane = self.acquire()
+        lane = await self.claim(session.thread_id)
         if lane is None:
             return None
         errno = None

@@ -40,7 +40,13 @@ from binlane.client.questions import (
 from binlane.client.session import ServerSession
 from binlane.client.source_objects import LOCK_TIMEOUT_S, TIMEOUT_S
 from binlane.codec.types import Flavor
-from binlane.errors import BinlaneError, CodecError, PeerError, StatementError
+from binlane.errors import (
+    BinlaneError,
+    CodecError,
+    PeerError,
+    SourceDownError,
+    StatementError,
+)
 from binlane.gateway.privileges import global_privileges
 from binlane.grouping.raw import Item
 from binlane.names import folded
@@ -48,8 +54,8 @@ from binlane.policy.server import Server
 from binlane.positions import AnyGtid, GtidSet, MysqlGtid
 from binlane.routing.logged_ddl import logged_ddl
 from binlane.sql.catalog import SchemaCatalog
-from binlane.sql.facts import DDL_KINDS, StatementFacts
-from binlane.sql.logged_statements import logged_statement
+from binlane.sql.facts import DDL_KINDS, StatementFacts, StatementKind
+from binlane.sql.logged_statements import LoggedStatement, logged_statement
 from binlane.sql.reading import read
 from binlane.sql.servers import Dialect
 
@@ -74,15 +80,36 @@ _ANY: Final = Dialect()
 _Result = TypeVar("_Result")
 
 
+Change = tuple[LoggedStatement, AnyGtid | None]
+"""A statement of the source's log that may have changed objects, and the GTID of its group."""
+
+
+def changes_in(item: Item) -> list[Change] | None:
+    """What in some item of the source's log may have changed objects, in order.
+
+    Returns:
+        None where nobody can tell: the item is damaged, which whoever routes it tells of.
+    """
+    try:
+        return [(logged_statement(event), gtid) for event, gtid in logged_ddl(item)]
+    except CodecError:
+        return None
+
+
 class LiveCatalog:
     """The objects of one source.
 
     Args:
         settings: The source, and binlane's own account there.
         connections: How many questions are asked at the same time.
+
+    Attributes:
+        on_changed: Called with the text of a statement that may have changed something, its default
+            database and how it is read; None where nobody else has to know.
     """
 
     def __init__(self, settings: SourceSettings, *, connections: int = CONNECTIONS) -> None:
+        self.on_changed: Callable[[str, str, Dialect], None] | None = None
         self._source = _Source(settings)
         self._threads = ThreadPoolExecutor(connections, thread_name_prefix="catalog")
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -120,6 +147,11 @@ class LiveCatalog:
     def dialect(self) -> Dialect:
         """How the source reads statements without an sql_mode; of any server before it was reached."""
         return _ANY if self._known is None else self._known.dialect
+
+    @property
+    def is_reached(self) -> bool:
+        """Whether anything is known of the source as it is now."""
+        return self._known is not None
 
     @property
     def version(self) -> object:
@@ -186,15 +218,24 @@ class LiveCatalog:
         names, catalog.missed = catalog.missed, set()
         return known.missed(names)
 
+    async def begun(self) -> SchemaCatalog:
+        """As `catalog`; the source is reached first where it was not yet, or was lost.
+
+        Raises:
+            StatementError: If it cannot be asked.
+        """
+        await self._open()
+        return self.catalog()
+
     def catalog(self) -> SchemaCatalog:
         """A catalog for a new session; `fit` keeps it current.
 
         Raises:
-            StatementError: If the source was not reached yet.
+            StatementError: If the source was not reached yet, or was lost.
         """
         known = self._known
         if known is None:
-            raise StatementError(_NOT_TOLD, hint="see whether the source runs")
+            raise SourceDownError(_NOT_TOLD)
         found = SchemaCatalog(flavor=known.flavor, server_version=known.server_version)
         self.fit(found)
         return found
@@ -245,8 +286,20 @@ class LiveCatalog:
                 must not make others wait for what is read again.
         """
         is_refused = errno in _REFUSED and facts.effects.kind in DDL_KINDS
-        if self._known is not None and not is_refused:
+        if is_refused:
+            return
+        before = self.version
+        if self._known is not None:
             self._known.changed(facts, database)
+        if self.on_changed is not None and (
+            facts.effects.kind is not StatementKind.SET or self.version is not before
+        ):
+            self.on_changed(facts.text, database, facts.dialect)
+
+    def heed_changed(self, text: str, database: str, dialect: Dialect) -> None:
+        """As `changed`, of a statement in another process, where `on_changed` told of it."""
+        if self._known is not None:
+            self._known.changed(read(text, database=database, dialect=dialect), database)
 
     def forget(self) -> None:
         """Know nothing any more: something happened of which nobody knows what."""
@@ -263,23 +316,24 @@ class LiveCatalog:
         Args:
             item: What the source gave next.
         """
+        if self._known is not None:
+            self.heed(changes_in(item))
+
+    def heed(self, changes: Sequence[Change] | None) -> None:
+        """Know no more of what `changes_in` some item may have changed; from any thread."""
         known = self._known
-        if known is None:
+        if known is None or (changes is not None and not changes):
+            return
+        if changes is None:
+            self._later([self.forget])
             return
         work: list[Callable[[], None]] = []
-        try:
-            dialect = known.dialect
-            for event, gtid in logged_ddl(item):
-                logged = logged_statement(event)
-                database = folded(logged.database) if known.ignores_case else logged.database
-                facts = read(
-                    logged.text, database=database, dialect=dialect.with_mode(logged.sql_mode)
-                )
-                work.append(partial(self._note, facts, database, gtid))
-        except CodecError:  # which whoever routes it tells of
-            work = [self.forget]
-        if work:
-            self._later(work)
+        dialect = known.dialect
+        for logged, gtid in changes:
+            database = folded(logged.database) if known.ignores_case else logged.database
+            facts = read(logged.text, database=database, dialect=dialect.with_mode(logged.sql_mode))
+            work.append(partial(self._note, facts, database, gtid))
+        self._later(work)
 
     def _later(self, work: Sequence[Callable[[], None]]) -> None:
         """Do something in the event loop."""
@@ -290,7 +344,8 @@ class LiveCatalog:
     def _note(self, facts: StatementFacts, database: str, gtid: AnyGtid | None) -> None:
         if isinstance(gtid, MysqlGtid):
             self._source.after(gtid)
-        self.changed(facts, database)
+        if self._known is not None:
+            self._known.changed(facts, database)
 
     # Asking ---------------------------------------------------------------------------------------
 
@@ -506,9 +561,7 @@ class _Source:
         except StatementError:
             raise
         except BinlaneError as error:
-            raise StatementError(
-                f"{_NOT_TOLD}: {error}", hint=error.hint or "see whether the source runs"
-            ) from None
+            raise not_asked(f"{_NOT_TOLD}: {error}", error) from None
 
     @contextmanager
     def _asking(self, session: ServerSession) -> Iterator[None]:
@@ -562,6 +615,20 @@ class _Source:
             idle, self._idle = self._idle, []
         for session in idle:
             session.close()
+
+
+def not_asked(message: str, error: BinlaneError, *, hint: str = "") -> StatementError:
+    """What a client is told where the source could not be asked.
+
+    Args:
+        message: What it is told.
+        error: Why the source could not be asked.
+        hint: What helps; by default what helps against the error.
+    """
+    hint = hint or error.hint or "see whether the source runs"
+    if isinstance(error, PeerError) and error.errno is None:
+        return SourceDownError(message, hint=hint)
+    return StatementError(message, hint=hint)
 
 
 def _each(work: Iterable[Callable[[], None]]) -> None:

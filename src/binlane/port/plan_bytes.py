@@ -38,6 +38,7 @@ _IS_TEXT: Final = 1
 _HAS_SECTION: Final = 2
 _HAS_GENERATED: Final = 4
 _HAS_TABLES: Final = 8
+_USES_TEMPORARY: Final = 16
 _KEPT: Final = 1024
 
 # By the ids of sections that are kept alive here: they come again as the same objects, and to look
@@ -105,12 +106,14 @@ def _add_parts(add: Callable[[bytes], None], parts: tuple[Part, ...]) -> None:
         if len(part) == 1:
             add(_PART.pack(0, part[0], 0, 0))
             continue
-        events, section, generated, timestamp, tables = part
+        events, section, generated, timestamp, tables, uses_temporary = part
         kind = _IS_TEXT if section is None else _IS_TEXT | _HAS_SECTION
         if generated is not None:
             kind |= _HAS_GENERATED
         if tables:
             kind |= _HAS_TABLES
+        if uses_temporary:
+            kind |= _USES_TEMPORARY
         add(_PART.pack(kind, section or 0, timestamp, len(events)))
         if generated is not None:
             add(_table_bytes(generated.table) + _U32.pack(generated.column))
@@ -207,7 +210,14 @@ def _part(reader: Reader) -> Part:
     if kind & _HAS_TABLES:
         tables = tuple(_table(reader) for _ in range(reader.u32()))
     events = tuple(_event(reader) for _ in range(event_count))
-    return Text(events, section if kind & _HAS_SECTION else None, generated, timestamp, tables)
+    return Text(
+        events,
+        section if kind & _HAS_SECTION else None,
+        generated,
+        timestamp,
+        tables,
+        uses_temporary=bool(kind & _USES_TEMPORARY),
+    )
 
 
 def _event(reader: Reader) -> EncodedEvent:

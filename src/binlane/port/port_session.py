@@ -16,8 +16,7 @@ import re
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
-from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import Final
 
 from binlane.check.hints import HINTS
 from binlane.client.source_objects import Source
@@ -29,7 +28,9 @@ from binlane.errors import StatementError, StoreError, UnsafeStatementError
 from binlane.gateway.answers import OkAnswer, RowsAnswer
 from binlane.gateway.handler import SessionContext
 from binlane.gateway.judge import (
+    AS_IT_IS,
     NOTHING_LEFT,
+    PASS,
     ClientStatement,
     Done,
     Give,
@@ -42,8 +43,6 @@ from binlane.gateway.judge import (
 )
 from binlane.names import quote
 from binlane.policy.refusals import NO_OUTCOME, Outcome, Refusal
-from binlane.policy.resolution import ResolvedStatement
-from binlane.port.attributions import Attributions
 from binlane.port.binlog_variables import (
     NAMES,
     Rewritten,
@@ -64,6 +63,7 @@ from binlane.port.lanes import Lane, LanePool
 from binlane.port.live_catalog import LiveCatalog
 from binlane.port.long_texts import LongTexts, is_long
 from binlane.port.marks import Marker
+from binlane.port.sayings import Sayings
 from binlane.port.statement_context import StatementContext
 from binlane.port.told_refusals import as_told
 from binlane.port.warnings import Warnings
@@ -96,6 +96,7 @@ _OWN: Final = ("ER_BINLOG_", "BINLANE_", "ER_INSIDE_TRANSACTION_PREVENTS_")
 binlogs have, and would let such a statement pass."""
 _OWN_SYMBOLS: Final = frozenset(
     (
+        "ER_CLIENT_GTID_UNSAFE_CREATE_DROP_TEMP_TABLE_IN_TRX_IN_SBR",
         "ER_TEMP_TABLE_PREVENTS_SWITCH_OUT_OF_RBR",
         "ER_TEMP_TABLE_PREVENTS_SWITCH_SESSION_BINLOG_FORMAT",
         "ER_STORED_FUNCTION_PREVENTS_SWITCH_BINLOG_FORMAT",
@@ -131,14 +132,12 @@ _NO_VALUES: Final = UnsafeStatementError(
 _SHOWN: Final = 40
 _LANE_AGAIN_S: Final = 5.0
 """A session that got no lane asks for one again after so long."""
-_ADDED_TO_WHILE_READ: Final = frozenset(("MYISAM", "ARIA", "MRG_MYISAM"))
 _BARE: Final = re.compile(r"\w+", re.ASCII)
 _CHANGING: Final = frozenset(
     (StatementKind.INSERT, StatementKind.REPLACE, StatementKind.UPDATE, StatementKind.DELETE)
 )
+_WITHOUT_ROWS: Final = frozenset((StatementKind.UPDATE, StatementKind.DELETE))
 _ALIKE_MAX: Final = 256
-_AS_IT_IS: Final = Run()
-_PASS: Final = Pass()
 _ACTIVE: Final = int(ServerStatus.IN_TRANSACTION)
 
 
@@ -174,7 +173,7 @@ class PortParts:
 
     definitions: Callable[[], tuple[Definition, ...]]
     catalog: LiveCatalog
-    attributions: Attributions
+    attributions: Sayings
     marker: Marker
     lanes: LanePool | None = None
     global_values: Callable[[], Mapping[str, str]] = dict
@@ -202,6 +201,7 @@ class _UnderWay:
         is_intended: Its plans were given to `Attributions`.
         plans: They.
         rewritten: What the source runs in its place; None for itself.
+        sent_s: As `time.monotonic`, a moment before it was sent; 0 where that is not known.
     """
 
     text: str
@@ -213,22 +213,12 @@ class _UnderWay:
     is_intended: bool = False
     plans: Sequence[GroupPlan] = ()
     rewritten: Rewritten | None = None
+    sent_s: float = 0.0
 
 
-class _KnownUnderWay(NamedTuple):
-    """A statement that the source runs, of which others have run that are alike.
-
-    Attributes:
-        text: Its text.
-        known: What is known of them.
-        number: It has.
-        body: The event of its text; None of one that is not planned.
-    """
-
-    text: str
-    known: KnownRead | KnownWrite
-    number: int
-    body: bytes | None
+_KnownUnderWay = tuple[str, KnownRead | KnownWrite, int, bytes | None]
+"""A statement that the source runs, of which others have run that are alike: its text, what is known
+of them, the number it has, and the event of its text; None of one that is not planned."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,6 +288,8 @@ class PortSession:
         self._homeless: list[_Homeless] = []
         self._warnings = Warnings(self._flavor)
         self._lane_due_s = 0.0
+        # When a statement was sent that the source has answered.
+        self._there_s = 0.0
         self._has_passed = False
         self._is_out_of_step = False
         self._is_in_transaction = False
@@ -334,21 +326,26 @@ class PortSession:
     def judge(self, statements: Sequence[ClientStatement]) -> Verdict | None:
         """Say what becomes of a command, if that is known without asking anybody."""
         if self._is_relayed or not statements:
-            return Pass()
+            return PASS
         if len(statements) != 1:
             return None
-        told, is_complete = statements[0].text, statements[0].is_complete
-        model, reader = self._model, self._reader
+        told, _, is_complete, _ = statements[0]
+        model, reader, shared = self._model, self._reader, self._shared
         if not is_complete or is_long(told):
             return None
         if model is None or reader is None:
             return self._pass_unread(told)
-        text = reader.read_text(told)
-        if text is None or not self._is_current() or self._wants_lane(model):
+        text = told if told.isascii() else reader.read_text(told)
+        if text is None or shared is None or self._is_out_of_step:
+            return None
+        if shared.definitions() is not self._definitions:
             return None
         effect = model.unchanging(text)
-        if effect is not None and self._let_known_run(text, effect, model, reader):
-            return _AS_IT_IS
+        known = None if effect is None else self._alike.get(effect)
+        if known is not None and self._let_known_run(text, known, model, reader, shared):
+            return AS_IT_IS
+        if not self._is_fit(shared) or self._wants_lane(model):
+            return None
         expected = model.preview_known(text)
         return None if expected is None else self._let_run(text, model, reader, expected, effect)
 
@@ -422,16 +419,18 @@ class PortSession:
 
     def done(self, replies: Sequence[Reply]) -> Done:
         """Follow what came of the command."""
-        under_way, self._under_way = self._under_way, []
-        model, reader = self._model, self._reader
+        model, reader, known = self._model, self._reader, self._known_under_way
         if replies:
-            self._is_in_transaction = _is_in_transaction(replies[-1])
+            # The operator of flags takes many times as long.
+            self._is_in_transaction = bool(int.__and__(replies[-1].status, _ACTIVE))
+        if known is not None and model is not None:
+            self._known_under_way = None
+            if len(replies) == 1 and self._follow_known(known, model, replies[0]):
+                return NOTHING_LEFT
+        under_way, self._under_way = self._under_way, []
         if model is None or reader is None:
             return NOTHING_LEFT
-        known, self._known_under_way = self._known_under_way, None
         if known is not None:
-            if self._follow_known(known, model, replies):
-                return NOTHING_LEFT
             under_way = [self._looked_at(known, model, reader)]
         if not under_way:
             return NOTHING_LEFT
@@ -443,8 +442,7 @@ class PortSession:
             return NOTHING_LEFT
         warnings = 0
         for one, own in self._each_reply(under_way, replies):
-            planned = self._follow(model, reader, one, own)
-            warnings += sum(note.is_told for note in planned.result.notes)
+            warnings += self._follow(model, reader, one, own)
         self._long_texts.forget()
         is_more = self._unsettled or self._doubts or self._homeless
         return Done(warnings, self._settle if is_more else None)
@@ -521,7 +519,7 @@ class PortSession:
         if mending is not None:
             await self._client.run_at_source(mending)
         self._definitions = parts.definitions()
-        self._catalog = parts.catalog.catalog()
+        self._catalog = await parts.catalog.begun()
         session = Session(
             server=circumstances.server,
             objects=self._catalog,
@@ -563,10 +561,13 @@ class PortSession:
     async def _enter_lane(self, parts: PortParts) -> None:
         if parts.lanes is None:
             return
+        await parts.marker.open()
+        there_s = time.monotonic()
         self._lane = await parts.lanes.enter(self._client)
         if self._lane is None:
             self._lane_due_s = time.monotonic() + _LANE_AGAIN_S
             return
+        self._there_s = there_s
         number, thread_id = self._lane.number, self._client.thread_id
         if self._flavor is Flavor.MARIADB:
             await self._client.run_at_source(_TRACK)
@@ -585,20 +586,10 @@ class PortSession:
         # A LIMIT of its own stands above the sql_select_limit of the client, which may be 0.
         return (await self._client.query_source("SELECT @@last_gtid LIMIT 1")).texts()[0][0] or ""
 
-    def _is_current(self) -> bool:
-        """Whether the model knows the binlogs and objects as they are."""
-        shared = self._shared
-        return (
-            shared is not None
-            and not self._is_out_of_step
-            and shared.definitions() is self._definitions
-            and self._is_fit(shared)
-        )
-
     def _is_fit(self, shared: PortParts) -> bool:
         before = self._catalog.store.tables
         shared.catalog.fit(self._catalog)
-        return self._catalog.store.tables is before
+        return shared.catalog.is_reached and self._catalog.store.tables is before
 
     def _make_current(self, model: PlannedSession, shared: PortParts) -> None:
         definitions = shared.definitions()
@@ -637,9 +628,9 @@ class PortSession:
             and shared.definitions() is self._definitions
             and not shared.global_values()
         ):
-            return _PASS
+            return PASS
         if self._is_nothing(facts):
-            return _PASS
+            return PASS
         if shared is None or not self._concerns_nobody(facts):
             return None
         self._has_passed = True
@@ -648,7 +639,7 @@ class PortSession:
             self._passing.clear()
         if facts.shape is not None:
             self._passing.add(facts.shape)
-        return _PASS
+        return PASS
 
     def _first_read(self, text: str) -> StatementFacts:
         return read(text, database="", dialect=self._first_dialect)
@@ -809,6 +800,11 @@ class PortSession:
             await reader.read(self._client.query_source, needs)
         return self._send(text, model, facts, reader, expected, needs)
 
+    def _as_rows(self, text: str, model: PlannedSession, expected: Planned) -> Planned:
+        """What a statement does of which nothing can be in binlogs as text."""
+        model.have_rows(len(expected.numbers))
+        return model.preview(text)
+
     async def _judge_several(self, model: PlannedSession, texts: Sequence[str]) -> Verdict:
         """Judge all statements of a packet, each behind those before it, before any of them runs."""
         before = model.snapshot()
@@ -864,53 +860,57 @@ class PortSession:
         return bool(self._under_way) or self._known_under_way is not None
 
     def _let_known_run(
-        self, text: str, effect: KnownEffect, model: PlannedSession, reader: ContextReader
+        self,
+        text: str,
+        known: KnownRead | KnownWrite,
+        model: PlannedSession,
+        reader: ContextReader,
+        shared: PortParts,
     ) -> bool:
         """Let a statement run of which others have run that are alike; whether it is one.
 
         Args:
             text: The statement's.
-            effect: What the model says of it.
+            known: What is known of them.
             model: The session.
             reader: Of its context.
+            shared: What it shares with others.
         """
-        known, shared = self._alike.get(effect), self._shared
-        if known is None or shared is None or self._spoils or self._warnings.count:
-            return False
         definitions, version, values = known.circumstances
+        # The session's catalog may lack what was asked for since; this one's objects were known.
         if (
             definitions is not self._definitions
             or version is not shared.catalog.version
+            or self._spoils
+            or self._warnings.are_changed
             or not reader.begin_plain(values)
         ):
-            del self._alike[effect]
             return False
         number, body = model.session.state.number + 1, None
         if isinstance(known, KnownWrite):
-            body = known.body(text)
-            if self._lane is None or body is None:
+            body, lane = known.body(text), self._lane
+            if lane is None or body is None:
                 return False
             plans = known.plans_of(body)
-            shared.attributions.intend(self._lane.number, number, plans, known.encoded(body))
-        self._known_under_way = _KnownUnderWay(text, known, number, body)
+            shared.attributions.intend(lane.number, number, plans, known.encoded(body))
+        elif self._wants_lane(model):
+            return False
+        self._known_under_way = text, known, number, body
         return True
 
-    def _follow_known(
-        self, one: _KnownUnderWay, model: PlannedSession, replies: Sequence[Reply]
-    ) -> bool:
+    def _follow_known(self, one: _KnownUnderWay, model: PlannedSession, reply: Reply) -> bool:
         """Follow such a statement; False where it did not do what others did.
 
         Args:
             one: It.
             model: The session.
-            replies: The source's.
+            reply: The source's.
         """
-        known, body, shared, lane = one.known, one.body, self._shared, self._lane
-        if len(replies) != 1 or shared is None:
-            return False
-        reply = replies[0]
+        _, known, number, body = one
+        shared, lane = self._shared, self._lane
         if (
             reply.errno
+            or shared is None
             or known.circumstances.version is not shared.catalog.version
             or self._is_in_transaction is not model.session.is_transaction_active
         ):
@@ -926,36 +926,35 @@ class PortSession:
         if not (reply.affected_rows if changed is None else changed):
             return False
         model.repeat()
-        attributions, insert_id = shared.attributions, reply.insert_id
-        last = self._told(replies)
+        last, insert_id = self._told((reply,)), reply.insert_id
         if last is None or not (insert_id and known.has_insert_id):
-            attributions.done(lane.number, one.number, last)
+            shared.attributions.done(lane.number, number, last)
         else:
-            plans = (known.plan_of(body, insert_id),)
-            encoded = known.encoded(body, insert_id)
-            attributions.done(lane.number, one.number, last, plans, encoded)
+            plans, encoded = known.plans_of(body, insert_id), known.encoded(body, insert_id)
+            shared.attributions.done(lane.number, number, last, plans, encoded)
         return True
 
     def _looked_at(
         self, one: _KnownUnderWay, model: PlannedSession, reader: ContextReader
     ) -> _UnderWay:
         """Such a statement, as one that nothing was known of: nothing has changed meanwhile."""
-        expected = model.preview(one.text)
+        text, known, _, _ = one
+        expected = model.preview(text)
         session = model.session
-        facts = read(one.text, database=session.database, dialect=session.dialect)
+        facts = read(text, database=session.database, dialect=session.dialect)
         needs = self._needs(model, reader, facts, expected)
         begun = None if needs is None else reader.begin(needs)
         context = None if begun is None else begun[0]
         if context is not None:
             self._planning.know(expected.numbers, context)
         return _UnderWay(
-            text=one.text,
+            text=text,
             facts=facts,
             expected=expected,
             context=context,
             use=self._use(model, facts, expected, needs),
-            catalog_version=one.known.circumstances.version,
-            is_intended=isinstance(one.known, KnownWrite),
+            catalog_version=known.circumstances.version,
+            is_intended=isinstance(known, KnownWrite),
         )
 
     def _keep(self, one: _UnderWay, effect: KnownEffect, reader: ContextReader) -> None:
@@ -1000,7 +999,7 @@ class PortSession:
         if needs is not None and reader.must_ask(needs):
             return None
         verdict = self._send(text, model, facts, reader, expected, needs)
-        if effect is not None and verdict == _AS_IT_IS:
+        if effect is not None and verdict == AS_IT_IS:
             self._keep(self._under_way[-1], effect, reader)
         return verdict
 
@@ -1075,10 +1074,10 @@ class PortSession:
         if not expected.has_texts or self._lane is None or self._spoils or self._shared is None:
             return None
         session = model.session
-        resolved = session.opened_by(facts, session.database)
         use = self._shared.uses.of(facts, session, self._shared.catalog.version)
-        if _reads_without_locks(facts, resolved, session):
+        if use.reads.are_unlocked(locks_reads=session.locks_reads):
             return None
+        resolved = session.opened_by(facts, session.database)
         self._planning.know_generated(expected.number, resolved)
         if self._shared.tells_tables:
             self._planning.know_tables(expected.number, facts, resolved)
@@ -1108,6 +1107,8 @@ class PortSession:
         """Note what is under way, in the journal, too, if it makes groups, and let it run."""
         begun = None if needs is None else reader.begin(needs)
         context, before = (None, reader.owed(facts)) if begun is None else begun
+        if context is None and expected.has_texts:
+            expected = self._as_rows(text, model, expected)
         one = _UnderWay(
             text=text,
             facts=facts,
@@ -1115,6 +1116,7 @@ class PortSession:
             context=context,
             use=self._use(model, facts, expected, needs),
             catalog_version=None if self._shared is None else self._shared.catalog.version,
+            sent_s=time.monotonic(),
         )
         if context is not None:
             self._planning.know(expected.numbers, context)
@@ -1161,13 +1163,18 @@ class PortSession:
         reader: ContextReader,
         one: _UnderWay,
         replies: Sequence[Reply],
-    ) -> Planned:
-        """Let the model do what the source has done, and say which groups that made."""
+    ) -> int:
+        """Let the model do what the source has done, and say which groups that made.
+
+        Returns:
+            How many more warnings the client is told of than the source has.
+        """
         assert self._shared is not None, "the model goes along with the source"
         reply, session, catalog = replies[-1], model.session, self._shared.catalog
+        self._there_s = max(self._there_s, one.sent_s)
         if one.catalog_version is not catalog.version:
             self._doubts.append(Doubt.of(one.facts, session))
-        planned = model.execute(one.text, _outcome(one.facts, reply))
+        planned = _carried_out(model, one, reply)
         reader.ran(one.facts, one.use)
         has_failed = planned.result.error is not None
         if planned.result.unanalysed is not None or has_failed != bool(reply.errno):
@@ -1187,7 +1194,10 @@ class PortSession:
             is_active = _is_in_transaction(reply)
             if is_active != session.is_transaction_active:
                 self._lose_step()
-        self._warnings.follow(one.facts, replies, planned.result.notes)
+        more = self._warnings.follow(
+            *(one.facts, replies, planned.result.notes),
+            hides=bool(reply.warnings) and _is_of_blackhole(one.facts, session),
+        )
         self._tell(one, planned, replies)
         if one.rewritten is not None and one.rewritten.leaves_lane and not has_failed:
             self._leave_lane()
@@ -1196,11 +1206,12 @@ class PortSession:
         if not session.is_transaction_active and not model.waits:
             self._planning.clear()
             self._spoils = self._is_out_of_step
-        return planned
+        return more
 
     def _tell(self, one: _UnderWay, planned: Planned, replies: Sequence[Reply]) -> None:
         """Tell `Attributions` which groups are of a statement, or find that out first."""
         if self._lane is None:
+            self._lose_unplanned(planned, ())
             return
         last = self._told(replies)
         is_silent = replies[-1].errno or any(reply.is_result_set for reply in replies)
@@ -1209,6 +1220,7 @@ class PortSession:
         is_same = one.is_intended and planned is one.expected and not self._spoils
         # An id that the server chose is told by the reply.
         plans = None if is_same and not replies[-1].insert_id else self._plans(planned)
+        self._lose_unplanned(planned, one.plans if plans is None else plans)
         told = _Told(planned.number, plans, is_intended=one.is_intended)
         if self._doubts or (last is None and is_silent and may_write):
             self._unsettled.append(replace(told, last=last))
@@ -1272,7 +1284,20 @@ class PortSession:
             self._last = told
             self._attribute(one, last)
         else:
-            self._shared.attributions.done(self._lane.number, one.number, None, [])
+            await self._ask_for_last(self._shared, self._lane, one)
+
+    async def _ask_for_last(self, shared: PortParts, lane: Lane, one: _Told) -> None:
+        """Find out the last group of a statement of MySQL, whose errors and rows tell none.
+
+        Not in the session, whose warnings any statement takes away.
+        """
+        try:
+            last = await shared.marker.last(lane)
+        except StatementError as error:
+            logger.warning("%s: %s", self._client.peer, error, extra={"peer": self._client.peer})
+            shared.attributions.done(lane.number, one.number, None, [])
+        else:
+            shared.attributions.done(lane.number, one.number, last or None, one.plans)
 
     def _find_home(self, planned: Planned) -> None:
         """Keep what the source logs nothing of until it is marked."""
@@ -1291,6 +1316,21 @@ class PortSession:
         if parts:
             self._homeless.append(_Homeless(planned, parts, ends))
 
+    def _lose_unplanned(self, planned: Planned, plans: Sequence[GroupPlan]) -> None:
+        """Let the model know which binlogs get the rows of a group in which it has texts.
+
+        Args:
+            planned: What it says of a statement.
+            plans: Of the statement's groups; none where nothing of them is certain.
+        """
+        model = self._model
+        assert model is not None, "it told of that"
+        for place, group in enumerate(planned.groups):
+            given = plans[place].binlogs if place < len(plans) else ()
+            for name, parts in group.binlogs.items():
+                if name not in given:
+                    self._lose(model, name, [parts])
+
     @staticmethod
     def _lose(model: PlannedSession, name: str, groups: Iterable[Iterable[DraftPart]]) -> None:
         for group in groups:
@@ -1306,7 +1346,7 @@ class PortSession:
         number = model.count()
         shared.attributions.intend(lane.number, number, [plan])
         try:
-            last = await shared.marker.mark(lane)
+            last = await shared.marker.mark(lane, self._there_s)
         except StatementError as error:
             logger.warning("%s: %s", self._client.peer, error, extra={"peer": self._client.peer})
             shared.attributions.done(lane.number, number, None, [])
@@ -1316,22 +1356,21 @@ class PortSession:
             shared.attributions.done(lane.number, number, last)
 
 
-def _reads_without_locks(
-    facts: StatementFacts, resolved: ResolvedStatement, session: Session
-) -> bool:
-    """Whether others may change meanwhile, unseen by a text, what a statement reads.
+def _carried_out(model: PlannedSession, one: _UnderWay, reply: Reply) -> Planned:
+    """What the model says of a statement once it is known what came of it."""
+    if one.context is None and one.expected.has_texts:
+        model.have_rows(len(one.expected.numbers))
+    return model.execute(one.text, _outcome(one.facts, reply))
 
-    A source that logs rows lets them do so where one that logs statements makes them wait: rows are
-    added to MyISAM and Aria tables that are read, and functions of a SELECT read InnoDB without
-    locks, as all does that changes other engines at READ COMMITTED. Then the order of the log is
-    not the order in which things were read.
-    """
-    reads = [access.table for access in resolved.accesses if not access.changes]
-    if any(table.engine.upper() in _ADDED_TO_WHILE_READ for table in reads):
-        return True
-    if session.locks_reads and facts.effects.kind is not StatementKind.SELECT:
+
+def _is_of_blackhole(facts: StatementFacts, session: Session) -> bool:
+    """Whether a source that logs rows warns of a statement as no server does that logs it as text."""
+    if facts.effects.kind not in _WITHOUT_ROWS or session.has_row_binlogs:
         return False
-    return any(not one.is_temporary for one in reads)
+    return any(
+        access.changes and access.table.engine.upper() == "BLACKHOLE"
+        for access in session.opened_by(facts, session.database).accesses
+    )
 
 
 def _is_in_transaction(reply: Reply) -> bool:
@@ -1360,8 +1399,5 @@ def _outcome(facts: StatementFacts, reply: Reply) -> Outcome:
 
 def _changed_rows(info: str) -> int | None:
     """How many rows the info of an UPDATE's OK packet says were changed."""
-    words = info.split()
-    for word, number in pairwise(words):
-        if word == "Changed:" and number.isdigit():
-            return int(number)
-    return None
+    number = info.partition(" Changed: ")[2].partition(" ")[0]
+    return int(number) if number.isdigit() else None

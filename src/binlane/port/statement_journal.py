@@ -64,7 +64,13 @@ class StatementJournal:
     """
 
     def __init__(
-        self, folder: Path, disk: Disk, file_bytes: int, present: Callable[[], Present]
+        self,
+        folder: Path,
+        disk: Disk,
+        file_bytes: int,
+        present: Callable[[], Present],
+        *,
+        is_relayed: bool = False,
     ) -> None:
         """Find what is there.
 
@@ -73,6 +79,7 @@ class StatementJournal:
             disk: Where that is.
             file_bytes: A file that has so many is followed by another.
             present: Gives what a file begins with.
+            is_relayed: As of `AttributionSettings`: files then never have all that was said.
 
         Raises:
             StoreError: If the folder cannot be used.
@@ -81,6 +88,7 @@ class StatementJournal:
         self._log = RecordLog(folder, _SUFFIX, disk)
         self._file_bytes = file_bytes
         self._present = present
+        self._machine = _LACKING if is_relayed else _MACHINE
         self._is_file_due = True
         self._is_stale = self._is_shrunk = self._is_closed = False
         self._retry_s = 0.0
@@ -88,7 +96,7 @@ class StatementJournal:
 
     def close(self) -> None:
         """Write nothing any more, and let go of the files."""
-        self._is_closed = True
+        self._is_closed = self._is_file_due = True
         self._log.close()
 
     # What the sessions' thread calls.
@@ -96,11 +104,9 @@ class StatementJournal:
     def write(self, kind: int, body: bytes) -> Place | None:
         """Write a record; None if that fails, which `failure` then tells."""
         log = self._log
-        if self._is_closed:
-            return None
         try:
             if self._is_file_due or log.current_bytes >= self._file_bytes:
-                if self.failure and time.monotonic() < self._retry_s:
+                if self._is_closed or (self.failure and time.monotonic() < self._retry_s):
                     return None
                 self._begin_file()
             return log.append(kind, body)
@@ -111,7 +117,7 @@ class StatementJournal:
     def _begin_file(self) -> None:
         log = self._log
         log.begin_file()
-        log.append(records.MACHINE, _MACHINE)
+        log.append(records.MACHINE, self._machine)
         is_stale, self._is_stale = self._is_stale, False
         present = self._present()
         places = []
@@ -141,7 +147,7 @@ class StatementJournal:
         self._is_file_due, self._retry_s = True, time.monotonic() + _RETRY_S
         # This takes no room: the file is to say that it lacks something.
         with suppress(StoreError):
-            self._log.rewrite_first(records.MACHINE, _MACHINE[:1] + bytes(_MACHINE_BYTES))
+            self._log.rewrite_first(records.MACHINE, _LACKING)
 
     # What either thread calls.
 
@@ -156,10 +162,15 @@ class StatementJournal:
 
     def need(self, statement: Statement) -> None:
         """Note which groups the file with a statement's plans tells of."""
-        if statement.place is not None and statement.last:
-            needs = self._needs.setdefault(statement.place.file, {})
-            for stream, _, last in statement.last:
-                needs[stream] = max(last, needs.get(stream, 0))
+        place = statement.place
+        if place is None or not statement.last:
+            return
+        needs = self._needs.get(place.file)
+        if needs is None:
+            needs = self._needs[place.file] = {}
+        for stream, _, last in statement.last:
+            if last > needs.get(stream, 0):
+                needs[stream] = last
 
     def plans_of(self, statement: Statement) -> Sequence[GroupPlan] | None:
         """The plans of a statement; None if they cannot be read any more."""
@@ -297,3 +308,5 @@ def _machine() -> bytes:
 
 
 _MACHINE: Final = _machine()
+_LACKING: Final = _MACHINE[:1] + bytes(_MACHINE_BYTES)
+"""Of a file that may lack something."""

@@ -5,6 +5,9 @@ of changes that stay when the statement is rolled back (1196), and leave out wha
 max_error_count. They are there as long as the warnings of their statement are: on MySQL until the
 next statement that is not about warnings, on MariaDB until the next one that uses tables or has
 warnings itself (measured on MariaDB 10.11.19 and 11.8.6, MySQL 9.7.4).
+
+And one of the source's own is left out: that rows of BLACKHOLE tables which are updated or deleted are
+not in its log, of which binlogs of statements know nothing.
 """
 
 from __future__ import annotations
@@ -34,11 +37,18 @@ _WITHOUT_TABLES: Final = frozenset(
     (
         *(StatementKind.SET, StatementKind.SELECT, StatementKind.DO, StatementKind.BEGIN),
         *(StatementKind.COMMIT, StatementKind.ROLLBACK, StatementKind.SAVEPOINT),
+        *(StatementKind.ROLLBACK_TO, StatementKind.RELEASE_SAVEPOINT, StatementKind.XA),
         *(StatementKind.PREPARE, StatementKind.DEALLOCATE),
+        *(StatementKind.CREATE_ROUTINE, StatementKind.DROP_ROUTINE, StatementKind.DROP_EVENT),
+        *(StatementKind.CREATE_DATABASE, StatementKind.ALTER_DATABASE, StatementKind.DROP_DATABASE),
     )
 )
 """Kinds of statements that leave MariaDB's warnings where they name no tables."""
+_KEEPING_VERBS: Final = ("USE", "CREATE USER", "DROP USER")
+"""How others of those begin."""
 _NOT_ROLLED_BACK: Final = b"1196"
+_NO_ROWS: Final = frozenset((b"1105", b"1870"))
+_NO_ROWS_TEXT: Final = b"Row events are not logged for "
 _LEVEL: Final = b"Note"
 
 
@@ -53,11 +63,17 @@ class Warnings:
         self._is_mariadb = flavor is Flavor.MARIADB
         self._notes: tuple[Note, ...] = ()
         self._refused: tuple[_Row, ...] = ()
+        self._hides = False
+
+    @property
+    def are_changed(self) -> bool:
+        """Whether the client is to find others than the source's."""
+        return bool(self._notes or self._refused or self._hides)
 
     @property
     def count(self) -> int:
-        """How many notes there are."""
-        return len(self._refused) or len(self._notes)
+        """How many more there are than the source says."""
+        return len(self._refused) or len(self._notes) - self._hides
 
     def refuse(self, refusal: Refusal, hints: Iterable[str]) -> None:
         """Be told that binlane refused a statement, which the source has not seen.
@@ -66,29 +82,37 @@ class Warnings:
             refusal: Why.
             hints: What would help, a sentence each.
         """
-        errors = [("Error", str(one.errno), one.message) for one in (refusal, *refusal.others)]
+        reasons = [each for one in (refusal, *refusal.others) for each in (one, *one.behind)]
+        errors = [("Error", str(one.errno), one.message) for one in reasons]
         notes = [("Note", _HINT, hint) for hint in hints]
-        self._notes, self._refused = (), (*errors, *notes)
+        self._notes, self._refused, self._hides = (), (*errors, *notes), False
 
     def follow(
-        self, facts: StatementFacts, replies: Sequence[Reply], notes: Sequence[Note]
-    ) -> None:
-        """Be told of a statement that the source has run.
+        self,
+        facts: StatementFacts,
+        replies: Sequence[Reply],
+        notes: Sequence[Note],
+        *,
+        hides: bool = False,
+    ) -> int:
+        """Be told of a statement that the source has run; how many more warnings it has than there.
 
         Args:
             facts: Of the statement.
             replies: The source's.
             notes: What the model notes of it.
+            hides: One of the source's warnings is about its own log of rows alone.
         """
-        if not (notes or self._notes or self._refused):
-            return
+        if not (notes or hides or self.are_changed):
+            return 0
         told = tuple(note for note in notes if note.is_told)
-        if told or not self._keeps(facts, replies):
-            self._notes, self._refused = told, ()
+        if told or hides or not self._keeps(facts, replies):
+            self._notes, self._refused, self._hides = told, (), hides
+        return len(told) - hides
 
     def forget(self) -> None:
         """Be told that something else ran, such as COM_INIT_DB or COM_RESET_CONNECTION."""
-        self._notes = self._refused = ()
+        self._notes, self._refused, self._hides = (), (), False
 
     def of_refused(self, facts: StatementFacts) -> RowsAnswer | None:
         """Answer a statement that asks for what the last one was refused for; None for others."""
@@ -113,14 +137,14 @@ class Warnings:
             return True
         return (
             self._is_mariadb
-            and facts.effects.kind in _WITHOUT_TABLES
+            and (facts.effects.kind in _WITHOUT_TABLES or facts.verb.startswith(_KEEPING_VERBS))
             and not facts.tables
             and not any(reply.warnings for reply in replies)
         )
 
     def questions(self, facts: StatementFacts) -> tuple[str, ...]:
         """What the source is asked in the place of a statement; nothing: that goes as it is."""
-        if not self._notes:
+        if not (self._notes or self._hides):
             return ()
         if facts.verb == LIST:
             return LIST, COUNT
@@ -140,10 +164,11 @@ class Warnings:
             return RowsAnswer(results[0].heads, [])
         counted = int(results[-1].rows[0][0] or 0)
         if facts.verb != LIST:
-            return RowsAnswer(results[0].heads, [[str(counted + len(self._notes)).encode()]])
+            return RowsAnswer(results[0].heads, [[str(counted + self.count).encode()]])
         listed = results[0]
         is_full = counted > len(listed.rows)
-        rows = list(listed.rows) if is_full else _merged(listed.rows, self._notes)
+        own = [row for row in listed.rows if not (self._hides and _is_of_rows(row))]
+        rows = list(own) if is_full else _merged(own, self._notes)
         first, rows_max = _limit(facts)
         return RowsAnswer(listed.heads, rows[:errors_max][first:][:rows_max])
 
@@ -153,6 +178,11 @@ def _counts_warnings(facts: StatementFacts) -> bool:
     return facts.verb == "SHOW COUNT" and any(
         token.word == "WARNINGS" for token in tokenise(facts.text, facts.dialect)
     )
+
+
+def _is_of_rows(row: tuple[bytes | None, ...]) -> bool:
+    """Whether a warning says that rows are not in the source's log."""
+    return row[1] in _NO_ROWS and (row[2] or b"").startswith(_NO_ROWS_TEXT)
 
 
 def _merged(

@@ -70,6 +70,8 @@ class Text(NamedTuple):
         timestamp: When the statement began, in seconds since 1970; 0 for the time of its section.
         tables: That it concerns, where views, functions or triggers make them others than its text
             says, and binlogs are to tell them.
+        uses_temporary: It uses temporary tables, or makes or drops some. The flag of its event says
+            so of other statements, too.
     """
 
     events: tuple[EncodedEvent, ...]
@@ -77,6 +79,7 @@ class Text(NamedTuple):
     generated: Generated | None = None
     timestamp: int = 0
     tables: tuple[TableName, ...] = ()
+    uses_temporary: bool = False
 
 
 class Rows(NamedTuple):

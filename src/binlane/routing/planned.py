@@ -36,7 +36,7 @@ from binlane.grouping.table_maps import TableMaps
 from binlane.names import TableName
 from binlane.routing.generated import Chosen, chosen_ids
 from binlane.routing.plan import EncodedEvent, GroupPlan, Rows, Section, Text
-from binlane.routing.queries import statement_of, with_statement
+from binlane.routing.queries import statement_of, with_ddl_xid, with_statement
 from binlane.routing.rows import PIECES, ends_statement, table_name, whole_rows
 from binlane.sql.facts import (
     DDL_KINDS,
@@ -113,6 +113,14 @@ class Piece:
         return isinstance(self.events[0].body, QueryEvent)
 
     @property
+    def made(self) -> frozenset[TableName]:
+        """The table that the statement before the rows makes; none without one."""
+        body = self.events[0].body
+        if not isinstance(body, QueryEvent):
+            return frozenset()
+        return frozenset(logged_statement(body).facts().effects.writes)
+
+    @property
     def is_mark(self) -> bool:
         """Whether it only marks a place in the log."""
         return self.mapped == {MARKS}
@@ -167,12 +175,14 @@ class PlannedPart:
         rows: Its events in the source's group; empty where it has none there.
         changed: The tables that these change.
         text: The events of its text; empty where it is there as rows.
+        is_on_temporary: The text uses temporary tables, or makes or drops some.
         reason: Why it is, although planned as a text.
     """
 
     rows: tuple[Event, ...] = ()
     changed: frozenset[TableName] = frozenset()
     text: tuple[Event, ...] = ()
+    is_on_temporary: bool = False
     reason: str = ""
 
     @property
@@ -202,6 +212,8 @@ class PlannedPart:
     @property
     def may_use_others_alone(self) -> bool:
         """Whether there is another reason than temporary tables for the text to be of a session."""
+        if self.is_on_temporary:
+            return False
         facts = self._facts()
         is_delete = facts.effects.kind is StatementKind.DELETE and facts.is_multi_table
         return is_delete or any(use.upper_name in _OF_THE_THREAD for use in facts.functions)
@@ -471,6 +483,9 @@ def _sections(cut: CutGroup, sections: Sequence[Section]) -> list[list[Piece]] |
     if not cut.end and not sections:
         return []  # a statement that stands alone, and is none of rows
     found = is_same_group([piece.mapped for piece in pieces], sections)
+    if found is None:
+        # It may have been foreseen that a table is filled, and data decided otherwise.
+        found = is_same_group([piece.mapped or piece.made for piece in pieces], sections)
     return None if found is None else [[pieces[number] for number in one] for one in found]
 
 
@@ -535,9 +550,12 @@ def _part(
     ]
     if not events or not isinstance(events[-1].body, _STATEMENTS):
         raise CodecError("a text has no statement at its end")
+    statement = statement_of(events[-1].body)
+    if statement is not None:
+        events[-1] = with_statement(events[-1], with_ddl_xid(statement, group.events))
     if part.tables:
         events[-1] = _with_tables(events[-1], part.tables)
-    made = replace(made, text=tuple(events))
+    made = replace(made, text=tuple(events), is_on_temporary=part.uses_temporary)
     return _with_ids(made, part, group, format_)
 
 
@@ -562,6 +580,9 @@ def _with_ids(part: PlannedPart, text: Text, group: EventGroup, format_: Format)
     assert isinstance(event.body, IntvarEvent), "it was looked for"
     if text.section is None and event.body.value:
         return part  # of a temporary table, whose values no other session takes
+    if text.section is not None and not (part.changed or event.body.value):
+        # A table was made, and no row for which a value was chosen.
+        return replace(part, text=(*part.text[: places[0]], *part.text[places[0] + 1 :]))
     statement = part.statement
     assert statement is not None, "a text ends with its statement"
     found = (

@@ -13,10 +13,12 @@ from binlane.codec.load_data import ExecuteLoadQueryEvent
 from binlane.codec.query import QueryEvent
 from binlane.codec.statement_text import statement_bytes, statement_text
 from binlane.codec.status_vars import (
+    DDL_LOGGED_WITH_XID,
     StatusVar,
     decode_status_vars,
     encode_status_vars,
 )
+from binlane.codec.transaction import XidEvent
 from binlane.scope.scope import Scope
 
 if TYPE_CHECKING:
@@ -65,6 +67,27 @@ def with_statement(event: Event, statement: QueryEvent) -> Event:
     if isinstance(body, ExecuteLoadQueryEvent):
         return replace(event, body=replace(body, statement=statement))
     return replace(event, body=statement)
+
+
+def with_ddl_xid(body: QueryEvent, group: Iterable[Event]) -> QueryEvent:
+    """DDL of MySQL with the number of its transaction, as the source's group has it, or without one.
+
+    Args:
+        body: The statement; without room for the number it stays as it is.
+        group: The events of the group.
+    """
+    if DDL_LOGGED_WITH_XID not in body.status_vars:
+        return body
+    variables = decode_status_vars(body.status_vars)
+    if all(one.code != DDL_LOGGED_WITH_XID for one in variables):
+        return body
+    number = next((event.body.xid for event in group if isinstance(event.body, XidEvent)), None)
+    kept = [
+        replace(one, value=number) if one.code == DDL_LOGGED_WITH_XID else one
+        for one in variables
+        if number is not None or one.code != DDL_LOGGED_WITH_XID
+    ]
+    return replace(body, status_vars=encode_status_vars(kept))
 
 
 def without_tables_info(events: Iterable[Event]) -> tuple[Event, ...]:

@@ -50,10 +50,17 @@ _FILES_HINT: Final = "name PEM files that binlane's account may read"
 logger = logging.getLogger(__name__)
 
 
-def port_context(settings: GatewaySettings, data_dir: Path) -> ssl.SSLContext | None:
+def port_context(
+    settings: GatewaySettings, data_dir: Path, *, is_told: bool = True
+) -> ssl.SSLContext | None:
     """What clients of the port are shown inside of TLS; None where that is off.
 
     Where no files are given those of `data_dir` are used, and made if they are not there.
+
+    Args:
+        settings: Which files.
+        data_dir: Holds those of binlane's own.
+        is_told: Whether the log gets to know which certificate it is.
 
     Raises:
         ConfigError: If a file cannot be used: it cannot be read, is a key of another certificate,
@@ -63,11 +70,12 @@ def port_context(settings: GatewaySettings, data_dir: Path) -> ssl.SSLContext | 
         return None
     if settings.tls_cert is not None and settings.tls_key is not None:
         context = _context(settings.tls_cert, settings.tls_key)
-        _tell(settings.tls_cert)
+        if is_told:
+            _tell(settings.tls_cert)
         return context
     own = _OwnFiles(data_dir / TLS_DIRECTORY)
     try:
-        own.make(_names(settings.address))
+        own.make(_names(settings.address, settings.tls_names))
     except OSError as error:
         raise ConfigError(
             f"no certificate can be made in {own.directory}: {error.strerror or error}",
@@ -75,7 +83,8 @@ def port_context(settings: GatewaySettings, data_dir: Path) -> ssl.SSLContext | 
             hint='let binlane write there, give tls_cert and tls_key, or set tls = "off"',
         ) from None
     context = _context(own.certificate, own.key)
-    _tell(own.certificate, f"; clients verify it with --ssl-ca={own.ca}")
+    if is_told:
+        _tell(own.certificate, f"; clients verify it with --ssl-ca={own.ca}")
     return context
 
 
@@ -90,13 +99,21 @@ def check_given(settings: GatewaySettings) -> None:
     _context(settings.tls_cert, settings.tls_key)
 
 
-def _names(address: str) -> list[str]:
+def _names(address: str, more: Sequence[str]) -> list[str]:
     """Names that clients may call the port by: host names and addresses."""
     names = [socket.gethostname(), *_LOOPBACK]
     host = address.strip("[]")
     if host and not _is_any_address(host) and host not in names:
         names.append(host)
-    return names
+    return list(dict.fromkeys((*names, *map(_as_told, more))))
+
+
+def _as_told(name: str) -> str:
+    """A name as certificates tell it: addresses in their one form."""
+    try:
+        return str(ip_address(name))
+    except ValueError:
+        return name
 
 
 def _is_any_address(host: str) -> bool:

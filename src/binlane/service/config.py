@@ -286,6 +286,8 @@ def _listen(values: dict[str, Any]) -> tuple[GatewaySettings, BinlogAccess]:
     for key in ("tls_cert", "tls_key"):
         if key in values:
             values[key] = Path(values[key])
+    if "tls_names" in values:
+        values["tls_names"] = tuple(values["tls_names"])
     return GatewaySettings(**values), access
 
 
@@ -370,6 +372,7 @@ def effective(settings: Settings) -> dict[str, dict[str, object]]:
             "tls": listen.tls.value,
             "tls_cert": None if listen.tls_cert is None else str(listen.tls_cert),
             "tls_key": None if listen.tls_key is None else str(listen.tls_key),
+            "tls_names": list(listen.tls_names),
             "max_connections": listen.max_connections,
             "connect_timeout": listen.login_timeout_s,
             "binlog_access": settings.access.value,

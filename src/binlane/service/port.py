@@ -10,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from typing import Final
+from collections.abc import Callable, Mapping
+from typing import Final, Protocol
 from weakref import WeakValueDictionary
 
 from binlane.capture.settings import SourceSettings
@@ -18,14 +19,13 @@ from binlane.client.session import ServerSession
 from binlane.codec.types import Flavor
 from binlane.errors import BinlaneError, StatementError
 from binlane.gateway.handler import SessionContext
-from binlane.port.attributions import Attributions
-from binlane.port.lane_ends import LaneEnds
-from binlane.port.lanes import LanePool
-from binlane.port.live_catalog import LiveCatalog
+from binlane.port.lanes import LanePool, Lanes
+from binlane.port.live_catalog import LiveCatalog, not_asked
 from binlane.port.marks import Marker
 from binlane.port.port_session import PortParts, PortSession, Seen
+from binlane.port.sayings import Sayings
 from binlane.port.source_schema import wanted_privileges
-from binlane.service.binlogs import Binlogs
+from binlane.scope.definition import Definition
 from binlane.session.session import Session
 
 _LOOK_AGAIN_S: Final = 10.0
@@ -44,6 +44,33 @@ _PROCEDURES: Final = 2
 logger = logging.getLogger(__name__)
 
 
+class Binlogs(Protocol):
+    """What statements are judged for."""
+
+    @property
+    def definitions(self) -> tuple[Definition, ...]:
+        """All definitions; the same tuple as long as they are the same."""
+        ...
+
+    @property
+    def variables(self) -> Mapping[str, str]:
+        """What SET GLOBAL gave the binlogs' variables, by name."""
+        ...
+
+    @property
+    def has_tables_info(self) -> bool:
+        """Whether binlogs are written with tables info."""
+        ...
+
+    def set_variables(self, values: Mapping[str, str | None]) -> None:
+        """Give the binlogs' variables values; blocks, from any thread.
+
+        Raises:
+            StoreError: If they cannot be saved.
+        """
+        ...
+
+
 class Port:
     """Makes the judges of sessions.
 
@@ -53,35 +80,40 @@ class Port:
     Args:
         settings: The source, and binlane's own account there.
         binlogs: What the statements are for.
-        attributions: Gets to know what sessions make the source log.
+        sayings: Gets to know what sessions make the source log.
         catalog: The source's objects.
+        lanes: Gives the pool of the source's lanes.
         seen: As of `PortParts`.
+        is_told: Whether the log gets to know of `problem`.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 what sessions share
         self,
         settings: SourceSettings,
         binlogs: Binlogs,
-        attributions: Attributions,
+        sayings: Sayings,
         catalog: LiveCatalog,
+        lanes: Callable[[Lanes], LanePool],
         *,
         seen: Seen,
+        is_told: bool = True,
     ) -> None:
         self.problem = ""
         self._settings = settings
         self._binlogs = binlogs
-        self._attributions = attributions
+        self._sayings = sayings
+        self._lanes = lanes
         self._catalog = catalog
         self._seen = seen
+        self._is_told = is_told
         self._parts: PortParts | None = None
         self._looked_s = float("-inf")
         self._looking = asyncio.Lock()
-        self._ends = LaneEnds(attributions, settings)
         self._sessions: WeakValueDictionary[int, PortSession] = WeakValueDictionary()
 
     def judge(self, session: SessionContext) -> PortSession:
         """The judge of a session."""
-        judge = self._sessions[session.thread_id] = PortSession(session, self._find)
+        judge = self._sessions[session.thread_id] = PortSession(session, self.parts)
         return judge
 
     async def state_of(self, session: SessionContext) -> tuple[LiveCatalog, Session] | None:
@@ -99,25 +131,24 @@ class Port:
     async def problem_now(self) -> str:
         """As `problem`, after a look at the source if the last one was some time ago."""
         try:
-            await self._find()
+            await self.parts()
         except StatementError as error:
             return str(error)
         return self.problem
 
-    def start(self) -> None:
-        """Begin to look after sessions that ended in the middle of a statement."""
-        self._ends.start()
-
     async def stop(self) -> None:
         """Ask the source nothing more."""
-        await self._ends.stop()
         await self._catalog.stop()
         if self._parts is not None:
             self._parts.marker.close()
-        self._attributions.close()
+        self._sayings.close()
 
-    async def _find(self) -> PortParts | None:
-        """What sessions share; None where the source was not set up for that."""
+    async def parts(self) -> PortParts | None:
+        """What sessions share; None where the source was not set up for that.
+
+        Raises:
+            StatementError: If it cannot be asked.
+        """
         async with self._looking:
             is_due = time.monotonic() - self._looked_s > _LOOK_AGAIN_S
             if self._parts is None or (self.problem and is_due):
@@ -136,8 +167,9 @@ class Port:
         try:
             privileges, server_id, procedures, version = await asyncio.to_thread(self._ask)
         except BinlaneError as error:
-            raise StatementError(
+            raise not_asked(
                 f"binlane cannot ask the source what the statement would do: {error}",
+                error,
                 hint="see whether the source runs, and lets binlane's own account in",
             ) from None
         before, self.problem = self.problem, ""
@@ -152,16 +184,16 @@ class Port:
             self.problem = (
                 "all binlogs get rows: the source has no procedure binlane.lane (binlane setup)"
             )
-        if self.problem != before:
+        if self._is_told and self.problem != before:
             logger.warning("the port: %s", self.problem or "statements are judged from now on")
         if lacking:
             return None
         await self._catalog.start()
-        lanes = LanePool.of(flavor, server_id, self._attributions.is_clear)
+        lanes = self._lanes(Lanes(flavor, server_id))
         return PortParts(
             definitions=lambda: self._binlogs.definitions,
             catalog=self._catalog,
-            attributions=self._attributions,
+            attributions=self._sayings,
             marker=Marker(self._settings, flavor),
             lanes=lanes if procedures == _PROCEDURES else None,
             global_values=lambda: self._binlogs.variables,

@@ -16,6 +16,8 @@ from binlane.web.status import ProcessStatus
 
 _MEMORY: Final = Path("/proc/self/statm")
 _DESCRIPTORS: Final = Path("/proc/self/fd")
+_UTIME: Final = 11
+"""Of /proc/PID/stat, counted from behind the name."""
 _PAGE_BYTES: Final = resource.getpagesize()
 _STARTED_AT_S: Final = time.time()
 
@@ -26,6 +28,23 @@ def _version() -> str:
         return version("binlane")
     except PackageNotFoundError:
         return "not installed"
+
+
+def cpu_and_memory(process_id: int) -> tuple[float, int] | None:
+    """Processor time in seconds and resident bytes of a child; None where the system tells neither."""
+    place = Path("/proc") / str(process_id)
+    try:
+        fields = (
+            (place / "stat")
+            .read_text(encoding="ascii", errors="replace")
+            .rpartition(")")[2]
+            .split()
+        )
+        pages = (place / "statm").read_text(encoding="ascii").split()
+        ticks = int(fields[_UTIME]) + int(fields[_UTIME + 1])
+        return ticks / os.sysconf("SC_CLK_TCK"), int(pages[1]) * _PAGE_BYTES
+    except (OSError, ValueError, IndexError):
+        return None
 
 
 def process_status() -> ProcessStatus:

@@ -11,6 +11,7 @@ import asyncio
 import logging
 import sys
 from asyncio import FIRST_COMPLETED
+from collections.abc import Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +22,8 @@ from binlane.codec.types import Flavor
 from binlane.errors import BinlaneError
 from binlane.gateway.transport import Gateway
 from binlane.port.attributions import JOURNAL_DIRECTORY, Attributions, AttributionSettings
+from binlane.port.lane_ends import LaneEnds
+from binlane.port.lanes import LanePool
 from binlane.port.live_catalog import LiveCatalog
 from binlane.service.access import Access
 from binlane.service.archive import Archive
@@ -36,8 +39,10 @@ from binlane.service.statements import Statements
 from binlane.service.status import StatusKeeper
 from binlane.service.substitution import Substitution
 from binlane.service.systemd import STOPPING, Manager
+from binlane.service.workers.workers import Workers, WorkersNews
 from binlane.store.store import Store
 from binlane.web.settings import HttpSettings
+from binlane.web.status import WorkerStatus
 
 _SWITCH_S: Final = 0.001
 """How long one of routing and dumps may keep the other waiting, once both have something to do."""
@@ -132,22 +137,34 @@ class Service:
             settings = embedded.configured(settings)
         self._source = settings.source
         attributions = substitution = catalog = None
+        has_workers, news = settings.port.workers > 1, WorkersNews()
         if settings.port.enabled:
             flavor = Flavor.MYSQL if settings.source.url.scheme == "mysql" else Flavor.MARIADB
             attributions = Attributions(
                 settings.data_dir / JOURNAL_DIRECTORY,
                 flavor,
-                AttributionSettings(journal_max_bytes=settings.port.journal_max_bytes),
+                AttributionSettings(
+                    journal_max_bytes=settings.port.journal_max_bytes, is_relayed=has_workers
+                ),
             )
             catalog = LiveCatalog(settings.source)
-            substitution = Substitution(attributions, settings.port.bypass, catalog)
+            substitution = Substitution(
+                attributions, settings.port.bypass, news if has_workers else catalog
+            )
         self.binlogs = Binlogs(store, settings.source, substitution)
         access = Access(self.binlogs, settings.access)
-        self._port = (
-            None
-            if attributions is None or catalog is None
-            else Port(settings.source, self.binlogs, attributions, catalog, seen=access.told_names)
-        )
+        self._port = self._lane_ends = None
+        if attributions is not None and catalog is not None:
+            is_clear = attributions.is_clear
+            self._port = Port(
+                settings.source,
+                self.binlogs,
+                attributions,
+                catalog,
+                lambda lanes: LanePool(lanes, is_clear),
+                seen=access.told_names,
+            )
+            self._lane_ends = LaneEnds(attributions, settings.source)
         self._archive = (
             None if settings.archive is None else Archive(settings.archive, settings.data_dir)
         )
@@ -157,7 +174,16 @@ class Service:
             access=access,
             ask=self._ask_source,
         )
-        self._gateway = Gateway(settings.listen, self._statements)
+        self._gateway: Gateway | Workers = (
+            Workers(
+                *(settings, self._statements, self.binlogs, access),
+                port=self._port,
+                attributions=attributions,
+                news=news,
+            )
+            if has_workers
+            else Gateway(settings.listen, self._statements)
+        )
         self._status = StatusKeeper(
             settings,
             self.binlogs,
@@ -166,7 +192,11 @@ class Service:
             self._port,
             self._archive,
             problem=lambda: self.problem,
+            workers=self._worker_statuses,
         )
+
+    def _worker_statuses(self) -> Sequence[WorkerStatus]:
+        return self._gateway.workers if isinstance(self._gateway, Workers) else ()
 
     async def _ask_source(self, statement: str) -> Rows:
         """Ask the source with binlane's own account."""
@@ -186,16 +216,15 @@ class Service:
         if self._archive is not None:
             self._archive.start()
             stack.push_async_callback(asyncio.to_thread, self._archive.stop)
-        if self._port is not None:
-            self._port.start()
-            if self.settings.port.workers > 1:
-                logger.warning(
-                    "[gateway] workers = %d: one process serves the port, this one",
-                    self.settings.port.workers,
-                )
+        if self._port is not None and self._lane_ends is not None:
             stack.push_async_callback(self._port.stop)
+            self._lane_ends.start()
+            stack.push_async_callback(self._lane_ends.stop)
         listen = self.settings.listen
-        self._gateway.tls = port_context(listen, self.settings.data_dir)
+        # Workers use the files, which are made here if need be.
+        context = port_context(listen, self.settings.data_dir)
+        if isinstance(self._gateway, Gateway):
+            self._gateway.tls = context
         await self._gateway.start()
         stack.push_async_callback(self._gateway.stop)
         stack.callback(self.binlogs.end_dumps)
@@ -251,12 +280,12 @@ class Service:
             login_timeout_s=settings.listen.login_timeout_s,
             tls_cert=settings.listen.tls_cert,
             tls_key=settings.listen.tls_key,
+            tls_names=settings.listen.tls_names,
         )
         # From the files as they are now, for clients that come from now on.
         context = port_context(listen, self.settings.data_dir)
         store = replace(settings.store, has_tables_info=self.settings.store.has_tables_info)
         await self.binlogs.use(store)
-        self._gateway.tls = context
         self.settings = replace(
             self.settings,
             store=store,
@@ -265,7 +294,8 @@ class Service:
             access=settings.access,
         )
         self._statements.decide_by(settings.access)
-        settled = settle(self.settings, binlogs=len(self.binlogs.names)).listen
-        self._gateway.change_limits(
-            max_connections=settled.max_connections, login_timeout_s=settled.login_timeout_s
-        )
+        settled = settle(self.settings, binlogs=len(self.binlogs.names))
+        if isinstance(self._gateway, Gateway):
+            self._gateway.use(settled.listen, context)
+        else:
+            await self._gateway.use(settled)

@@ -117,6 +117,9 @@ KEYS: Final[Mapping[str, Mapping[str, Key]]] = {
             PATH, "the port's certificate, PEM; by default one is made", at_sighup=True
         ),
         "tls_key": Key(PATH, "its key, PEM", at_sighup=True),
+        "tls_names": Key(
+            TEXTS, "further names of the port in the certificate that is made", at_sighup=True
+        ),
         "max_connections": Key(
             WHOLE, "clients logged in at a time, replicas included", at_sighup=True
         ),
@@ -129,7 +132,7 @@ KEYS: Final[Mapping[str, Mapping[str, Key]]] = {
     },
     "gateway": {
         "enabled": Key(FLAG, "whether statements are judged, and binlogs may hold statements"),
-        "workers": Key(WHOLE, "processes that serve the port; more than 1 changes nothing yet"),
+        "workers": Key(WHOLE, "processes that serve the port, each on a core of its own"),
         "bypass": Key(TEXT, '"rows", "mark" or "stop": what binlogs do with other changes'),
         "journal_max_size": Key(SIZE, "the journal of what statements make has no more bytes"),
     },

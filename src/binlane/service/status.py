@@ -9,10 +9,10 @@ import asyncio
 import logging
 import time
 from collections import defaultdict
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Final, Protocol
 
-from binlane.gateway.transport import Gateway
+from binlane.gateway.counts import PortCounts
 from binlane.positions import FilePosition
 from binlane.scope.scope import ScopeList
 from binlane.service.archive import Archive
@@ -36,12 +36,37 @@ from binlane.web.status import (
     SourceStatus,
     Status,
     Trouble,
+    WorkerStatus,
 )
 
 _BLOCKED_S: Final = 1.0
 """A reader whose connection takes nothing for so long is told to be blocked."""
 
 logger = logging.getLogger(__name__)
+
+
+class ListeningPort(Protocol):
+    """What serves the port."""
+
+    @property
+    def port(self) -> int:
+        """The TCP port that it listens on."""
+        ...
+
+    @property
+    def sessions(self) -> int:
+        """Clients that are logged in."""
+        ...
+
+    @property
+    def sessions_max(self) -> int:
+        """How many may be logged in."""
+        ...
+
+    @property
+    def counts(self) -> PortCounts:
+        """What became of those who came."""
+        ...
 
 
 class StatusKeeper:
@@ -56,6 +81,7 @@ class StatusKeeper:
         archive: Where copies go; None without one.
         problem: Says why nothing comes from the source, or nothing can be kept; empty where all is
             well.
+        workers: Gives how the processes of the port do, where it has several.
     """
 
     def __init__(  # noqa: PLR0913 all the parts that are shown
@@ -63,11 +89,12 @@ class StatusKeeper:
         settings: Settings,
         binlogs: Binlogs,
         statements: Statements,
-        gateway: Gateway,
+        gateway: ListeningPort,
         port: Port | None,
         archive: Archive | None,
         *,
         problem: Callable[[], str],
+        workers: Callable[[], Sequence[WorkerStatus]] = tuple,
     ) -> None:
         self._settings = settings
         self._binlogs = binlogs
@@ -76,6 +103,7 @@ class StatusKeeper:
         self._port = port
         self._archive = archive
         self._problem = problem
+        self._workers = workers
         self._history = History()
         self._source_end = SourceEnd(settings.source)
         self._sampling: asyncio.Task[None] | None = None
@@ -219,6 +247,7 @@ class StatusKeeper:
             judged={outcome.value: count for outcome, count in counts.judged.items()},
             refused=dict(counts.refused),
             problem="" if self._port is None else self._port.problem,
+            workers=self._workers(),
         )
 
 

@@ -14,7 +14,7 @@ import logging
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
 
@@ -29,7 +29,6 @@ from binlane.grouping.raw import Item, LargeGroup, RawRun
 from binlane.kernels import layout
 from binlane.port.attributions import Attributions, LaneGroup
 from binlane.port.lanes import Lanes
-from binlane.port.live_catalog import LiveCatalog
 from binlane.port.settings import Bypass
 from binlane.positions import AnyGtid, Position
 from binlane.routing.plan import GroupPlan, Text, basis_of
@@ -94,6 +93,18 @@ class RunLanes:
     plans: Mapping[int, GroupPlan] = field(default_factory=dict)
 
 
+class KnownObjects(Protocol):
+    """Who knows the source's objects; called by the routing thread."""
+
+    def noted(self, item: Item) -> None:
+        """Be told what the source gave next."""
+        ...
+
+    def source_changed(self) -> None:
+        """Be told that it may be another source."""
+        ...
+
+
 class Substitution:
     """What routing asks of sessions through the port; used by the routing thread alone.
 
@@ -107,7 +118,7 @@ class Substitution:
         self,
         attributions: Attributions,
         bypass: Bypass = Bypass.ROWS,
-        catalog: LiveCatalog | None = None,
+        catalog: KnownObjects | None = None,
     ) -> None:
         self._attributions = attributions
         self._bypass = bypass

@@ -78,10 +78,12 @@ class TextOf(NamedTuple):
     Attributes:
         number: Its number; that of a section of the group if it has rows there.
         bodies: Its events, without what opens and ends a group.
+        uses_temporary: It uses temporary tables, or makes or drops some.
     """
 
     number: int
     bodies: tuple[Body, ...]
+    uses_temporary: bool = False
 
 
 DraftPart = RowsOf | TextOf
@@ -221,7 +223,7 @@ class PlannedSession:
             text: As for `Session.execute`.
         """
         ledger = self._ledger
-        if ledger.has_texts or not (ledger.is_clean and self.session.state.is_logging):
+        if ledger.has_texts or ledger.removed or ledger.unlogged:
             return None
         return self.session.unchanging(text)
 
@@ -234,6 +236,18 @@ class PlannedSession:
         """A number for something that the session is to have logged without a statement of its own."""
         self.session.state.number += 1
         return self.session.state.number
+
+    def have_rows(self, count: int) -> None:
+        """Know that the next statement, and those that it runs, cannot be in binlogs as text.
+
+        Args:
+            count: How many numbers they have.
+        """
+        number = self.session.state.number + 1
+        for name in self.session.state.binlogs:
+            if name != SOURCE_LOG:
+                self._ledger.remove(name, range(number, number + count))
+        self._foreseen = None
 
     def _draft_known(self, foreseen: Foreseen, ledger: _Ledger, number: int) -> Planned:
         """What is foreseen of a statement, in a transaction or kept from the binlogs.
@@ -824,7 +838,7 @@ class _Drafting:
         given = {part.number for part in parts}
         temporary = self._ledger.temporary
         for number, bodies in group.runs:
-            has_rows, part = number in source.sections, TextOf(number, bodies)
+            has_rows, part = number in source.sections, self._text(number, bodies)
             is_filled = source.sections.get(number) != ()
             if are_rows(bodies) or (not is_filled and (number, bodies) in source.group.runs):
                 if has_rows and number not in given:
@@ -842,7 +856,7 @@ class _Drafting:
     def _fit_alone(self, name: str, place: int, group: LogGroup) -> None:
         """Fit a statement that stands alone in a binlog."""
         number = group.number
-        part = TextOf(number, group.runs[0][1])
+        part = self._text(number, group.runs[0][1])
         if (name, place) in self._matched and self._groups[place].group == group:
             self._note_given(name, part)
         elif self._can_be_text(name, part):
@@ -850,6 +864,9 @@ class _Drafting:
             self._ends.setdefault((name, place), []).append(None)
         else:
             self._ledger.temporary.drop(name, number)
+
+    def _text(self, number: int, bodies: tuple[Body, ...]) -> TextOf:
+        return TextOf(number, bodies, self._ledger.temporary.are_used(number))
 
     def _give(self, name: str, place: int, part: TextOf) -> None:
         """Have a statement in a binlog as text."""
@@ -868,7 +885,7 @@ class _Drafting:
         for number, bodies in group.runs:
             if are_rows(bodies):
                 continue
-            part = TextOf(number, bodies)
+            part = self._text(number, bodies)
             if _is_savepoint(part):
                 kept.append(part)
             elif (

@@ -16,7 +16,12 @@ from typing import Any, Final, NamedTuple
 
 from binlane.codec.load_data import BeginLoadQueryEvent, ExecuteLoadQueryEvent
 from binlane.codec.query import AnnotateRowsEvent, QueryEvent
-from binlane.codec.status_vars import StatusVar, decode_status_vars, encode_status_vars
+from binlane.codec.status_vars import (
+    DDL_LOGGED_WITH_XID,
+    StatusVar,
+    decode_status_vars,
+    encode_status_vars,
+)
 from binlane.codec.transaction import GtidEvent, TransactionXid, XaPrepareEvent, XidEvent
 from binlane.codec.types import EventType, GtidFlag, RowsFlag
 from binlane.codec.variables import IntvarEvent, IntvarKind, RandEvent
@@ -28,7 +33,6 @@ from binlane.sql.servers import Fact
 SOURCE_LOG: Final = ""
 """As which a session has the source's own log beside its binlogs, where it keeps that."""
 _FLAGS2: Final = 0
-_DDL_XID: Final = 17
 _OPTIONS: Final = (
     ("foreign_key_checks", 1 << 26, 0),
     ("sql_auto_is_null", 1 << 14, 1),
@@ -147,7 +151,7 @@ def status_vars(flags2: int, *, is_atomic: bool = False) -> bytes:
     """
     found = [StatusVar(_FLAGS2, "FLAGS2", flags2)] if flags2 else []
     if is_atomic:
-        found.append(StatusVar(_DDL_XID, "DDL_LOGGED_WITH_XID", 0))
+        found.append(StatusVar(DDL_LOGGED_WITH_XID, "DDL_LOGGED_WITH_XID", 0))
     return encode_status_vars(found)
 
 
@@ -239,7 +243,7 @@ def _shown_status(data: bytes, *, is_new: bool) -> tuple[str, str]:
     """What is shown of status variables before a text and behind it."""
     options, end = "", ""
     for variable in decode_status_vars(data):
-        if variable.code == _DDL_XID:
+        if variable.code == DDL_LOGGED_WITH_XID:
             end = " /* xid=# */"
         elif isinstance(variable.value, int):
             texts = [

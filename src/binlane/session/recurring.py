@@ -29,7 +29,7 @@ from binlane.session.state import SessionState
 from binlane.session.transaction import BinlogCaches, Cache, Runs, Transaction
 from binlane.sql.catalog import SchemaCatalog
 from binlane.sql.facts import StatementFacts, StatementKind
-from binlane.sql.reading import Key, key_of
+from binlane.sql.reading import Key, key_of, pattern
 from binlane.sql.schema import Table
 from binlane.sql.servers import Dialect, LoggingFormat
 from binlane.sql.tokens import LONG
@@ -152,12 +152,19 @@ class Recurring:
 
         Args:
             text: As for `again`.
+
+        Returns:
+            None also where nothing of the session is logged.
         """
         place = self._at
         if place is None or place.version is not self._state.objects.version or len(text) > LONG:
             return None
-        kept = place.kept.get(self._key(text, place.dialect, NO_OUTCOME))
-        return kept if kept is not None and kept.is_unchanging else None
+        key = tuple(place.split(text))
+        kept = place.kept.get(key)
+        if kept is None or not (kept.is_unchanging and place.is_logging):
+            self._split = (text, place.dialect, key)  # what it does is asked next
+            return None
+        return kept
 
     def stay(self) -> None:
         """A statement of those that `unchanging` tells of has run."""
@@ -225,6 +232,8 @@ class Recurring:
             place = _known.places[key] = _Place(
                 version=state.objects.version,
                 dialect=variables.settings.dialect,
+                split=pattern(variables.settings.dialect).split,
+                is_logging=state.is_logging,
                 has_savepoints=bool(transaction.savepoints),
             )
         self._at = place
@@ -238,12 +247,16 @@ class _Place:
     Attributes:
         version: Of the objects.
         dialect: In which its statements are read.
+        split: Gives the pieces of a statement's `key_of`.
+        is_logging: Something of the session is logged.
         has_savepoints: The transaction has some.
         kept: Statements that were carried out in it.
     """
 
     version: object
     dialect: Dialect
+    split: Callable[[str], list[str]]
+    is_logging: bool
     has_savepoints: bool
     kept: dict[_Key, KnownEffect] = field(default_factory=dict)
 

@@ -190,6 +190,15 @@ class Session:
         return state.safety.logs_rows_alone
 
     @property
+    def has_row_binlogs(self) -> bool:
+        """Whether some binlog has all that the session changes in rows, or there is none."""
+        state = self._state
+        if state.safety is None or state.variables.is_format_set:
+            return state.variables.settings.logging_mode is LoggingMode.ROW
+        modes = {one.logging_mode for one in state.safety.definitions}
+        return not modes or LoggingMode.ROW in modes
+
+    @property
     def locks_reads(self) -> bool:
         """Whether the transaction's isolation level keeps what a change only reads as it is."""
         return self._state.current_isolation >= Isolation.REPEATABLE_READ
@@ -288,7 +297,8 @@ class Session:
         Args:
             statement: Its text alone: with anything around it is not known.
         """
-        if len(_bare(statement)) < len(statement):
+        last = statement[-1:]
+        if last == ";" or last.isspace() or statement[:1].isspace():
             return None
         return self._recurring.unchanging(statement)
 

@@ -91,6 +91,10 @@ class TemporaryCopies:
         while len(self._uses) > _KEPT:
             del self._uses[next(iter(self._uses))]
 
+    def are_used(self, number: int) -> bool:
+        """Whether a statement reads, changes, makes or drops temporary tables."""
+        return bool(self._uses.get(number))
+
     def are_changed(self, number: int) -> bool:
         """Whether a statement changes temporary tables."""
         return any(one.use.change for one in self._uses.get(number, {}).values())

@@ -6,7 +6,14 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from binlane.web.prometheus import Metric, Sample, render
-from binlane.web.status import BinlogState, BinlogStatus, ProcessStatus, ReaderStatus, Status
+from binlane.web.status import (
+    BinlogState,
+    BinlogStatus,
+    ProcessStatus,
+    ReaderStatus,
+    Status,
+    WorkerStatus,
+)
 
 LABELS_MAX: Final = 50
 """So many values has a label whose values are texts or numbers of others; the rest is `other`."""
@@ -24,6 +31,7 @@ def _metrics(status: Status) -> Iterator[Metric]:
     yield from _binlogs(status)
     yield from _readers(status)
     yield from _port(status)
+    yield from _workers(status)
     yield from _source(status)
     yield (
         *("binlane_ready", "gauge", "Whether /healthz is 200"),
@@ -183,6 +191,40 @@ def _port(status: Status) -> Iterator[Metric]:
     yield (
         *("binlane_statements_refused_total", "counter", "Statements refused by error number"),
         [Sample(count, {"errno": text}) for text, count in _bounded(refused).items()],
+    )
+
+
+def _workers(status: Status) -> Iterator[Metric]:
+    """Of the processes that serve the port, where there are several."""
+
+    def each(value: Callable[[WorkerStatus], float | None]) -> list[Sample]:
+        return [
+            Sample(found, {"worker": str(one.number)})
+            for one in status.port.workers
+            if (found := value(one)) is not None
+        ]
+
+    if not status.port.workers:
+        return
+    yield (
+        *("binlane_worker_up", "gauge", "Whether a process of the port runs"),
+        each(lambda one: int(one.process_id is not None)),
+    )
+    yield (
+        *("binlane_worker_sessions", "gauge", "Clients of a process of the port"),
+        each(lambda one: one.sessions),
+    )
+    yield (
+        *("binlane_worker_restarts_total", "counter", "Times that another took its place"),
+        each(lambda one: one.restarts),
+    )
+    yield (
+        *("binlane_worker_cpu_seconds_total", "counter", "Processor time of a process of the port"),
+        each(lambda one: round(one.cpu_s, 3)),
+    )
+    yield (
+        *("binlane_worker_resident_memory_bytes", "gauge", "Resident memory of such a process"),
+        each(lambda one: one.resident_bytes),
     )
 
 

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from binlane.web.binlog_card import binlog_card
 from binlane.web.html import facts, identifier, long_text, name, text, time
-from binlane.web.status import BinlogState, SourceStatus, Status, Trouble
+from binlane.web.status import BinlogState, SourceStatus, Status, Trouble, WorkerStatus
 from binlane.web.words import (
     UNKNOWN,
     count_text,
@@ -170,9 +170,25 @@ def _port(status: Status) -> Iterator[str]:
             ("Logins", _counts(port.logins)),
             ("Statements judged", _counts(port.judged)),
             ("Refused by binlane", _counts(refused)),
+            *((f"Worker {one.number}", _worker(one)) for one in port.workers),
         )
     )
     yield "</div></section>"
+
+
+def _worker(worker: WorkerStatus) -> str:
+    """One of several processes, in one line."""
+    if worker.process_id is None:
+        return "not running"
+    memory = worker.resident_bytes
+    parts = [
+        f"process {worker.process_id}",
+        f"{count_text(worker.sessions)} sessions",
+        f"{duration_text(worker.cpu_s)} of processor time",
+        "" if memory is None else size_text(memory),
+        f"restarted {count_text(worker.restarts)} times" if worker.restarts else "",
+    ]
+    return ", ".join(filter(None, parts))
 
 
 def _counts(counts: Mapping[str, int]) -> str:

@@ -230,6 +230,27 @@ class ProcessStatus:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerStatus:
+    """One of several processes that serve the MySQL port.
+
+    Attributes:
+        number: Which, from 0.
+        process_id: Its number; None while there is none.
+        sessions: Its clients that are logged in.
+        restarts: How often another process took its place.
+        cpu_s: Processor time that it used.
+        resident_bytes: Its memory; None where the system does not tell.
+    """
+
+    number: int
+    process_id: int | None = None
+    sessions: int = 0
+    restarts: int = 0
+    cpu_s: float = 0.0
+    resident_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PortStatus:
     """The MySQL port; its counts begin with the process.
 
@@ -241,6 +262,7 @@ class PortStatus:
         judged: Statements, by what became of them.
         refused: By error number, statements and dumps that binlane refused.
         problem: Why statements are not judged, or binlogs hold rows alone; empty if neither.
+        workers: The processes that serve it; none where this one does.
     """
 
     address: str = ""
@@ -250,6 +272,7 @@ class PortStatus:
     judged: Mapping[str, int] = field(default_factory=dict)
     refused: Mapping[int, int] = field(default_factory=dict)
     problem: str = ""
+    workers: Sequence[WorkerStatus] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

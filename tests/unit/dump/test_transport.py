@@ -283,6 +283,35 @@ def test_a_dump_that_is_ended_by_others(tmp_path: Path) -> None:
     _run(test())
 
 
+@pytest.mark.parametrize("is_told", [False, True], ids=["ending", "refused"])
+def test_a_dump_that_is_to_end_before_the_groups_that_are_left(
+    tmp_path: Path, *, is_told: bool
+) -> None:
+    """A log with more groups than were sent is not one that ends inside of an event."""
+
+    async def test() -> None:
+        binlog, replica = Binlog(tmp_path), Replica()
+        binlog.write(0, GROUP_END)
+        live = LiveBinlog(binlog)
+        refused: list[StatementError | None] = [None]
+        dump = asyncio.create_task(
+            serve_dump(DumpRequest(), live, replica.send, refusal_of=lambda: refused[0])
+        )
+        await replica.until(lambda: len(replica.types) >= 5)
+        sent = list(replica.types)
+        binlog.write(0)
+        if is_told:
+            refused[0] = StatementError("no longer", errno=1227)
+            live.notify()
+        else:
+            live.end()
+        last = await dump
+        assert _error(last).errno == 1227 if is_told else last[4] == 0xFE
+        assert replica.types == sent
+
+    _run(test())
+
+
 def test_a_replica_that_goes_leaves_no_error_behind(tmp_path: Path) -> None:
     """Its connection is lost, and the session ends the dump, at once."""
     told: list[dict[str, Any]] = []

@@ -53,19 +53,21 @@ def _tracker(source: Capability, client: Capability, told: Told) -> FollowedRepl
     state=st.none()
     | st.builds(
         SessionState,
-        variables=st.dictionaries(_TEXTS, _TEXTS, max_size=2),
+        variables=st.dictionaries(_TEXTS | st.just("last_gtid"), _TEXTS, max_size=2),
         database=st.none() | _TEXTS,
         gtids=_TEXTS,
     ),
     warnings=st.sampled_from([0, 2]),
+    cut=st.sampled_from([0, 1, 4, 5, 11]),
 )
-def test_any_ok_packet(
+def test_any_ok_packet(  # noqa: PLR0917 - all that it may hold, in one piece or in two
     sides: tuple[Capability, Capability],
     numbers: tuple[int, int],
     count: int,
     info: str,
     state: SessionState | None,
     warnings: int,
+    cut: int,
 ) -> None:
     source, client = sides
     status = ServerStatus.AUTOCOMMIT
@@ -82,7 +84,9 @@ def test_any_ok_packet(
         session_state=session_state,
     )
     told = Told(warnings)
-    got = _tracker(source, client, told).feed(frame(ok.encode(source), 1))
+    tracker, packet = _tracker(source, client, told), frame(ok.encode(source), 1)
+    got = tracker.feed(packet[:cut]) + tracker.feed(packet[cut:])
+    assert tracker.is_idle
     assert told.replies == [reply_of(OkPacket.decode(ok.encode(source), source))]
     more = OkPacket(
         affected_rows=numbers[0],
@@ -95,11 +99,12 @@ def test_any_ok_packet(
     assert got == frame(more.encode(client), 1)
 
 
-def test_damaged_packets_are_errors() -> None:
+@pytest.mark.parametrize("variable", ["a", "last_gtid"])
+def test_damaged_packets_are_errors(variable: str) -> None:
     ok = OkPacket(
         status=ServerStatus.AUTOCOMMIT | ServerStatus.SESSION_STATE_CHANGED,
         info=b"info",
-        session_state=SessionState(variables={"a": "b"}).encode(),
+        session_state=SessionState(variables={variable: "b"}).encode(),
     ).encode(NEW)
     for end in range(1, len(ok)):
         if end in (7, 7 + 5):

@@ -158,6 +158,14 @@ def test_not_looked_at(statement: str) -> None:
     assert not may_concern_binlogs(statement.encode())
 
 
+@pytest.mark.parametrize("before", ["", " ", "\t", "\v", "\f", "\r\n", "(", "/**/", "#\n", "-- \n"])
+def test_looked_at_by_its_first_word(before: str) -> None:
+    words = "SELECT SHOW SET CREATE ALTER DROP FLUSH PURGE EXPLAIN DESCRIBE DESC GRANT REVOKE WITH"
+    for word in (*words.split(), "TABLE", "START", "STOP", "DO", "KILL"):
+        for told in (word, word.lower()):
+            assert may_concern_binlogs(f"{before}{told} master".encode()), told
+
+
 PLACE = GtidPositionAt(FilePosition("orders.000001", 256))
 VALUES: dict[Asked, str | None] = {
     Fact.CHECKSUM: "CRC32",

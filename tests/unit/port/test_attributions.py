@@ -168,6 +168,24 @@ def test_mysql() -> None:
     assert attributions.find(0, MysqlGtid(UUID, 2, "binlane_0")) == plan("two")
 
 
+def test_a_mysql_that_was_asked_for_all_of_a_lane() -> None:
+    attributions = Attributions(None, Flavor.MYSQL, QUICK)
+    before = GtidSet.parse(f"{UUID}:1-5:binlane_0:1-3")
+    attributions.begin(before)
+    attributions.taken(0, 7, before)
+    attributions.intend(0, 1, [plan("one"), plan("two")])
+    attributions.done(0, 1, f"{UUID}:binlane_0:1-5")
+    attributions.intend(0, 2, [plan("three")])
+    attributions.done(0, 2, f"{UUID}:binlane_0:1-6")
+    # It made none, which is certain, so that several of the next one are as foreseen.
+    attributions.done(0, 3, f"{UUID}:binlane_0:1-6", [])
+    attributions.intend(0, 4, [plan("four"), plan("five")])
+    attributions.done(0, 4, f"{UUID}:binlane_0:7-8")
+    texts = enumerate(("one", "two", "three", "four", "five"), 4)
+    for number, text in texts:
+        assert attributions.find(0, MysqlGtid(UUID, number, "binlane_0")) == plan(text)
+
+
 def test_two_threads_at_once(tmp_path: Path) -> None:
     """Groups come before and after their replies, while the journal changes its files all the time."""
     settings = AttributionSettings(wait_s=20.0, file_bytes=4000)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from binlane.codec.query import QueryEvent
-from binlane.codec.types import EventType, Flavor
+from binlane.codec.types import EventType, Flavor, HeaderFlag
 from binlane.grouping.sections import RowsPiece
 from binlane.names import TableName
 from binlane.port.group_planning import GroupPlanning
@@ -41,13 +41,15 @@ def _catalog() -> SchemaCatalog:
 def test_one_transaction_of_text_and_rows() -> None:
     draft = GroupDraft(
         sections=((1, SECTION), (2, SECTION)),
-        binlogs={"all": (TextOf(1, (INSERT,)), RowsOf(2))},
+        binlogs={"all": (TextOf(1, (INSERT,), uses_temporary=True), RowsOf(2))},
     )
     plan = _planning(1).plan(draft, [ALL], _catalog())
     text, rows = plan.binlogs["all"]
     assert isinstance(text, Text)
     assert [event.type_code for event in text.events] == [EventType.QUERY]
     assert (text.section, rows) == (0, Rows(1))
+    assert text.uses_temporary
+    assert text.events[-1].flags & HeaderFlag.THREAD_SPECIFIC
     # Where the server chose a value, rows have it in this column.
     assert text.generated == (T, 1)
     assert plan.sections == (SECTION, SECTION)

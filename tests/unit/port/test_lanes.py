@@ -22,7 +22,10 @@ class _Session:
 
     Attributes:
         asked: What it was to run.
+        thread_id: Of it.
     """
+
+    thread_id = 7
 
     def __init__(self, error: StatementError | None = None, errno: int = 0) -> None:
         self.asked: list[str] = []

@@ -30,6 +30,8 @@ TEXTS = st.builds(
     st.none() | NUMBERS,
     st.none() | st.builds(Generated, TABLES, NUMBERS),
     NUMBERS,
+    st.lists(TABLES, max_size=2).map(tuple),
+    st.booleans(),
 )
 PARTS = st.lists(TEXTS | st.builds(Rows, NUMBERS), max_size=3).map(tuple)
 PLANS = st.builds(

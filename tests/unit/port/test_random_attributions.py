@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import os
 import random
+import socket
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from binlane.codec.types import Flavor
 from binlane.port import statement_journal
 from binlane.port.attributions import Attributions, AttributionSettings
 from binlane.port.lane_groups import Reason, Unattributed
+from binlane.port.sayings import Hearing, Sayings, SentSayings
 from binlane.positions import AnyGtid, Gtid, GtidPosition, GtidSet, MysqlGtid, Position
 from binlane.routing.plan import EncodedEvent, GroupPlan, Text
 
@@ -73,12 +75,23 @@ class Session:
 
 
 class World:
-    """A source, its sessions, and binlane between them."""
+    """A source, its sessions, and binlane between them.
+
+    With `is_relayed` sessions speak from another process, and nobody hears them but when it matters.
+    """
 
     def __init__(
-        self, seed: int, folder: Path | None, flavor: Flavor, monkeypatch: pytest.MonkeyPatch
+        self,
+        seed: int,
+        folder: Path | None,
+        flavor: Flavor,
+        monkeypatch: pytest.MonkeyPatch,
+        *,
+        is_relayed: bool = False,
     ) -> None:
         self.monkeypatch = monkeypatch
+        self.is_relayed = is_relayed
+        self.settings = replace(SETTINGS, is_relayed=is_relayed)
         self.random = random.Random(seed)
         self.folder = folder
         self.flavor = flavor
@@ -91,8 +104,31 @@ class World:
         self.found: dict[AnyGtid, GroupPlan] = {}
         self.has_failed = False
         self.feeds = [0]
-        self.attributions = Attributions(folder, flavor, SETTINGS)
+        self.attributions = Attributions(folder, flavor, self.settings)
+        self.hearing: Hearing | None = None
+        self.sayings = self.begin_to_speak()
         self.attributions.begin(self.position(0))
+
+    def close(self) -> None:
+        """Let go of what it has."""
+        self.stop_hearing()
+        self.attributions.close()
+
+    def stop_hearing(self) -> None:
+        """Lose what is not heard yet."""
+        if self.hearing is not None:
+            self.hearing.close()
+            self.sayings.close()
+
+    def begin_to_speak(self) -> Sayings:
+        """What sessions speak by from now on."""
+        if not self.is_relayed:
+            return self.attributions
+        there, here = socket.socketpair()
+        self.hearing = Hearing(self.attributions, lambda _: None)
+        self.hearing.add(here)
+        self.attributions.hear = self.hearing.hear
+        return SentSayings(there)
 
     def position(self, end: int) -> Position:
         """What is done once so many groups were read."""
@@ -119,11 +155,14 @@ class World:
 
     def connect(self) -> None:
         lane = self.random.randrange(LANES)
+        self.attributions.hear()
         if self.sessions[lane] is None and self.attributions.is_clear(lane):
             assert lane not in self.orphans, "its thread is still there"
             self.sessions[lane] = Session()
-            position = self.position(len(self.log))
-            self.attributions.taken(lane, self.random.randrange(1, 99), position)
+            position, thread_id = self.position(len(self.log)), self.random.randrange(1, 99)
+            if self.is_relayed:
+                self.attributions.taken(lane, thread_id)
+            self.sayings.taken(lane, thread_id, position)
 
     def send(self) -> None:
         lane, session = self.pick()
@@ -139,7 +178,7 @@ class World:
         session.running = Running(self.statements, session.number, planned, makes, is_intended)
         if is_intended:
             plans = [plan(self.statements, number) for number in range(planned)]
-            self.attributions.intend(lane, session.number, plans)
+            self.sayings.intend(lane, session.number, plans)
             session.has_hidden, session.was_hiding = False, session.has_hidden
 
     def execute(self) -> None:
@@ -163,7 +202,7 @@ class World:
         if kind < 0.1 and running.makes:
             # An error, or rows without a place for it: nothing is told.
             if running.is_intended:
-                self.attributions.done(lane, running.number, None, ())
+                self.sayings.done(lane, running.number, None, ())
             session.has_hidden = not running.is_intended
             return
         plans = None
@@ -173,7 +212,7 @@ class World:
         last = self.told(running) if running.written else None
         if last is None and not running.is_intended:
             return
-        self.attributions.done(lane, running.number, last, plans)
+        self.sayings.done(lane, running.number, last, plans)
         session.has_hidden = session.was_hiding = False
 
     def told(self, running: Running) -> str:
@@ -188,14 +227,15 @@ class World:
         self.sessions[lane] = None
         if session.running is not None:
             self.orphans[lane] = session.running
-            self.attributions.lost(lane)
-        self.attributions.given(lane)
+            self.sayings.lost(lane)
+        self.sayings.given(lane)
 
     def end(self) -> None:
         """The thread of a session that was lost is gone, done with its statement or not."""
         if self.orphans:
             lane = self.random.choice(sorted(self.orphans))
             del self.orphans[lane]
+            self.attributions.hear()
             self.attributions.ended(lane, self.position(len(self.log)))
 
     def feed(self) -> None:
@@ -249,7 +289,11 @@ class World:
         self.sessions = dict.fromkeys(range(LANES))
         if self.random.random() < 0.3:
             self.fail_machine(self.folder)
-        self.attributions = Attributions(self.folder, self.flavor, SETTINGS)
+        elif self.random.random() < 0.5:
+            self.attributions.hear()
+        self.stop_hearing()
+        self.attributions = Attributions(self.folder, self.flavor, self.settings)
+        self.sayings = self.begin_to_speak()
         unended = self.attributions.unended
         assert {lane for lane, each in self.orphans.items() if each} <= set(unended)
         self.orphans = {lane: each for lane, each in self.orphans.items() if lane in unended}
@@ -295,18 +339,25 @@ class World:
                 self.check(group, found)
 
 
-def play(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seeds: range, steps: int) -> int:
+def play(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    seeds: range,
+    steps: int,
+    *,
+    is_relayed: bool = False,
+) -> int:
     plans = 0
     for seed in seeds:
         flavor = (Flavor.MARIADB, Flavor.MYSQL)[seed % 2]
         folder = tmp_path / str(seed) if seed % 3 else None
-        world = World(seed, folder, flavor, monkeypatch)
+        world = World(seed, folder, flavor, monkeypatch, is_relayed=is_relayed)
         try:
             world.run(steps)
         except AssertionError as error:
             raise AssertionError(f"seed {seed}: {error}") from error
         finally:
-            world.attributions.close()
+            world.close()
         plans += world.plans
     return plans
 
@@ -315,8 +366,15 @@ def test_no_plan_of_another_statement(tmp_path: Path, monkeypatch: pytest.Monkey
     assert play(tmp_path, monkeypatch, range(120), 250) > 1000
 
 
-@pytest.mark.slow
-def test_no_plan_of_another_statement_in_many_ways(
+def test_no_plan_of_another_statement_of_other_processes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert play(tmp_path, monkeypatch, range(1000, 5000), 400) > 10_000
+    assert play(tmp_path, monkeypatch, range(120), 250, is_relayed=True) > 1000
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_relayed", [False, True])
+def test_no_plan_of_another_statement_in_many_ways(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_relayed: bool
+) -> None:
+    assert play(tmp_path, monkeypatch, range(1000, 5000), 400, is_relayed=is_relayed) > 10_000

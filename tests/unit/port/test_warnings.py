@@ -8,6 +8,8 @@ from binlane.codec.packets.flags import ServerStatus
 from binlane.codec.packets.results import ColumnDefinition, ResultSet
 from binlane.codec.types import Flavor
 from binlane.gateway.judge import Reply
+from binlane.policy.refusals import innodb_in_statement_mode
+from binlane.policy.server import Server
 from binlane.port.warnings import COUNT, LIST, Warnings
 from binlane.session.report import Note
 from binlane.sql.facts import StatementFacts
@@ -111,6 +113,11 @@ def test_they_are_counted() -> None:
         ("SET @a = 1", Reply(), 2, 0),
         ("SELECT 1", Reply(is_result_set=True), 2, 0),
         ("COMMIT", Reply(), 2, 0),
+        ("USE d", Reply(), 2, 0),
+        ("ROLLBACK TO s", Reply(), 2, 0),
+        ("CREATE OR REPLACE USER u", Reply(), 2, 0),
+        ("CREATE PROCEDURE p() SELECT 1", Reply(), 2, 0),
+        ("DROP DATABASE IF EXISTS e", Reply(warnings=1), 0, 0),
         ("SELECT 1/0", Reply(is_result_set=True, warnings=1), 0, 0),
         ("SELECT * FROM t", Reply(is_result_set=True), 0, 0),
         ("SET bogus = 1", Reply(errno=1193), 0, 0),
@@ -135,3 +142,33 @@ def test_other_commands_take_them_away() -> None:
     warnings = _after()
     warnings.forget()
     assert warnings.count == 0
+
+
+@pytest.mark.parametrize(
+    ("server", "behind"), [("mariadb", ["1665", "1030"]), ("mysql", ["1665", "1015"])]
+)
+def test_what_the_engine_tells_of_a_refusal_is_told_as_well(server: str, behind: list[str]) -> None:
+    warnings = Warnings(Flavor(server))
+    warnings.refuse(innodb_in_statement_mode(Server.parse(server)), ["set it to ROW"])
+    told = warnings.of_refused(facts_of("SHOW WARNINGS"))
+    assert told is not None
+    assert [row[1] for row in told.rows] == [*behind, "1105"]
+    errors = warnings.of_refused(facts_of("SHOW ERRORS"))
+    assert errors is not None
+    assert [row[1] for row in errors.rows] == behind
+
+
+@pytest.mark.parametrize("errno", ["1105", "1870"])
+def test_what_the_source_says_of_its_rows_alone_is_left_out(errno: str) -> None:
+    of_rows = ("Warning", errno, "Row events are not logged for DELETE statements that modify …")
+    text, reply = "DELETE FROM b LIMIT 1", Reply(warnings=2)
+    warnings = Warnings(Flavor.MARIADB)
+    assert warnings.follow(facts_of(text), [reply], NOTES[:1], hides=True) == 0
+    assert _shown(warnings, "SHOW WARNINGS", (OWN[0], of_rows)) == ["out of range", "unsafe: LIMIT"]
+    counted = _result((("2",),), "@@session.warning_count")
+    assert warnings.answer(facts_of("SHOW COUNT(*) WARNINGS"), [counted]).rows == [[b"2"]]
+    assert warnings.follow(facts_of(text), [Reply(warnings=1)], (), hides=True) == -1
+    assert (warnings.count, warnings.are_changed) == (-1, True)
+    assert _shown(warnings, "SHOW WARNINGS", (of_rows,)) == []
+    warnings.follow(facts_of("INSERT INTO t VALUES (1)"), [Reply()], ())
+    assert not warnings.are_changed

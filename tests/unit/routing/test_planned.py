@@ -321,6 +321,24 @@ def test_temporary_tables_are_used_where_they_were_made() -> None:
     assert outcome(group, wrong, format_).lost == {7}
 
 
+def test_a_delete_of_several_tables_uses_temporary_ones_where_the_plan_says_so() -> None:
+    format_, group, cut = one_group()
+    specific = int(HeaderFlag.THREAD_SPECIFIC)
+    query = "DELETE x FROM shop.a x JOIN shop.b y ON x.a = y.a"
+    for definition in (ALL, SHOP):
+        deleting = text(format_, 0, query, flags=specific)
+        found = outcome(group, plan(cut.pieces, [deleting], definition), format_, definition)
+        assert not found.reasons
+        on_temporary = plan(cut.pieces, [deleting._replace(uses_temporary=True)], definition)
+        found = outcome(group, on_temporary, format_, definition)
+        assert len(found.reasons) == 1
+        assert found.lost == {7}
+        assert images(_events(found), format_) == images(group.events, format_)
+        made = Threads(made=frozenset({7}))
+        found = outcome(group, on_temporary, format_, definition, threads=made)
+        assert not found.reasons
+
+
 def test_temporary_tables_are_dropped_whatever_the_scope_is_by_then() -> None:
     format_, group, _ = one_group()
     (crm,) = definitions("LOG(crm), FORMAT='STATEMENT'")

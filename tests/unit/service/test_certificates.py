@@ -8,6 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from cryptography import x509
 
 from binlane.errors import ConfigError
 from binlane.gateway.settings import GatewaySettings, TlsMode
@@ -46,6 +47,27 @@ def test_new_address_keeps_the_authority(tmp_path: Path) -> None:
     after = _files(tmp_path)
     assert after["ca.pem"] == before["ca.pem"]
     assert after["server-cert.pem"] != before["server-cert.pem"]
+
+
+def test_more_names_are_in_a_new_certificate_of_the_same_authority(tmp_path: Path) -> None:
+    port_context(GatewaySettings(), tmp_path)
+    before = _files(tmp_path)
+    settings = GatewaySettings(tls_names=("db.example.com", "*.b.example", "2001:DB8::1"))
+    port_context(settings, tmp_path)
+    after = _files(tmp_path)
+    assert after["ca.pem"] == before["ca.pem"]
+    certificate = x509.load_pem_x509_certificate(after["server-cert.pem"])
+    names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    told = {str(name.value) for name in names}
+    assert {"db.example.com", "*.b.example", "2001:db8::1", "localhost"} <= told
+    port_context(settings, tmp_path)
+    assert _files(tmp_path) == after
+
+
+@pytest.mark.parametrize("name", ["", "a b", "über.example", "-x", "a/b", "https://a"])
+def test_what_is_no_name_is_refused(name: str) -> None:
+    with pytest.raises(ConfigError, match="no host name"):
+        GatewaySettings(tls_names=(name,))
 
 
 @pytest.mark.parametrize("lost", ["server-key.pem", "server-cert.pem", "ca-key.pem"])

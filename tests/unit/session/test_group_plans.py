@@ -228,6 +228,20 @@ def test_transaction_is_text_in_one_binlog_and_rows_in_another(flavor: str) -> N
 
 
 @pytest.mark.parametrize("flavor", FLAVORS)
+def test_statement_that_cannot_be_text_is_rows_beside_the_others(flavor: str) -> None:
+    session = _session(flavor)
+    first, third = (f"INSERT INTO t VALUES ({one}, 1)" for one in (1, 3))
+    _run(session, "BEGIN", first)
+    session.have_rows(1)
+    _run(session, "INSERT INTO t2 SELECT * FROM t", third)
+    (group,) = _run(session, "COMMIT").groups
+    assert [number for number, _ in group.sections] == [2, 3, 4]
+    assert _binlogs(group)["s"] == [first, 3, third]
+    (alone,) = _run(session, first).groups
+    assert _binlogs(alone)["s"] == [first]
+
+
+@pytest.mark.parametrize("flavor", FLAVORS)
 def test_savepoints_stay_and_what_is_rolled_back_goes(flavor: str) -> None:
     session = _session(flavor)
     _run(session, "BEGIN", "INSERT INTO t VALUES (1, 1)", "SAVEPOINT x")

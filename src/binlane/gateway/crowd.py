@@ -1,0 +1,61 @@
+"""Several processes that serve one port: how many clients each of them has.
+
+The counts stand in memory that all of them see. Each writes its own and reads those of the others,
+without a lock: as many clients as there are processes may come at the same moment and be one too
+many.
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+from typing import Final
+
+_COUNTS: Final = Struct("=II")
+
+
+class Crowd:
+    """The clients of all processes of a port.
+
+    Args:
+        memory: That all see, of `bytes_for` their number; a process that is alone has its own.
+        number: Which process this is, from 0.
+    """
+
+    def __init__(self, memory: memoryview | bytearray | None = None, number: int = 0) -> None:
+        self._memory = memoryview(bytearray(_COUNTS.size) if memory is None else memory)
+        self._at = number * _COUNTS.size
+
+    @staticmethod
+    def bytes_for(processes: int) -> int:
+        """How much memory some processes need."""
+        return processes * _COUNTS.size
+
+    def tell(self, *, clients: int, sessions: int) -> None:
+        """Say how many clients this process has.
+
+        Args:
+            clients: Connections.
+            sessions: Of them those that are logged in.
+        """
+        _COUNTS.pack_into(self._memory, self._at, clients, sessions)
+
+    @property
+    def others(self) -> int:
+        """Sessions of all other processes."""
+        return sum(sessions for _, sessions in self._counts) - self._own[1]
+
+    @property
+    def is_least(self) -> bool:
+        """Whether no other process has fewer clients."""
+        return self._own[0] <= min(clients for clients, _ in self._counts)
+
+    @property
+    def _own(self) -> tuple[int, int]:
+        clients, sessions = _COUNTS.unpack_from(self._memory, self._at)
+        return int(clients), int(sessions)
+
+    @property
+    def _counts(self) -> list[tuple[int, int]]:
+        return [
+            (int(clients), int(sessions)) for clients, sessions in _COUNTS.iter_unpack(self._memory)
+        ]

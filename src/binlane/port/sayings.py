@@ -1,0 +1,265 @@
+"""What sessions say of their statements, from one process to the one that routes.
+
+Said is what the journal's records tell, in their form, so that what is heard is written as it came.
+Whoever says something has it in the other's hands before the statement is sent: no group is read
+before what was said of its statement can be heard.
+"""
+
+from __future__ import annotations
+
+import logging
+import socket
+from collections.abc import Callable, Sequence
+from struct import Struct
+from typing import Final, Protocol, overload
+
+from binlane.codec.buffer import Reader
+from binlane.port import journal_records as records
+from binlane.port.attributions import Attributions
+from binlane.port.lane_groups import ends_of
+from binlane.port.plan_bytes import decode_plans, encode_plans
+from binlane.positions import Position
+from binlane.routing.plan import GroupPlan
+
+_FRAME: Final = Struct("<IB")
+_READ_BYTES: Final = 256 << 10
+_BUFFER_BYTES: Final = 4 << 20
+RELEASED: Final = 64
+"""Of a lane that goes back to the pool; beside the journal's kinds."""
+
+logger = logging.getLogger(__name__)
+
+
+class Sayings(Protocol):
+    """What sessions say; `Attributions` hears it at once."""
+
+    def intend(
+        self, lane: int, number: int, plans: Sequence[GroupPlan], encoded: bytes | None = None
+    ) -> None:
+        """Say what a statement will make, before it is sent; as `Attributions` has it, like all."""
+        ...
+
+    def done(
+        self,
+        lane: int,
+        number: int,
+        last: str | None,
+        plans: Sequence[GroupPlan] | None = None,
+        encoded: bytes | None = None,
+    ) -> None:
+        """Say what a statement's reply told."""
+        ...
+
+    def lost(self, lane: int) -> None:
+        """Say that a session ended with a statement under way."""
+        ...
+
+    def taken(self, lane: int, thread_id: int = 0, position: Position | None = None) -> None:
+        """Say that a session got a lane."""
+        ...
+
+    def given(self, lane: int) -> None:
+        """Say that a lane's session ended, or left it."""
+        ...
+
+    def close(self) -> None:
+        """Say nothing any more."""
+        ...
+
+
+class SentSayings:
+    """Says it to another process.
+
+    Args:
+        connection: To it; blocking, so that whoever is not heard waits.
+    """
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._intended: dict[int, tuple[int, Sequence[GroupPlan]]] = {}
+        widen(connection)
+
+    def intend(
+        self, lane: int, number: int, plans: Sequence[GroupPlan], encoded: bytes | None = None
+    ) -> None:
+        """As of `Sayings`.
+
+        Raises:
+            OSError: If the other process is gone, as of all here.
+        """
+        self._intended[lane] = number, plans
+        if encoded is None:
+            encoded = encode_plans(plans)
+        body = records.intent_body(lane, number, encoded, has_older=False)
+        self._say(records.INTENT, body)
+
+    def done(
+        self,
+        lane: int,
+        number: int,
+        last: str | None,
+        plans: Sequence[GroupPlan] | None = None,
+        encoded: bytes | None = None,
+    ) -> None:
+        """As of `Sayings`."""
+        is_known = bool(last) or plans is None or len(plans) > 0
+        if encoded is None and plans is not None:
+            intended = self._intended.get(lane)
+            is_same = is_known and intended == (number, plans)
+            encoded = b"" if is_same else encode_plans(plans)
+        body = records.answer_body(lane, number, last or "", encoded or b"", is_known=is_known)
+        self._say(records.ANSWER, body)
+
+    def lost(self, lane: int) -> None:
+        """As of `Sayings`."""
+        self._say(records.LOST, records.lane_body(lane))
+
+    def taken(self, lane: int, thread_id: int = 0, position: Position | None = None) -> None:
+        """As of `Sayings`."""
+        start = {} if position is None else ends_of(position)
+        self._say(records.TAKEN, records.taken_body(lane, thread_id, start))
+
+    def given(self, lane: int) -> None:
+        """As of `Sayings`."""
+        self._intended.pop(lane, None)
+        self._say(records.GIVEN, records.lane_body(lane))
+
+    def released(self, lane: int) -> None:
+        """Say that a lane goes back to the pool."""
+        self._say(RELEASED, records.lane_body(lane))
+
+    def close(self) -> None:
+        """Say nothing any more; what was said is heard."""
+        self._connection.close()
+
+    def _say(self, kind: int, body: bytes) -> None:
+        self._connection.sendall(_FRAME.pack(len(body), kind) + body)
+
+
+class Hearing:
+    """Hears what the sessions of other processes say, for an `Attributions`.
+
+    Any thread may `hear`: who reads groups does before it says so, others when something comes.
+
+    Args:
+        attributions: Gets to know it.
+        released: Takes a lane back, by its number; called with `Attributions.saying`.
+    """
+
+    def __init__(self, attributions: Attributions, released: Callable[[int], None]) -> None:
+        self._attributions = attributions
+        self._lock = attributions.saying
+        self._released = released
+        self._speakers: dict[socket.socket, bytearray] = {}
+
+    def add(self, connection: socket.socket) -> None:
+        """Hear another process from now on."""
+        connection.setblocking(False)  # the standard library's
+        widen(connection)
+        with self._lock:
+            self._speakers[connection] = bytearray()
+
+    def remove(self, connection: socket.socket) -> None:
+        """Hear what is left of a process that says nothing more, and no more of it."""
+        with self._lock:
+            self._hear(connection)
+            del self._speakers[connection]
+        connection.close()
+
+    def close(self) -> None:
+        """Hear nobody any more, nor what was said and not heard."""
+        with self._lock:
+            for connection in self._speakers:
+                connection.close()
+            self._speakers.clear()
+
+    def hear(self) -> None:
+        """Take in all that was said up to now."""
+        with self._lock:
+            for connection in self._speakers:
+                self._hear(connection)
+
+    def _hear(self, connection: socket.socket) -> None:
+        kept = self._speakers[connection]
+        while True:
+            try:
+                data = connection.recv(_READ_BYTES)
+            except OSError:  # BlockingIOError is one: nothing more was said
+                data = b""
+            if not data:
+                return
+            kept += data
+            self._take(kept)
+
+    def _take(self, kept: bytearray) -> None:
+        start = 0
+        while len(kept) - start >= _FRAME.size:
+            length, kind = _FRAME.unpack_from(kept, start)
+            end = start + _FRAME.size + length
+            if len(kept) < end:
+                break
+            self._tell(kind, bytes(kept[start + _FRAME.size : end]))
+            start = end
+        del kept[:start]
+
+    def _tell(self, kind: int, body: bytes) -> None:
+        attributions = self._attributions
+        if kind == records.INTENT:
+            intent = records.read_intent(body)
+            encoded = body[records.INTENT_HEAD_BYTES :]
+            plans = _Plans(encoded, intent.plan_count)
+            attributions.intend(intent.lane, intent.number, plans, encoded)
+        elif kind == records.ANSWER:
+            self._tell_answer(body)
+        elif kind == records.TAKEN:
+            lane, thread_id, start = records.read_taken(body)
+            attributions.taken_from(lane, thread_id, start)
+        else:
+            lane = records.read_lane(body)
+            if kind == records.LOST:
+                attributions.lost(lane)
+            elif kind == records.GIVEN:
+                attributions.given(lane)
+            else:
+                self._released(lane)
+
+    def _tell_answer(self, body: bytes) -> None:
+        attributions, (answer, encoded) = self._attributions, records.read_answer_and_plans(body)
+        lane, number, last = answer.lane, answer.number, answer.last or None
+        try:
+            if answer.plan_count is None:
+                attributions.done(lane, number, last)
+            else:
+                attributions.done(lane, number, last, _Plans(encoded, answer.plan_count), encoded)
+        except ValueError as error:
+            logger.warning("a reply told of no GTID that can be read: %s", error)
+            attributions.done(lane, number, None, [])
+
+
+class _Plans(Sequence[GroupPlan]):
+    """Plans that are decoded once somebody looks at them."""
+
+    __slots__ = ("_count", "_encoded", "_plans")
+
+    def __init__(self, encoded: bytes, count: int) -> None:
+        self._encoded = encoded
+        self._count = count
+        self._plans: tuple[GroupPlan, ...] | None = None
+
+    def __len__(self) -> int:
+        return self._count
+
+    @overload
+    def __getitem__(self, index: int) -> GroupPlan: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[GroupPlan]: ...
+    def __getitem__(self, index: int | slice) -> GroupPlan | Sequence[GroupPlan]:
+        if self._plans is None:
+            self._plans = decode_plans(Reader(self._encoded))
+        return self._plans[index]
+
+
+def widen(connection: socket.socket) -> None:
+    """Let much be said before anybody hears it."""
+    for option in (socket.SO_SNDBUF, socket.SO_RCVBUF):
+        connection.setsockopt(socket.SOL_SOCKET, option, _BUFFER_BYTES)

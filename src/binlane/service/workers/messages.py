@@ -1,0 +1,101 @@
+"""What goes between a worker and the process that started it, beside the names of calls."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from binlane.codec.packets.commands import RegisterSlave
+from binlane.codec.packets.flags import Capability
+from binlane.codec.packets.results import ColumnDefinition
+from binlane.gateway.counts import PortCounts
+from binlane.gateway.handler import SessionAge
+from binlane.scope.definition import Definition
+from binlane.service.config import Settings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BinlogsNow:
+    """What statements are judged for.
+
+    Attributes:
+        definitions: All definitions.
+        variables: What SET GLOBAL gave the binlogs' variables, by name.
+        has_tables_info: Whether binlogs are written with tables info.
+    """
+
+    definitions: tuple[Definition, ...] = ()
+    variables: Mapping[str, str] = field(default_factory=dict)
+    has_tables_info: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beginning:
+    """What a worker begins with.
+
+    Attributes:
+        settings: Of all parts, with as many sessions as there are descriptors for.
+        binlogs: As they are now.
+        number: Which worker it is, from 0.
+    """
+
+    settings: Settings
+    binlogs: BinlogsNow
+    number: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionFacts:
+    """A session of a worker as it is when something is asked for it; see `SessionContext`.
+
+    Attributes:
+        number: Which of its worker.
+        user: As of `SessionContext`, like all others.
+        peer: Likewise.
+        thread_id: Likewise.
+        is_tls: Likewise.
+        age: Likewise.
+        server_version: Likewise.
+        capabilities: Likewise.
+        variables: Likewise.
+        replica: Likewise.
+    """
+
+    number: int
+    user: str
+    peer: str
+    thread_id: int
+    is_tls: bool
+    age: SessionAge
+    server_version: str
+    capabilities: Capability
+    variables: dict[str, str | None]
+    replica: RegisterSlave | None
+
+
+@dataclass(frozen=True, slots=True)
+class RowsToCome:
+    """A result set whose rows are asked for one part after the other.
+
+    Attributes:
+        columns: As of `RowsInParts`.
+        key: By which they are asked for.
+    """
+
+    columns: Sequence[ColumnDefinition | str]
+    key: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """How a worker does.
+
+    Attributes:
+        counts: What it has done.
+        sessions: Clients that are logged in.
+        problem: As of `Port`.
+    """
+
+    counts: PortCounts = field(default_factory=PortCounts)
+    sessions: int = 0
+    problem: str = ""

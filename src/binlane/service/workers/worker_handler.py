@@ -1,0 +1,226 @@
+"""What a worker's gateway asks: answered by the process that keeps the binlogs, but for judging."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from typing import Any, cast
+from weakref import WeakKeyDictionary, WeakValueDictionary, finalize
+
+from binlane.codec.packets.commands import BinlogDump, BinlogDumpGtid
+from binlane.codec.packets.results import Cell
+from binlane.errors import PeerError
+from binlane.gateway.answers import Answer, RowsInParts
+from binlane.gateway.handler import Send, SessionContext
+from binlane.gateway.judge import Judge
+from binlane.gateway.privileges import Privilege
+from binlane.positions import FilePosition, Position
+from binlane.scope.definition import Definition
+from binlane.service.explain import explain_binlog, explained
+from binlane.service.port import Port
+from binlane.service.workers.link import Link
+from binlane.service.workers.messages import BinlogsNow, RowsToCome, SessionFacts
+
+
+class KnownBinlogs:
+    """The binlogs as the process that keeps them has told.
+
+    Args:
+        link: To it.
+        now: As they are.
+
+    Attributes:
+        now: As they were told last.
+    """
+
+    def __init__(self, link: Link, now: BinlogsNow) -> None:
+        self._link = link
+        self._loop = asyncio.get_running_loop()
+        self.now = now
+
+    @property
+    def definitions(self) -> tuple[Definition, ...]:
+        """All definitions; the same tuple as long as they are the same."""
+        return self.now.definitions
+
+    @property
+    def variables(self) -> Mapping[str, str]:
+        """What SET GLOBAL gave the binlogs' variables, by name."""
+        return self.now.variables
+
+    @property
+    def has_tables_info(self) -> bool:
+        """Whether binlogs are written with tables info."""
+        return self.now.has_tables_info
+
+    def set_variables(self, values: Mapping[str, str | None]) -> None:
+        """Give the binlogs' variables values; from any thread but the event loop's.
+
+        Raises:
+            StoreError: If they cannot be saved.
+        """
+        call = self._link.call("set_variables", dict(values))
+        asyncio.run_coroutine_threadsafe(call, self._loop).result()
+
+
+class WorkerHandler:
+    """A `Handler` whose answers come from another process.
+
+    Args:
+        link: To it.
+        binlogs: What it has told.
+    """
+
+    def __init__(self, link: Link, binlogs: KnownBinlogs) -> None:
+        self._link = link
+        self._binlogs = binlogs
+        self._loop = asyncio.get_running_loop()
+        self._last = 0
+        self._numbers: WeakKeyDictionary[SessionContext, int] = WeakKeyDictionary()
+        self._sessions: WeakValueDictionary[int, SessionContext] = WeakValueDictionary()
+        self._sends: dict[int, Send] = {}
+        self.port: Port | None = None
+
+    # What the gateway asks ------------------------------------------------------------------------
+
+    @property
+    def has_tables_info(self) -> bool:
+        """Whether binlogs are written with tables info."""
+        return self._binlogs.has_tables_info
+
+    def judge(self, session: SessionContext) -> Judge | None:
+        """Who judges the statements of a session; None lets all pass."""
+        return None if self.port is None else self.port.judge(session)
+
+    async def answer(self, session: SessionContext, statement: str) -> Answer | None:
+        """Answer a statement on binlogs; None hands it on to the source."""
+        about = explained(statement)
+        if about is None:
+            found = await self._handle(session, "answer", statement)
+            return self._rows(found) if isinstance(found, RowsToCome) else cast("Answer", found)
+        names = await self._link.call("names", self._facts(session), Privilege.MONITOR)
+        definitions = [each for each in self._binlogs.definitions if each.name in names]
+        state = None
+        if definitions and self.port is not None:
+            state = await self.port.state_of(session)
+        live, model = (None, None) if state is None else state
+        return await explain_binlog(session, about, definitions, live=live, model=model)
+
+    async def register(self, session: SessionContext) -> None:
+        """Let a session introduce itself as a replica."""
+        await self._handle(session, "register")
+
+    async def gtid_position(self, session: SessionContext) -> Position | None:
+        """The watermark of the binlog that the session reads."""
+        return cast("Position | None", await self._handle(session, "gtid_position"))
+
+    async def binlog_format(self, session: SessionContext) -> str | None:
+        """The FORMAT of the binlog that the session reads."""
+        return cast("str | None", await self._handle(session, "binlog_format"))
+
+    async def gtid_purged(self, session: SessionContext) -> Position | None:
+        """What was done before the first file of the binlog that the session reads."""
+        return cast("Position | None", await self._handle(session, "gtid_purged"))
+
+    async def gtid_position_at(
+        self, session: SessionContext, place: FilePosition
+    ) -> Position | None:
+        """What is done before a position in a binlog file."""
+        return cast("Position | None", await self._handle(session, "gtid_position_at", place))
+
+    async def snapshot(self, session: SessionContext, place: FilePosition) -> FilePosition | None:
+        """Where the binlog that the session reads stands for a place in the source's log."""
+        return cast("FilePosition | None", await self._handle(session, "snapshot", place))
+
+    async def answers(self, session: SessionContext, statement: str) -> bool:
+        """Whether `answer` would answer a statement."""
+        return bool(await self._handle(session, "answers", statement))
+
+    def killed(self, thread_id: int) -> None:
+        """Be told that the source has killed a session, or the statement of one."""
+        self._link.tell("killed", thread_id)
+
+    async def dump(
+        self, session: SessionContext, command: BinlogDump | BinlogDumpGtid, send: Send
+    ) -> bytes:
+        """Serve a dump; the last packet."""
+        number = self._number(session)
+        self._sends[number] = send
+        try:
+            return cast("bytes", await self._handle(session, "dump", command))
+        finally:
+            del self._sends[number]
+
+    # What is asked for sessions -------------------------------------------------------------------
+
+    async def seen(self, session: SessionContext) -> Sequence[str] | None:
+        """The names of the binlogs that a session's account may see; None for all."""
+        found: Sequence[str] | None = await self._link.call("told_names", self._facts(session))
+        return found
+
+    async def ask_session(self, number: int, method: str, argument: object) -> object:
+        """Have a session do something at the source.
+
+        Args:
+            number: Which.
+            method: Of `SessionContext`.
+            argument: Of it.
+
+        Raises:
+            PeerError: If it is over.
+        """
+        ask: Callable[[object], Awaitable[object]] = getattr(self._session(number), method)
+        return await ask(argument)
+
+    async def send(self, number: int, data: bytes) -> None:
+        """Send a session some bytes of its dump; returns when the client takes more."""
+        if number in self._sends:
+            await self._sends[number](data)
+
+    def _session(self, number: int) -> SessionContext:
+        session = self._sessions.get(number)
+        if session is None:
+            raise PeerError("the session is over", peer="client", phase="answer")
+        return session
+
+    async def _handle(
+        self, session: SessionContext, method: str, *arguments: object
+    ) -> Any:  # of any method
+        return await self._link.call("handle", method, self._facts(session), *arguments)
+
+    async def _parts(self, key: int) -> AsyncGenerator[Sequence[Sequence[Cell]], None]:
+        try:
+            while (rows := await self._link.call("rows", key)) is not None:
+                yield rows
+        finally:
+            self._link.tell("no_rows", key)
+
+    def _rows(self, found: RowsToCome) -> RowsInParts:
+        return RowsInParts(found.columns, self._parts(found.key))
+
+    def _number(self, session: SessionContext) -> int:
+        number = self._numbers.get(session)
+        if number is None:
+            self._last += 1
+            number = self._numbers[session] = self._last
+            self._sessions[number] = session
+            finalize(session, self._tell_gone, number)
+        return number
+
+    def _tell_gone(self, number: int) -> None:
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._link.tell, "gone", number)
+
+    def _facts(self, session: SessionContext) -> SessionFacts:
+        return SessionFacts(
+            number=self._number(session),
+            user=session.user,
+            peer=session.peer,
+            thread_id=session.thread_id,
+            is_tls=session.is_tls,
+            age=session.age,
+            server_version=session.server_version,
+            capabilities=session.capabilities,
+            variables=dict(session.variables),
+            replica=session.replica,
+        )

@@ -1,0 +1,533 @@
+"""The processes that serve the port: started, told what they have to know, and asked how they do."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+import os
+import socket
+import sys
+from asyncio.subprocess import DEVNULL, Process
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, Final
+
+from binlane.errors import BinlaneError
+from binlane.gateway.answers import RowsInParts
+from binlane.gateway.counts import PortCounts
+from binlane.gateway.crowd import Crowd
+from binlane.gateway.settings import GatewaySettings
+from binlane.gateway.transport import cannot_listen
+from binlane.grouping.raw import Item
+from binlane.port.attributions import Attributions
+from binlane.port.lanes import LanePool
+from binlane.port.live_catalog import changes_in
+from binlane.port.sayings import Hearing
+from binlane.service.access import Access
+from binlane.service.binlogs import Binlogs
+from binlane.service.config import Settings
+from binlane.service.port import Port
+from binlane.service.process import cpu_and_memory
+from binlane.service.statements import Statements
+from binlane.service.workers.link import Link
+from binlane.service.workers.messages import (
+    Beginning,
+    BinlogsNow,
+    Report,
+    RowsToCome,
+    SessionFacts,
+)
+from binlane.service.workers.remote_session import RemoteSession
+from binlane.sql.servers import Dialect
+from binlane.web.status import WorkerStatus
+
+_LOOK_S: Final = 0.05
+"""How often it is looked whether binlogs have changed by themselves."""
+_AGAIN_S: Final = 1.0
+_BIND_S: Final = 5.0
+"""How long the workers of a process that was killed may still have the port."""
+_BIND_AGAIN_S: Final = 0.05
+_ENDS_S: Final = 5.0
+
+logger = logging.getLogger(__name__)
+
+
+class WorkersNews:
+    """Tells workers of the DDL that comes; a `KnownObjects` of routing.
+
+    Attributes:
+        tell: Has all workers do something; None before there are any.
+    """
+
+    def __init__(self) -> None:
+        self.tell: Callable[..., object] | None = None
+
+    def noted(self, item: Item) -> None:
+        """Be told what the source gave next; by the routing thread."""
+        changes = changes_in(item)
+        if self.tell is not None and (changes is None or changes):
+            self.tell("logged", changes)
+
+    def source_changed(self) -> None:
+        """Be told that it may be another source; by the routing thread."""
+        if self.tell is not None:
+            self.tell("source_changed")
+
+
+@dataclass(slots=True, eq=False)
+class _Worker:
+    """One of the processes.
+
+    Attributes:
+        number: Which, from 0.
+        process: It; None while there is none.
+        link: To it; None while there is none.
+        is_begun: It knows what it has to.
+        sessions: Its sessions that something was asked for, by number.
+        lanes: Those that its sessions have.
+        report: What it told of itself last.
+        before: What those did that were this number before.
+        restarts: How many these were.
+        rows: Result sets that it fetches, by key.
+    """
+
+    number: int
+    process: Process | None = None
+    link: Link | None = None
+    is_begun: bool = False
+    sessions: dict[int, RemoteSession] = field(default_factory=dict)
+    lanes: set[int] = field(default_factory=set)
+    report: Report = field(default_factory=Report)
+    before: PortCounts = field(default_factory=PortCounts)
+    restarts: int = 0
+    rows: dict[int, RowsInParts] = field(default_factory=dict)
+
+
+class Workers:
+    """The port, served by several processes.
+
+    Args:
+        settings: Of all parts, with as many sessions as there are descriptors for.
+        handler: Answers what concerns binlogs.
+        binlogs: They.
+        access: Says what sessions see.
+        port: Knows whether the source is set up; None where nothing is judged.
+        attributions: Get to know what sessions make the source log; None likewise.
+        news: Gets to know the DDL that comes.
+    """
+
+    def __init__(  # noqa: PLR0913 what they ask this process for
+        self,
+        settings: Settings,
+        handler: Statements,
+        binlogs: Binlogs,
+        access: Access,
+        *,
+        port: Port | None,
+        attributions: Attributions | None,
+        news: WorkersNews,
+    ) -> None:
+        self._settings = _shared_out(settings)
+        self._handler = handler
+        self._binlogs = binlogs
+        self._access = access
+        self._port = port
+        self._attributions = attributions
+        self._news = news
+        self._hearing = None if attributions is None else Hearing(attributions, self._released)
+        self._pool: LanePool | None = None
+        self._workers = [_Worker(number) for number in range(settings.port.workers)]
+        self._memory = os.memfd_create("binlane-workers")
+        os.ftruncate(self._memory, Crowd.bytes_for(len(self._workers)))
+        self._sockets: Sequence[socket.socket] = ()
+        self._told = BinlogsNow()
+        self._looking: asyncio.Task[None] | None = None
+        self._keeping: list[asyncio.Task[None]] = []
+        self._last_key = 0
+        self._stopping = asyncio.Event()
+        self._calls: Mapping[str, Callable[..., Awaitable[object]]] = {
+            "handle": self._handle,
+            "names": self._names,
+            "told_names": self._told_names,
+            "claim": self._claim,
+            "set_variables": self._set_variables,
+            "rows": self._rows,
+            "no_rows": self._no_rows,
+            "killed": self._killed,
+            "gone": self._gone,
+            "changed": self._changed,
+            "report": self._reported,
+        }
+
+    # As a gateway ---------------------------------------------------------------------------------
+
+    @property
+    def port(self) -> int:
+        """The TCP port that they listen on."""
+        number: int = self._sockets[0].getsockname()[1]
+        return number
+
+    @property
+    def sessions(self) -> int:
+        """Clients that are logged in."""
+        return sum(worker.report.sessions for worker in self._workers)
+
+    @property
+    def sessions_max(self) -> int:
+        """How many may be logged in."""
+        return self._settings.listen.max_connections
+
+    @property
+    def counts(self) -> PortCounts:
+        """What became of those who came, in all processes that there were."""
+        counts = PortCounts()
+        for worker in self._workers:
+            counts.add(worker.before)
+            counts.add(worker.report.counts)
+        return counts
+
+    @property
+    def workers(self) -> list[WorkerStatus]:
+        """How each process does."""
+        return [_status(worker) for worker in self._workers]
+
+    async def start(self) -> None:
+        """Begin to listen.
+
+        Raises:
+            BinlaneError: If the address cannot be listened on, or a worker cannot begin.
+        """
+        self._sockets = await _listening(self._settings.listen)
+        self._told = self._now()
+        loop = asyncio.get_running_loop()
+        self._news.tell = lambda *told: loop.call_soon_threadsafe(self._tell_all, *told)
+        if self._hearing is not None and self._attributions is not None:
+            self._attributions.hear = self._hearing.hear
+        begun = [loop.create_future() for _ in self._workers]
+        self._keeping = [
+            asyncio.create_task(self._keep(worker, each))
+            for worker, each in zip(self._workers, begun, strict=True)
+        ]
+        try:
+            await asyncio.gather(*begun)
+        except BaseException:
+            await self.stop()
+            raise
+        self._looking = asyncio.create_task(self._look())
+
+    async def stop(self) -> None:
+        """Accept no more clients, let statements and dumps under way end, then close all sessions."""
+        self._stopping.set()
+        if self._looking is not None:
+            self._looking.cancel()
+        links = [worker.link for worker in self._workers if worker.link is not None]
+        await asyncio.gather(*(link.call("stop") for link in links), return_exceptions=True)
+        for link in links:
+            link.close()
+        if self._keeping:
+            await asyncio.wait(self._keeping, timeout=_ENDS_S)
+        for worker in self._workers:
+            if worker.process is not None and worker.process.returncode is None:
+                logger.warning("worker %d does not end, and is killed", worker.number)
+                worker.process.kill()
+        await asyncio.gather(*self._keeping)
+        for listening in self._sockets:
+            listening.close()
+        os.close(self._memory)
+
+    def hurry(self) -> None:
+        """While they stop: wait for nobody any more."""
+        self._tell_all("hurry")
+
+    async def use(self, settings: Settings) -> None:
+        """Take over what can be changed while they run.
+
+        Raises:
+            BinlaneError: If something cannot be used.
+        """
+        self._settings = settings = _shared_out(settings)
+        links = [worker.link for worker in self._workers if worker.link is not None]
+        await asyncio.gather(*(link.call("use", settings) for link in links))
+
+    # Processes ------------------------------------------------------------------------------------
+
+    async def _keep(self, worker: _Worker, begun: asyncio.Future[None]) -> None:
+        """Have a process run, another one whenever one has ended, until they are to stop.
+
+        Args:
+            worker: Which.
+            begun: Gets to know whether the first one could begin.
+        """
+        while not self._stopping.is_set():
+            try:
+                ended = await self._start_one(worker)
+            except (BinlaneError, OSError) as error:
+                if not begun.done():
+                    begun.set_exception(error)
+                    return
+                logger.error("worker %d: %s", worker.number, error)  # noqa: TRY400  # no fault of ours
+            else:
+                if not begun.done():
+                    begun.set_result(None)
+                status = await ended
+                worker.restarts += 1
+                if not self._stopping.is_set():
+                    logger.error(
+                        "worker %d has ended (status %d), and its clients' sessions with it; another"
+                        " one is started",
+                        *(worker.number, status),
+                    )
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_AGAIN_S):
+                    await self._stopping.wait()
+
+    async def _start_one(self, worker: _Worker) -> asyncio.Task[int]:
+        """Start a process; who looks after it gives its exit status.
+
+        Raises:
+            BinlaneError: If it cannot begin.
+            OSError: If there is no room for it.
+        """
+        link_here, link_there = socket.socketpair()
+        says_here, says_there = socket.socketpair()
+        there = (link_there, says_there)
+        descriptors = [
+            *(each.fileno() for each in there),
+            self._memory,
+            *(each.fileno() for each in self._sockets),
+        ]
+        process = worker.process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "binlane.service.workers.worker"),
+            *map(str, descriptors),
+            stdin=DEVNULL,
+            pass_fds=descriptors,
+        )
+        for each in there:
+            each.close()
+        link = worker.link = await Link.over(link_here, partial(self._serve, worker))
+        if self._hearing is not None:
+            self._hearing.add(says_here)
+            asyncio.get_running_loop().add_reader(says_here, self._hearing.hear)
+        ended = asyncio.create_task(self._attend(worker, process, link, says_here))
+        beginning = Beginning(settings=self._settings, binlogs=self._told, number=worker.number)
+        try:
+            await link.call("begin", beginning)
+        except BinlaneError:
+            link.close()
+            await ended
+            raise
+        worker.is_begun = True
+        link.tell("binlogs", self._told)
+        return ended
+
+    async def _attend(
+        self, worker: _Worker, process: Process, link: Link, says: socket.socket
+    ) -> int:
+        """Serve a process until its end; its exit status."""
+        await link.run()
+        if self._hearing is not None:
+            asyncio.get_running_loop().remove_reader(says)
+            self._hearing.remove(says)
+        else:
+            says.close()
+        status = await process.wait()
+        await self._clear(worker)
+        return status
+
+    async def _clear(self, worker: _Worker) -> None:
+        """Let go of what a process had that is gone."""
+        worker.link, worker.is_begun = None, False
+        worker.sessions.clear()
+        rows, worker.rows = worker.rows, {}
+        for each in rows.values():
+            await each.parts.aclose()
+        worker.before.add(worker.report.counts)
+        worker.report = Report()
+        crowd = bytes(Crowd.bytes_for(1))
+        os.pwrite(self._memory, crowd, worker.number * len(crowd))
+        if self._attributions is None:
+            return
+        with self._attributions.saying:
+            for lane in tuple(worker.lanes):
+                self._attributions.lost(lane)
+                self._released(lane)
+
+    def _tell_all(self, what: str, *arguments: object) -> None:
+        for worker in self._workers:
+            if worker.link is not None and worker.is_begun:
+                worker.link.tell(what, *arguments)
+
+    async def _look(self) -> None:
+        """Tell workers of binlogs that change without a statement of theirs."""
+        while True:
+            await asyncio.sleep(_LOOK_S)
+            self._tell_binlogs()
+
+    def _tell_binlogs(self) -> None:
+        """Tell workers what binlogs there are now, if they do not know."""
+        told, binlogs = self._told, self._binlogs
+        if (
+            told.definitions is not binlogs.definitions
+            or told.variables is not binlogs.variables
+            or told.has_tables_info is not binlogs.has_tables_info
+        ):
+            self._told = self._now()
+            self._tell_all("binlogs", self._told)
+
+    def _now(self) -> BinlogsNow:
+        return BinlogsNow(
+            definitions=self._binlogs.definitions,
+            variables=self._binlogs.variables,
+            has_tables_info=self._binlogs.has_tables_info,
+        )
+
+    # What workers ask -----------------------------------------------------------------------------
+
+    async def _serve(self, worker: _Worker, what: str, arguments: tuple[Any, ...]) -> object:
+        return await self._calls[what](worker, *arguments)
+
+    def _session(self, worker: _Worker, facts: SessionFacts) -> RemoteSession:
+        session = worker.sessions.get(facts.number)
+        if session is None:
+            assert worker.link is not None, "it asks"
+            session = worker.sessions[facts.number] = RemoteSession(worker.link, facts)
+        session.facts = facts
+        return session
+
+    async def _handle(
+        self, worker: _Worker, method: str, facts: SessionFacts, *arguments: object
+    ) -> object:
+        session = self._session(worker, facts)
+        if method == "dump":
+            arguments = (*arguments, session.send)
+        call: Callable[..., Awaitable[object]] = getattr(self._handler, method)
+        try:
+            found = await call(session, *arguments)
+        finally:
+            self._tell_binlogs()
+        if isinstance(found, RowsInParts):
+            self._last_key += 1
+            worker.rows[self._last_key] = found
+            return RowsToCome(found.columns, self._last_key)
+        return found
+
+    async def _names(
+        self, worker: _Worker, facts: SessionFacts, privilege: Any
+    ) -> object:  # as it came
+        return await self._access.names(self._session(worker, facts), privilege)
+
+    async def _told_names(self, worker: _Worker, facts: SessionFacts) -> object:
+        return await self._access.told_names(self._session(worker, facts))
+
+    async def _claim(self, worker: _Worker, thread_id: int) -> int | None:
+        """A lane for a session; that it is taken is in the journal before it is used."""
+        parts = None if self._port is None else await self._port.parts()
+        if parts is None or parts.lanes is None or self._attributions is None:
+            return None
+        self._pool = parts.lanes
+        with self._attributions.saying:
+            self._attributions.hear()
+            lane = self._pool.acquire()
+            if lane is None:
+                return None
+            worker.lanes.add(lane.number)
+            self._attributions.taken(lane.number, thread_id)
+            return lane.number
+
+    def _released(self, lane: int) -> None:
+        """A lane goes back; by any thread, with `Attributions.saying`."""
+        assert self._attributions is not None, "somebody was heard"
+        for worker in self._workers:
+            if lane in worker.lanes and self._pool is not None:
+                worker.lanes.remove(lane)
+                self._attributions.given(lane)
+                self._pool.release(self._pool.lanes.lane(lane))
+
+    async def _set_variables(self, worker: _Worker, values: Mapping[str, str | None]) -> None:
+        del worker
+        await asyncio.to_thread(self._binlogs.set_variables, values)
+        self._tell_binlogs()
+
+    async def _rows(self, worker: _Worker, key: int) -> object:
+        return await anext(worker.rows[key].parts, None)
+
+    async def _no_rows(self, worker: _Worker, key: int) -> None:
+        found = worker.rows.pop(key, None)
+        if found is not None:
+            await found.parts.aclose()
+
+    async def _killed(self, worker: _Worker, thread_id: int) -> None:
+        del worker
+        self._handler.killed(thread_id)
+
+    async def _gone(self, worker: _Worker, number: int) -> None:
+        worker.sessions.pop(number, None)
+
+    async def _changed(self, worker: _Worker, text: str, database: str, dialect: Dialect) -> None:
+        for other in self._workers:
+            if other is not worker and other.link is not None and other.is_begun:
+                other.link.tell("changed", text, database, dialect)
+
+    async def _reported(self, worker: _Worker, report: Report) -> None:
+        worker.report = report
+        if report.problem and self._port is not None and report.problem != self._port.problem:
+            await self._port.problem_now()
+
+
+async def _listening(settings: GatewaySettings) -> Sequence[socket.socket]:
+    """Sockets that listen.
+
+    Raises:
+        ConfigError: If there is no such address, or another process has it.
+    """
+    loop = asyncio.get_running_loop()
+    deadline_s = loop.time() + _BIND_S
+    while True:
+        try:
+            return await asyncio.to_thread(_bound, settings)
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE or loop.time() >= deadline_s:
+                raise cannot_listen(settings, error) from None
+        await asyncio.sleep(_BIND_AGAIN_S)
+
+
+def _bound(settings: GatewaySettings) -> Sequence[socket.socket]:
+    found = socket.getaddrinfo(
+        settings.address or None,
+        settings.port,
+        type=socket.SOCK_STREAM,
+        flags=socket.AI_PASSIVE,
+    )
+    bound: list[socket.socket] = []
+    try:
+        for family, *_, address in dict.fromkeys(found):
+            bound.append(
+                socket.create_server(address[:2], family=family, backlog=settings.max_connections)
+            )
+    except OSError:
+        for each in bound:
+            each.close()
+        raise
+    return bound
+
+
+def _status(worker: _Worker) -> WorkerStatus:
+    process = worker.process
+    told = None if process is None or not worker.is_begun else cpu_and_memory(process.pid)
+    return WorkerStatus(
+        number=worker.number,
+        process_id=None if process is None or told is None else process.pid,
+        sessions=worker.report.sessions,
+        restarts=worker.restarts,
+        cpu_s=0.0 if told is None else told[0],
+        resident_bytes=None if told is None else told[1],
+    )
+
+
+def _shared_out(settings: Settings) -> Settings:
+    """Settings of one worker: of those that may be logging in each has its part."""
+    places = -(-settings.listen.logins_max // settings.port.workers)
+    return replace(settings, listen=replace(settings.listen, logins_max=places))
