@@ -47,3 +47,8 @@ def test_numba_is_blocked_where_it_says_so() -> None:
         check=False,
     )
     assert "numba is not for this" in done.stderr
+
+
+def test_serve_loads_no_http_before_it_is_asked_for() -> None:
+    program = "import sys, binlane.service.serve; sys.exit('aiohttp' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

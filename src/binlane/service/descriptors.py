@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from binlane.service.config import Settings
-from binlane.web.port import CONNECTIONS_MAX
+from binlane.web.settings import CONNECTIONS_MAX
 
 _RESERVE: Final = 256
 """For the store's files, the connections of capture, libraries."""

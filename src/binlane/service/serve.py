@@ -41,8 +41,6 @@ from binlane.service.substitution import Substitution
 from binlane.service.systemd import STOPPING, Manager
 from binlane.service.workers.workers import Workers, WorkersNews
 from binlane.store.store import Store
-from binlane.web.application import application
-from binlane.web.port import serve_http
 from binlane.web.settings import HttpSettings
 from binlane.web.status import WorkerStatus
 
@@ -239,6 +237,10 @@ class Service:
             unfinished.replace(port_file)
 
     async def _start_http(self, stack: AsyncExitStack, settings: HttpSettings) -> None:
+        # They load what is a sixth of a start, for those who ask for it.
+        from binlane.web.application import application  # noqa: PLC0415
+        from binlane.web.port import serve_http  # noqa: PLC0415
+
         self._status.start()
         stack.push_async_callback(self._status.stop)
         app = application(self._status.status)

@@ -12,9 +12,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.web_protocol import RequestHandler
 
 from binlane.errors import ConfigError
-
-CONNECTIONS_MAX: Final = 64
-"""For one more the oldest has to go: whoever asks is answered at once, and may ask again."""
+from binlane.web.settings import CONNECTIONS_MAX
 
 IDLE_S: Final = 15.0
 """Longest silence between two requests, and longest time for the head of one."""

@@ -7,6 +7,9 @@ from typing import Final
 
 from binlane.errors import ConfigError
 
+CONNECTIONS_MAX: Final = 64
+"""For one more the oldest has to go: whoever asks is answered at once, and may ask again."""
+
 _PORT_MAX: Final = 65535
 
 
