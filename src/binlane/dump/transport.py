@@ -110,6 +110,10 @@ async def serve_dump(  # noqa: PLR0913 - each comes from somebody else
     Returns:
         The last packet, EOF or ERR. The caller sends it, having dropped what the replica sent in
         the meantime: what comes after it is the next command.
+
+    Raises:
+        ConnectionError: If the replica has gone, or its connection is to be closed, so that it
+            comes again: dumps are to end, or this one cannot go on inside of an event.
     """
     dump = Dump(request) if dump is None else dump
     named = {"binlog": live.name}
@@ -126,6 +130,8 @@ async def serve_dump(  # noqa: PLR0913 - each comes from somebody else
             raise ConnectionAbortedError("the dump was ended inside of an event")
     except _EndingError:
         logger.info("dump of %s to replica %d ends", live.name, request.server_id, extra=named)
+        # EOF would say that this is all: Debezium stops at it, and tools take a part for the log.
+        raise ConnectionAbortedError("the port is closing") from None
     except StatementError as error:
         logger.info(
             "dump of %s to replica %d: %s", live.name, request.server_id, error, extra=named
