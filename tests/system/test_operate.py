@@ -204,7 +204,7 @@ def test_sighup_takes_over_what_can_be_changed(source: PrivateServer, tmp_path: 
         certificate, key = (
             tmp_path / "other" / TLS_DIRECTORY / f"server-{kind}.pem" for kind in ("cert", "key")
         )
-        limits += f"tls_cert = '{certificate}'\ntls_key = '{key}'\n"
+        limits += f"tls_cert = '{certificate}'\ntls_key = '{key}'\ntls_names = ['b.example']\n"
         assert shown_certificate(serve) != certificate.read_text()
         reread(serve, limits, CHANGED)
         wait_until(lambda: "listen.address = 127.0.0.2 takes a restart" in serve.log)
