@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import socket
+import struct
 import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -15,6 +16,7 @@ from typing import Any
 import pymysql
 import pytest
 from pymysql.connections import Connection
+from pymysql.constants import COMMAND
 from pymysql.cursors import Cursor
 
 from binlane.service.private_server import SOURCE_OPTIONS, PrivateServer
@@ -224,11 +226,19 @@ def test_a_kill_of_the_whole_frees_the_port(serve: ServeProcess) -> None:
 
 def test_it_ends_when_it_is_told_to(serve: ServeProcess) -> None:
     workers = worker_processes(serve)
-    with sessions(serve):
+    with sessions(serve), serve.connect("root", "") as replica:
+        raw: Any = replica
+        ask(replica, "SET @mariadb_slave_capability = 4, @master_binlog_checksum = 'CRC32'")
+        raw._execute_command(
+            COMMAND.COM_BINLOG_DUMP, struct.pack("<IHI", 4, 0, 77) + b"texts.000001"
+        )
+        raw._read_packet()
         # As a service manager does that tells all processes.
         for each in workers:
             os.kill(each, signal.SIGTERM)
         assert serve.stop() == 0
+        with pytest.raises(pymysql.OperationalError, match="Lost connection"):
+            all(not packet.is_eof_packet() for packet in iter(raw._read_packet, None))
     assert not [each for each in workers if Path(f"/proc/{each}").exists()]
     with socket.socket() as free:
         assert free.connect_ex(("127.0.0.1", serve.port))

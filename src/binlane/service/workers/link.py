@@ -83,7 +83,7 @@ class Link:
 
         Raises:
             BinlaneError: What it raises; PeerError if it is gone, or failed by a mistake of ours.
-            OSError: What it raises.
+            ConnectionError: The same: a client's connection is lost, or is to be closed.
         """
         if self._is_over:
             raise _gone()
@@ -146,7 +146,7 @@ class Link:
             result = await self._serve(what, arguments)
             if kind is _Kind.CALL:
                 self._send(_Kind.RESULT, number, result)
-        except (BinlaneError, OSError) as error:
+        except (BinlaneError, ConnectionError) as error:
             error.with_traceback(None)
             if kind is _Kind.CALL:
                 self._send(_Kind.ERROR, number, error)
