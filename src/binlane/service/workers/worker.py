@@ -113,6 +113,8 @@ class Worker:
             # Nobody keeps what sessions say any more.
             os._exit(1)
         await self._end()
+        # Python would wait for threads that wait for a source which does not answer.
+        os._exit(0)
 
     async def _serve(self, what: str, arguments: tuple[Any, ...]) -> object:
         return await self._calls[what](*arguments)

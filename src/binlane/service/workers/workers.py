@@ -50,7 +50,8 @@ _AGAIN_S: Final = 1.0
 _BIND_S: Final = 5.0
 """How long the workers of a process that was killed may still have the port."""
 _BIND_AGAIN_S: Final = 0.05
-_ENDS_S: Final = 5.0
+_ENDS_S: Final = 2.0
+"""For what workers do once their clients have gone: they leave their own connections to the source."""
 
 logger = logging.getLogger(__name__)
 
