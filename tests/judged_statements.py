@@ -12,7 +12,6 @@ import pymysql
 from binlane.codec.types import EventType, Flavor
 from binlane.gateway.handler import SessionContext
 from binlane.port.attributions import Attributions
-from binlane.port.lanes import LanePool, Lanes
 from binlane.port.live_catalog import LiveCatalog
 from binlane.port.marks import Marker
 from binlane.port.plan_bytes import encode_plans
@@ -50,21 +49,29 @@ class _Listening(Attributions):
         self._intended: dict[int, Sequence[GroupPlan]] = {}
 
     def intend(
-        self, lane: int, number: int, plans: Sequence[GroupPlan], encoded: bytes | None = None
+        self,
+        thread_id: int,
+        number: int,
+        plans: Sequence[GroupPlan],
+        encoded: bytes | None = None,
+        *,
+        is_split: bool = False,
     ) -> None:
         """As of `Attributions`."""
         self._take(plans, encoded)
         self._intended[number] = plans
         self.heard.told.append(("intend", number, _comparable(plans)))
-        super().intend(lane, number, plans, encoded)
+        super().intend(thread_id, number, plans, encoded, is_split=is_split)
 
     def done(
         self,
-        lane: int,
+        thread_id: int,
         number: int,
         last: str | None,
         plans: Sequence[GroupPlan] | None = None,
         encoded: bytes | None = None,
+        *,
+        is_bound: bool = False,
     ) -> None:
         """As of `Attributions`."""
         if plans is not None:
@@ -72,7 +79,7 @@ class _Listening(Attributions):
         final = self._intended.get(number) if plans is None else plans
         told = None if final is None else _comparable(final)
         self.heard.told.append(("done", number, last is None, told))
-        super().done(lane, number, last, plans, encoded)
+        super().done(thread_id, number, last, plans, encoded, is_bound=is_bound)
 
     def _take(self, plans: Sequence[GroupPlan], encoded: bytes | None) -> None:
         if encoded is not None:
@@ -124,7 +131,7 @@ def judging(source: PrivateServer) -> Iterator[tuple[JudgingPort, PortParts]]:
     Args:
         source: Is prepared for the port, or all goes as rows.
     """
-    ((version, server_id),) = execute(source, "SELECT VERSION(), @@GLOBAL.server_id")
+    ((version,),) = execute(source, "SELECT VERSION()")
     flavor = Flavor.MARIADB if "MariaDB" in version else Flavor.MYSQL
     position = {Flavor.MARIADB: "gtid_binlog_pos", Flavor.MYSQL: "gtid_executed"}[flavor]
     ((logged,),) = execute(source, f"SELECT @@GLOBAL.{position}")
@@ -137,7 +144,6 @@ def judging(source: PrivateServer) -> Iterator[tuple[JudgingPort, PortParts]]:
         catalog=catalog,
         attributions=attributions,
         marker=Marker(settings, flavor),
-        lanes=LanePool(Lanes(flavor, int(server_id)), attributions.is_clear),
     )
 
     has_begun = False

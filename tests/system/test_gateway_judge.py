@@ -647,7 +647,7 @@ def _fails(connection: pymysql.connections.Connection) -> None:
 def test_judge_that_cannot_begin_ends_the_session(port: JudgingPort) -> None:
     async def start(is_reset: bool) -> None:  # noqa: FBT001 - as it is called
         del is_reset
-        raise BinlaneError("no lane is free")
+        raise BinlaneError("nobody can judge")
 
     port.judge = lambda _: RecordingJudge(starting=start)
     with pytest.raises(pymysql.err.MySQLError):

@@ -61,8 +61,6 @@ _KEPT: Final = frozenset(
 )
 """What the source's session has for binlane to follow it, whatever the client sets."""
 _TRACKED: Final = "session_track_system_variables"
-_LEAVING: Final = frozenset(("gtid_domain_id", "gtid_next", "gtid_seq_no", "server_id"))
-"""What a session sets that gives its groups GTIDs of its own choice."""
 _GLOBAL: Final = frozenset((VariableScope.GLOBAL, VariableScope.PERSIST))
 _READING: Final = WRITING_KINDS | {
     *(StatementKind.SELECT, StatementKind.SET, StatementKind.DO, StatementKind.CALL),
@@ -101,13 +99,11 @@ class Rewritten:
         model: For the model of the session: values instead of expressions.
         global_values: What it gives to later sessions once the source has run it, by name; None
             for DEFAULT.
-        leaves_lane: The session's groups get GTIDs of its own choice from here on.
     """
 
     source: str
     model: str
     global_values: Mapping[str, str | None] = field(default_factory=dict)
-    leaves_lane: bool = False
 
 
 Known = Callable[[str, bool], str]
@@ -253,7 +249,6 @@ def rewrite(
         source=_edited(facts.text, source),
         model=_edited(facts.text, model),
         global_values=global_values,
-        leaves_lane=leaves_lane(facts),
     )
 
 
@@ -271,12 +266,6 @@ def mended(values: Mapping[str, str]) -> str | None:
         if values.get(name, value) != value
     ]
     return f"SET SESSION {', '.join(wrong)}" if wrong else None
-
-
-def leaves_lane(facts: StatementFacts) -> bool:
-    """Whether a session gives its groups GTIDs of its own choice from here on."""
-    assigned = (*facts.assignments, *facts.statement_assignments)
-    return any(one.name in _LEAVING and one.scope not in _GLOBAL for one in assigned)
 
 
 def shown(facts: StatementFacts, result: ResultSet, known: Known) -> RowsAnswer:
@@ -299,7 +288,7 @@ def shown(facts: StatementFacts, result: ResultSet, known: Known) -> RowsAnswer:
 
 
 def _is_held(name: str) -> bool:
-    return name in NAMES or name in _KEPT or name == _TRACKED or name in _LEAVING
+    return name in NAMES or name in _KEPT or name == _TRACKED
 
 
 def _is_read(name: str) -> bool:

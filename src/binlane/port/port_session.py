@@ -59,7 +59,6 @@ from binlane.port.context_use import ContextUse, KnownUses
 from binlane.port.doubts import Doubt
 from binlane.port.group_planning import GroupPlanning, bases
 from binlane.port.known_statements import Circumstances, KnownRead, KnownWrite, known_write
-from binlane.port.lanes import Lane, LanePool
 from binlane.port.live_catalog import LiveCatalog
 from binlane.port.long_texts import LongTexts, is_long
 from binlane.port.marks import Marker
@@ -105,8 +104,8 @@ _OWN_SYMBOLS: Final = frozenset(
     )
 )
 _WATCHED: Final = NAMES.keys() | {
-    *("server_id", "gtid_next", "gtid_domain_id", "gtid_seq_no", "session_track_gtids"),
-    *("session_track_system_variables", "session_track_state_change", "pseudo_thread_id"),
+    *("session_track_gtids", "session_track_system_variables", "session_track_state_change"),
+    "pseudo_thread_id",
     *("pseudo_slave_mode", "pseudo_replica_mode", "skip_replication", "timestamp", "insert_id"),
     *("rand_seed1", "rand_seed2", "autocommit", "collation_database", "character_set_database"),
 }
@@ -130,14 +129,13 @@ _NO_VALUES: Final = UnsafeStatementError(
     hint="send them as other types, or SET SESSION binlog_format = 'ROW'",
 )
 _SHOWN: Final = 40
-_LANE_AGAIN_S: Final = 5.0
-"""A session that got no lane asks for one again after so long."""
 _BARE: Final = re.compile(r"\w+", re.ASCII)
 _CHANGING: Final = frozenset(
     (StatementKind.INSERT, StatementKind.REPLACE, StatementKind.UPDATE, StatementKind.DELETE)
 )
 _WITHOUT_ROWS: Final = frozenset((StatementKind.UPDATE, StatementKind.DELETE))
 _ALIKE_MAX: Final = 256
+_AND_ITS_OWN: Final = 2
 _ACTIVE: Final = int(ServerStatus.IN_TRANSACTION)
 
 
@@ -163,7 +161,7 @@ class PortParts:
         catalog: The source's objects.
         attributions: Gets the plans of the groups that sessions make.
         marker: Makes groups for what the source logs nothing of.
-        lanes: None where the source was not prepared for them: then all groups go as rows.
+        has_marks: Whether the source has what it needs for that.
         global_values: Gives the values that `SET GLOBAL` gave to the binlogs' variables.
         seen: Gives the binlogs that a session's account may see; None for all.
         uses: What statements use of their context.
@@ -175,7 +173,7 @@ class PortParts:
     catalog: LiveCatalog
     attributions: Sayings
     marker: Marker
-    lanes: LanePool | None = None
+    has_marks: bool = True
     global_values: Callable[[], Mapping[str, str]] = dict
     seen: Seen = _all_seen
     uses: KnownUses = field(default_factory=KnownUses)
@@ -275,7 +273,7 @@ class PortSession:
         self._catalog = SchemaCatalog(self._flavor)
         self._definitions: tuple[Definition, ...] = ()
         self._reader: ContextReader | None = None
-        self._lane: Lane | None = None
+        self._is_tracked = False
         self._last = ""
         self._planning = GroupPlanning(self._flavor)
         self._under_way: list[_UnderWay] = []
@@ -287,7 +285,6 @@ class PortSession:
         self._doubts: list[Doubt] = []
         self._homeless: list[_Homeless] = []
         self._warnings = Warnings(self._flavor)
-        self._lane_due_s = 0.0
         # When a statement was sent that the source has answered.
         self._there_s = 0.0
         self._has_passed = False
@@ -344,7 +341,7 @@ class PortSession:
         known = None if effect is None else self._alike.get(effect)
         if known is not None and self._let_known_run(text, known, model, reader, shared):
             return AS_IT_IS
-        if not self._is_fit(shared) or self._wants_lane(model):
+        if not self._is_fit(shared) or self._wants_tracking(model):
             return None
         expected = model.preview_known(text)
         return None if expected is None else self._let_run(text, model, reader, expected, effect)
@@ -374,8 +371,8 @@ class PortSession:
         if model is None or reader is None or shared is None:
             return Pass()
         self._make_current(model, shared)
-        if self._wants_lane(model):
-            await self._enter_lane(shared)
+        if self._wants_tracking(model):
+            await self._track(shared)
         if any(reader.must_ask_to_read(one.text) for one in statements):
             await reader.read(self._client.query_source)
         texts: list[str] = []
@@ -462,8 +459,8 @@ class PortSession:
     # Beginning and end ----------------------------------------------------------------------------
 
     def _forget(self) -> None:
-        """Let the model go, and the lane."""
-        self._leave_lane()
+        """Let the model go, and what is told of its groups."""
+        self._end_tracking()
         self._model = self._reader = None
         self._warnings.forget()
         self._under_way.clear()
@@ -490,16 +487,14 @@ class PortSession:
         for what in homeless:
             await self._mark(what)
 
-    def _leave_lane(self) -> None:
-        """Let the lane go."""
-        if self._lane is not None and self._shared is not None:
-            attributions, lanes = self._shared.attributions, self._shared.lanes
-            assert lanes is not None, "it gave the lane"
+    def _end_tracking(self) -> None:
+        """Say that nothing more is told of the session's groups."""
+        if self._is_tracked and self._shared is not None:
+            attributions = self._shared.attributions
             if self._is_under_way:
-                attributions.lost(self._lane.number)
-            attributions.given(self._lane.number)
-            lanes.release(self._lane)
-        self._lane = None
+                attributions.lost(self._client.thread_id)
+            attributions.given(self._client.thread_id)
+        self._is_tracked = False
 
     async def _begun(self) -> PlannedSession | None:
         """The model, begun if there is none that can go on; None where no session is judged."""
@@ -547,28 +542,14 @@ class PortSession:
         self._is_in_transaction = circumstances.is_in_transaction
         return model
 
-    def _wants_lane(self, model: PlannedSession) -> bool:
-        """Whether what the session makes the source log is to be told from what others do."""
-        return (
-            self._lane is None
-            and model.needs_plans
-            and not self._is_in_transaction
-            and self._shared is not None
-            and self._shared.lanes is not None
-            and time.monotonic() >= self._lane_due_s
-        )
+    def _wants_tracking(self, model: PlannedSession) -> bool:
+        """Whether it matters from now on which groups of the source are the session's."""
+        return not self._is_tracked and model.needs_plans and not self._is_in_transaction
 
-    async def _enter_lane(self, parts: PortParts) -> None:
-        if parts.lanes is None:
-            return
+    async def _track(self, parts: PortParts) -> None:
+        """Have the source tell the session's groups by their GTIDs."""
         await parts.marker.open()
         there_s = time.monotonic()
-        self._lane = await parts.lanes.enter(self._client)
-        if self._lane is None:
-            self._lane_due_s = time.monotonic() + _LANE_AGAIN_S
-            return
-        self._there_s = there_s
-        number, thread_id = self._lane.number, self._client.thread_id
         if self._flavor is Flavor.MARIADB:
             await self._client.run_at_source(_TRACK)
             asked = await self._client.query_source(
@@ -579,8 +560,9 @@ class PortSession:
             await self._client.run_at_source("SET SESSION session_track_gtids = OWN_GTID")
             asked = await self._client.query_source("SELECT @@GLOBAL.gtid_executed LIMIT 1")
             logged = asked.texts()[0][0] or ""
-        # What its lane has of sessions before is logged by now.
-        parts.attributions.taken(number, thread_id, parse_position(logged, self._flavor.value))
+        self._there_s, self._is_tracked = there_s, True
+        position = parse_position(logged, self._flavor.value)
+        parts.attributions.taken(self._client.thread_id, position)
 
     async def _told_last(self) -> str:
         # A LIMIT of its own stands above the sql_select_limit of the client, which may be 0.
@@ -716,6 +698,8 @@ class PortSession:
             told = await self._rewrite(model, facts)
             if told.global_values:
                 return await self._set_global(model, reader, told)
+            if told.source != told.model:
+                self._planning.know_rewritten(model.session.state.number + 1)
             text, facts = told.model, await self._known(model, told.model)
             verdict = await self._judge_text(model, reader, text, facts)
             if not isinstance(verdict, Run) or told.source == text:
@@ -888,12 +872,12 @@ class PortSession:
             return False
         number, body = model.session.state.number + 1, None
         if isinstance(known, KnownWrite):
-            body, lane = known.body(text), self._lane
-            if lane is None or body is None:
+            body = known.body(text)
+            if not self._is_tracked or body is None:
                 return False
-            plans = known.plans_of(body)
-            shared.attributions.intend(lane.number, number, plans, known.encoded(body))
-        elif self._wants_lane(model):
+            plans, thread_id = known.plans_of(body), self._client.thread_id
+            shared.attributions.intend(thread_id, number, plans, known.encoded(body))
+        elif self._wants_tracking(model):
             return False
         self._known_under_way = text, known, number, body
         return True
@@ -907,7 +891,7 @@ class PortSession:
             reply: The source's.
         """
         _, known, number, body = one
-        shared, lane = self._shared, self._lane
+        shared, thread_id = self._shared, self._client.thread_id
         if (
             reply.errno
             or shared is None
@@ -920,7 +904,7 @@ class PortSession:
                 return False
             model.repeat()
             return True
-        if lane is None or body is None or reply.is_result_set:
+        if not self._is_tracked or body is None or reply.is_result_set:
             return False
         changed = _changed_rows(reply.info) if known.is_update else None
         if not (reply.affected_rows if changed is None else changed):
@@ -928,10 +912,10 @@ class PortSession:
         model.repeat()
         last, insert_id = self._told((reply,)), reply.insert_id
         if last is None or not (insert_id and known.has_insert_id):
-            shared.attributions.done(lane.number, number, last)
+            shared.attributions.done(thread_id, number, last)
         else:
             plans, encoded = known.plans_of(body, insert_id), known.encoded(body, insert_id)
-            shared.attributions.done(lane.number, number, last, plans, encoded)
+            shared.attributions.done(thread_id, number, last, plans, encoded)
         return True
 
     def _looked_at(
@@ -1071,7 +1055,7 @@ class PortSession:
         expected: Planned,
     ) -> Needs | None:
         """What has to be known of the context of a statement; None where nothing of it is text."""
-        if not expected.has_texts or self._lane is None or self._spoils or self._shared is None:
+        if not expected.has_texts or not self._is_tracked or self._spoils or self._shared is None:
             return None
         session = model.session
         use = self._shared.uses.of(facts, session, self._shared.catalog.version)
@@ -1079,6 +1063,7 @@ class PortSession:
             return None
         resolved = session.opened_by(facts, session.database)
         self._planning.know_generated(expected.number, resolved)
+        self._planning.know_words(expected.number, facts, resolved)
         if self._shared.tells_tables:
             self._planning.know_tables(expected.number, facts, resolved)
         return reader.needs(expected.values, use)
@@ -1090,7 +1075,7 @@ class PortSession:
         if needs is not None:
             return needs.use
         kind, shared = facts.effects.kind, self._shared
-        if kind not in _CHANGING or expected.has_texts or self._lane is None or shared is None:
+        if shared is None or kind not in _CHANGING or expected.has_texts or not self._is_tracked:
             return None
         # Rows as they are, it still leaves what later texts need as it was.
         return shared.uses.of(facts, model.session, shared.catalog.version)
@@ -1120,9 +1105,12 @@ class PortSession:
         )
         if context is not None:
             self._planning.know(expected.numbers, context)
-        if expected.groups and self._lane is not None and self._shared is not None:
-            one.plans = self._plans(expected)
-            self._shared.attributions.intend(self._lane.number, expected.number, one.plans)
+        if expected.groups and self._is_tracked and self._shared is not None:
+            one.plans, thread_id = self._plans(expected), self._client.thread_id
+            is_split = _is_split(expected)
+            self._shared.attributions.intend(
+                thread_id, expected.number, one.plans, is_split=is_split
+            )
             one.is_intended = True
         self._under_way = [one]
         return Run(before)
@@ -1139,8 +1127,9 @@ class PortSession:
 
     def _withdraw(self, under_way: Sequence[_UnderWay]) -> None:
         for one in under_way:
-            if one.is_intended and self._lane is not None and self._shared is not None:
-                self._shared.attributions.done(self._lane.number, one.expected.number, None)
+            if one.is_intended and self._is_tracked and self._shared is not None:
+                thread_id, number = self._client.thread_id, one.expected.number
+                self._shared.attributions.done(thread_id, number, None)
 
     def _each_reply(
         self, under_way: list[_UnderWay], replies: Sequence[Reply]
@@ -1199,8 +1188,6 @@ class PortSession:
             hides=bool(reply.warnings) and _is_of_blackhole(one.facts, session),
         )
         self._tell(one, planned, replies)
-        if one.rewritten is not None and one.rewritten.leaves_lane and not has_failed:
-            self._leave_lane()
         if planned.homeless:
             self._find_home(planned)
         if not session.is_transaction_active and not model.waits:
@@ -1210,7 +1197,7 @@ class PortSession:
 
     def _tell(self, one: _UnderWay, planned: Planned, replies: Sequence[Reply]) -> None:
         """Tell `Attributions` which groups are of a statement, or find that out first."""
-        if self._lane is None:
+        if not self._is_tracked:
             self._lose_unplanned(planned, ())
             return
         last = self._told(replies)
@@ -1237,13 +1224,12 @@ class PortSession:
         return None
 
     def _attribute(self, told: _Told, last: str | None) -> None:
-        assert self._lane is not None, "there is something to tell"
-        assert self._shared is not None, "it gave the lane"
-        attributions = self._shared.attributions
+        assert self._shared is not None, "the session is tracked"
+        attributions, thread_id = self._shared.attributions, self._client.thread_id
         if last is not None:
-            attributions.done(self._lane.number, told.number, last, told.plans)
+            attributions.done(thread_id, told.number, last, told.plans)
         elif told.is_intended:
-            attributions.done(self._lane.number, told.number, None)
+            attributions.done(thread_id, told.number, None)
 
     async def _settle(self) -> None:
         """Ask for what the replies did not tell, and mark what has no group at the source."""
@@ -1274,7 +1260,7 @@ class PortSession:
 
     async def _find_last(self, one: _Told) -> None:
         """Find out the last group of a statement, if its replies did not tell it."""
-        if self._lane is None or self._shared is None:
+        if not self._is_tracked or self._shared is None:
             return
         if one.last is not None:
             self._attribute(one, one.last)
@@ -1284,20 +1270,22 @@ class PortSession:
             self._last = told
             self._attribute(one, last)
         else:
-            await self._ask_for_last(self._shared, self._lane, one)
+            await self._ask_for_all(self._shared, one)
 
-    async def _ask_for_last(self, shared: PortParts, lane: Lane, one: _Told) -> None:
-        """Find out the last group of a statement of MySQL, whose errors and rows tell none.
+    async def _ask_for_all(self, shared: PortParts, one: _Told) -> None:
+        """Find out up to where the groups of a statement of MySQL are: errors and rows tell none.
 
         Not in the session, whose warnings any statement takes away.
         """
+        thread_id = self._client.thread_id
         try:
-            last = await shared.marker.last(lane)
+            executed = await shared.marker.executed()
         except StatementError as error:
             logger.warning("%s: %s", self._client.peer, error, extra={"peer": self._client.peer})
-            shared.attributions.done(lane.number, one.number, None, [])
+            shared.attributions.done(thread_id, one.number, None, [])
         else:
-            shared.attributions.done(lane.number, one.number, last or None, one.plans)
+            done = shared.attributions.done
+            done(thread_id, one.number, executed, one.plans, is_bound=True)
 
     def _find_home(self, planned: Planned) -> None:
         """Keep what the source logs nothing of until it is marked."""
@@ -1307,7 +1295,7 @@ class PortSession:
         ends: dict[str, EncodedEvent | None] = {}
         for name, groups in planned.homeless.items():
             made = self._planning.parts((part for group in groups for part in group), {})
-            if made is None or self._lane is None or self._spoils:
+            if made is None or not self._is_tracked or self._spoils:
                 self._lose(model, name, groups)
                 continue
             parts[name] = made
@@ -1338,22 +1326,27 @@ class PortSession:
 
     async def _mark(self, homeless: _Homeless) -> None:
         """Have the source log a group for what it logs nothing of."""
-        model, shared, lane = self._model, self._shared, self._lane
-        if model is None or shared is None or lane is None:
+        model, shared, thread_id = self._model, self._shared, self._client.thread_id
+        if model is None or shared is None or not self._is_tracked:
             return
         parts = homeless.parts
+        if not shared.has_marks:
+            for name in parts:
+                self._lose(model, name, homeless.planned.homeless[name])
+            return
         plan = GroupPlan(binlogs=parts, bases=bases(self._definitions, parts), ends=homeless.ends)
         number = model.count()
-        shared.attributions.intend(lane.number, number, [plan])
+        shared.attributions.intend(thread_id, number, [plan])
         try:
-            last = await shared.marker.mark(lane, self._there_s)
+            last = await shared.marker.mark(thread_id, self._there_s)
         except StatementError as error:
             logger.warning("%s: %s", self._client.peer, error, extra={"peer": self._client.peer})
-            shared.attributions.done(lane.number, number, None, [])
+            shared.attributions.done(thread_id, number, None, [])
             for name in parts:
                 self._lose(model, name, homeless.planned.homeless[name])
         else:
-            shared.attributions.done(lane.number, number, last)
+            is_bound = self._flavor is Flavor.MYSQL
+            shared.attributions.done(thread_id, number, last, is_bound=is_bound)
 
 
 def _carried_out(model: PlannedSession, one: _UnderWay, reply: Reply) -> Planned:
@@ -1361,6 +1354,14 @@ def _carried_out(model: PlannedSession, one: _UnderWay, reply: Reply) -> Planned
     if one.context is None and one.expected.has_texts:
         model.have_rows(len(one.expected.numbers))
     return model.execute(one.text, _outcome(one.facts, reply))
+
+
+def _is_split(planned: Planned) -> bool:
+    """Whether a statement commits what was done before it, and then makes a group of its own."""
+    if len(planned.groups) != _AND_ITS_OWN:
+        return False
+    numbers = [number for number, _ in planned.groups[0].sections]
+    return bool(numbers) and all(number < planned.number for number in numbers)
 
 
 def _is_of_blackhole(facts: StatementFacts, session: Session) -> bool:
