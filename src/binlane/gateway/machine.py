@@ -30,6 +30,7 @@ from binlane.codec.packets.commands import (
     decode_query,
     encode_query,
 )
+from binlane.codec.packets.execution import FLAGS_END, opens_cursor
 from binlane.codec.packets.flags import Capability, Command
 from binlane.codec.packets.framing import (
     FRAME_HEADER_LENGTH,
@@ -788,8 +789,11 @@ class Relay:
         command = buffer[FRAME_HEADER_LENGTH]
         is_long = length > INSPECTED_MAX and command in _TEXT_COMMANDS
         if command not in _READ_COMMANDS or is_long:
+            head = bytes(buffer[FRAME_HEADER_LENGTH : FRAME_HEADER_LENGTH + FLAGS_END])
+            if command == Command.STMT_EXECUTE and len(head) < min(length, FLAGS_END):
+                return False
             self._commands += 1
-            self._tracker.expect(command)
+            self._tracker.expect(command, opens_cursor=opens_cursor(head))
             self._begin_to_pass(length)
             return True
         found = self._find_packet(length)
@@ -1102,7 +1106,9 @@ class Relay:
 
     def _send(self, command: ClientCommand, after: Iterable[str]) -> None:
         assert self._followed is not None, "there is a judge"
-        self._followed.expect(command.number, Role.JUDGED)
+        self._followed.expect(
+            command.number, Role.JUDGED, opens_cursor=opens_cursor(command.payload)
+        )
         self._to_source.append(command.packet)
         if not command.packet:
             self._passes_large = True
