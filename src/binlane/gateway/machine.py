@@ -63,7 +63,7 @@ from binlane.codec.packets.results import (
 from binlane.errors import CodecError, StatementError
 from binlane.gateway.answers import OkAnswer, RowsAnswer, RowsInParts
 from binlane.gateway.authentication import Authentication, clear_password_refusal
-from binlane.gateway.client_statements import ClientStatements, bare
+from binlane.gateway.client_statements import ClientStatements, Uncut, bare
 from binlane.gateway.counts import PortCounts
 from binlane.gateway.followed_replies import FollowedReplies, Role
 from binlane.gateway.handler import SessionAge
@@ -180,6 +180,19 @@ class Learning:
 
 
 @dataclass(frozen=True, slots=True)
+class Cutting:
+    """A question: which are the statements of a long packet?
+
+    Attributes:
+        uncut: They.
+        command: That holds them.
+    """
+
+    uncut: Uncut
+    command: ClientCommand
+
+
+@dataclass(frozen=True, slots=True)
 class Judging:
     """A question: what becomes of a command?
 
@@ -228,6 +241,7 @@ Question = (
     | Entering
     | Starting
     | Learning
+    | Cutting
     | Judging
     | Following
 )
@@ -566,6 +580,16 @@ class Relay:
         else:
             unread = self._statements.unread(question.command.number, question.command.payload)
             self._ask_judge(judge, (unread,), question.command)
+        if self._get_question() is None:
+            self._close_question()
+
+    def cut(self, texts: Iterable[str]) -> None:
+        """Say which are the statements of the packet."""
+        question, judge = self.question, self.judge
+        assert isinstance(question, Cutting), "nothing was to be cut"
+        assert judge is not None, "statements are for a judge"
+        self.question = None
+        self._ask_judge(judge, tuple(map(ClientStatement, texts)), question.command)
         if self._get_question() is None:
             self._close_question()
 
@@ -1053,8 +1077,10 @@ class Relay:
         statements = self._statements.of(command.number, command.payload, judge.reading)
         if statements is None:
             self.question = Learning(command)
-            return
-        self._ask_judge(judge, statements, command)
+        elif isinstance(statements, Uncut):
+            self.question = Cutting(statements, command)
+        else:
+            self._ask_judge(judge, statements, command)
 
     def _ask_judge(
         self, judge: Judge, statements: Sequence[ClientStatement], command: ClientCommand
