@@ -451,6 +451,7 @@ class PortSession:
         warnings = self._follow_turn(model, reader, behind)
         if behind:
             self._under_way = under_way  # as long as not all of them are followed
+            self._let_others_know(model, behind)
             more = self._more_warnings(model, *behind[-1])
             return Done(more, partial(self._follow_rest, model, reader, behind))
         self._long_texts.forget()
@@ -1179,6 +1180,15 @@ class PortSession:
             one, replies = behind.popleft()
             warnings = self._follow(model, reader, one, replies)
         return warnings
+
+    def _let_others_know(self, model: PlannedSession, behind: Iterable[_Replied]) -> None:
+        """Let no session be judged meanwhile by objects that the source has no more."""
+        assert self._shared is not None, "the model goes along with the source"
+        for one, replies in behind:
+            if one.facts.effects.kind in DDL_KINDS:
+                self._shared.catalog.changed(
+                    one.facts, model.session.database, errno=replies[-1].errno
+                )
 
     async def _follow_rest(
         self, model: PlannedSession, reader: ContextReader, behind: deque[_Replied]
