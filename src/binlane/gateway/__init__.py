@@ -12,6 +12,7 @@
 - `socket_accounts`: who must not log in over a source's Unix socket.
 - `handler`: what the gateway asks of whoever knows the binlogs.
 - `tls`: TLS between a wire's bytes and those that are meant.
+- `long_texts`: the thread in which long texts are read.
 - `side`: one of a session's two connections; `session`: one at work; `transport`: the port.
 
 The handshake is relayed: the source alone decides who gets in. No password is kept or told; one that

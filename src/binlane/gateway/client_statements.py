@@ -5,7 +5,7 @@ Texts stand in the client's character set: what is no UTF-8 is kept as lone surr
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from binlane.codec.packets.commands import decode_query
 from binlane.codec.packets.flags import Capability, Command
@@ -15,10 +15,24 @@ from binlane.gateway.judge import ClientStatement, Reading
 from binlane.gateway.prepared import PreparedStatements
 from binlane.gateway.value_texts import LogStyle
 from binlane.sql.parser import statement_texts
+from binlane.sql.servers import Dialect
+from binlane.sql.tokens import LONG
 
 _AROUND: Final = " \t\n\v\f\r"
 """White space as the servers take it off a statement's ends, at the end together with `;`."""
 _AT_END: Final = _AROUND + ";"
+
+
+class Uncut(NamedTuple):
+    """Several statements, to be cut by `statement_texts`, which would take long.
+
+    Attributes:
+        text: Theirs.
+        dialect: How the session reads it.
+    """
+
+    text: str
+    dialect: Dialect
 
 
 def bare(text: str) -> str:
@@ -54,7 +68,7 @@ class ClientStatements:
 
     def of(
         self, command: int, payload: bytes, reading: Reading | None
-    ) -> tuple[ClientStatement, ...] | None:
+    ) -> tuple[ClientStatement, ...] | Uncut | None:
         """The statements of COM_QUERY, COM_STMT_EXECUTE or COM_STMT_BULK_EXECUTE.
 
         Args:
@@ -75,6 +89,8 @@ class ClientStatements:
             return (ClientStatement(text),)
         if reading is None:
             return None
+        if len(text) > LONG:
+            return Uncut(text, reading.dialect)
         return tuple(map(ClientStatement, statement_texts(text, reading.dialect)))
 
     def only(self, query: bytes) -> tuple[ClientStatement] | None:

@@ -30,6 +30,7 @@ from binlane.codec.packets.commands import (
     decode_query,
     encode_query,
 )
+from binlane.codec.packets.execution import FLAGS_END, opens_cursor
 from binlane.codec.packets.flags import Capability, Command
 from binlane.codec.packets.framing import (
     FRAME_HEADER_LENGTH,
@@ -62,7 +63,7 @@ from binlane.codec.packets.results import (
 from binlane.errors import CodecError, StatementError
 from binlane.gateway.answers import OkAnswer, RowsAnswer, RowsInParts
 from binlane.gateway.authentication import Authentication, clear_password_refusal
-from binlane.gateway.client_statements import ClientStatements, bare
+from binlane.gateway.client_statements import ClientStatements, Uncut, bare
 from binlane.gateway.counts import PortCounts
 from binlane.gateway.followed_replies import FollowedReplies, Role
 from binlane.gateway.handler import SessionAge
@@ -179,6 +180,19 @@ class Learning:
 
 
 @dataclass(frozen=True, slots=True)
+class Cutting:
+    """A question: which are the statements of a long packet?
+
+    Attributes:
+        uncut: They.
+        command: That holds them.
+    """
+
+    uncut: Uncut
+    command: ClientCommand
+
+
+@dataclass(frozen=True, slots=True)
 class Judging:
     """A question: what becomes of a command?
 
@@ -227,6 +241,7 @@ Question = (
     | Entering
     | Starting
     | Learning
+    | Cutting
     | Judging
     | Following
 )
@@ -568,6 +583,16 @@ class Relay:
         if self._get_question() is None:
             self._close_question()
 
+    def cut(self, texts: Iterable[str]) -> None:
+        """Say which are the statements of the packet."""
+        question, judge = self.question, self.judge
+        assert isinstance(question, Cutting), "nothing was to be cut"
+        assert judge is not None, "statements are for a judge"
+        self.question = None
+        self._ask_judge(judge, tuple(map(ClientStatement, texts)), question.command)
+        if self._get_question() is None:
+            self._close_question()
+
     def decide(self, verdict: Verdict) -> None:
         """Say what becomes of the command that is judged."""
         question = self.question
@@ -788,8 +813,11 @@ class Relay:
         command = buffer[FRAME_HEADER_LENGTH]
         is_long = length > INSPECTED_MAX and command in _TEXT_COMMANDS
         if command not in _READ_COMMANDS or is_long:
+            head = bytes(buffer[FRAME_HEADER_LENGTH : FRAME_HEADER_LENGTH + FLAGS_END])
+            if command == Command.STMT_EXECUTE and len(head) < min(length, FLAGS_END):
+                return False
             self._commands += 1
-            self._tracker.expect(command)
+            self._tracker.expect(command, opens_cursor=opens_cursor(head))
             self._begin_to_pass(length)
             return True
         found = self._find_packet(length)
@@ -1049,8 +1077,10 @@ class Relay:
         statements = self._statements.of(command.number, command.payload, judge.reading)
         if statements is None:
             self.question = Learning(command)
-            return
-        self._ask_judge(judge, statements, command)
+        elif isinstance(statements, Uncut):
+            self.question = Cutting(statements, command)
+        else:
+            self._ask_judge(judge, statements, command)
 
     def _ask_judge(
         self, judge: Judge, statements: Sequence[ClientStatement], command: ClientCommand
@@ -1102,7 +1132,9 @@ class Relay:
 
     def _send(self, command: ClientCommand, after: Iterable[str]) -> None:
         assert self._followed is not None, "there is a judge"
-        self._followed.expect(command.number, Role.JUDGED)
+        self._followed.expect(
+            command.number, Role.JUDGED, opens_cursor=opens_cursor(command.payload)
+        )
         self._to_source.append(command.packet)
         if not command.packet:
             self._passes_large = True

@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing
+from functools import partial
 from typing import Final
 
 from binlane.codec.format import flavor_of
@@ -25,7 +26,9 @@ from binlane.gateway.handler import Handler, SessionAge
 from binlane.gateway.judge import Reply
 from binlane.gateway.log_texts import shown
 from binlane.gateway.login import NO_TLS_ERRNO
+from binlane.gateway.long_texts import read_beside
 from binlane.gateway.machine import (
+    Cutting,
     Entering,
     Following,
     Judging,
@@ -58,6 +61,7 @@ from binlane.gateway.seldom import Seldom
 from binlane.gateway.side import Side, nothing
 from binlane.gateway.socket_accounts import check_account
 from binlane.positions import FilePosition
+from binlane.sql.parser import statement_texts
 
 _BAD_HANDSHAKE: Final = 1043
 _UNKNOWN_SYSTEM_VARIABLE: Final = 1193
@@ -435,11 +439,16 @@ class Session:
             await question.then()
         relay.go_on()
 
-    async def _answer(self, question: Statement | RegisterSlave | Learning | Judging) -> None:
+    async def _answer(
+        self, question: Statement | RegisterSlave | Learning | Cutting | Judging
+    ) -> None:
         relay = self._relay
         try:
             if isinstance(question, Learning):
                 await self._learn()
+                return
+            if isinstance(question, Cutting):
+                relay.cut(await read_beside(partial(statement_texts, *question.uncut)))
                 return
             if isinstance(question, Judging):
                 await self._judge(question)

@@ -14,8 +14,10 @@ import asyncio
 import logging
 import re
 import time
+from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
+from functools import partial
 from typing import Final
 
 from binlane.check.hints import HINTS
@@ -41,6 +43,7 @@ from binlane.gateway.judge import (
     Run,
     Verdict,
 )
+from binlane.gateway.long_texts import is_long
 from binlane.names import quote
 from binlane.policy.refusals import NO_OUTCOME, Outcome, Refusal
 from binlane.port.binlog_variables import (
@@ -60,7 +63,7 @@ from binlane.port.doubts import Doubt
 from binlane.port.group_planning import GroupPlanning, bases
 from binlane.port.known_statements import Circumstances, KnownRead, KnownWrite, known_write
 from binlane.port.live_catalog import LiveCatalog
-from binlane.port.long_texts import LongTexts, is_long
+from binlane.port.long_texts import LongTexts
 from binlane.port.marks import Marker
 from binlane.port.sayings import Sayings
 from binlane.port.statement_context import StatementContext
@@ -136,6 +139,8 @@ _CHANGING: Final = frozenset(
 _WITHOUT_ROWS: Final = frozenset((StatementKind.UPDATE, StatementKind.DELETE))
 _ALIKE_MAX: Final = 256
 _AND_ITS_OWN: Final = 2
+_TURN: Final = 4
+"""So many statements of a packet are judged, or followed, before other sessions have their turn."""
 _ACTIVE: Final = int(ServerStatus.IN_TRANSACTION)
 
 
@@ -214,6 +219,8 @@ class _UnderWay:
     sent_s: float = 0.0
 
 
+_Replied = tuple[_UnderWay, Sequence[Reply]]
+"""A statement that the source has run, and its replies."""
 _KnownUnderWay = tuple[str, KnownRead | KnownWrite, int, bytes | None]
 """A statement that the source runs, of which others have run that are alike: its text, what is known
 of them, the number it has, and the event of its text; None of one that is not planned."""
@@ -437,9 +444,13 @@ class PortSession:
             reader.unsent()
             self._long_texts.forget()
             return NOTHING_LEFT
-        warnings = 0
-        for one, own in self._each_reply(under_way, replies):
-            warnings += self._follow(model, reader, one, own)
+        behind = deque(self._each_reply(under_way, replies))
+        warnings = self._follow_turn(model, reader, behind)
+        if behind:
+            self._under_way = under_way  # as long as not all of them are followed
+            self._let_others_know(model, behind)
+            more = self._more_warnings(model, *behind[-1])
+            return Done(more, partial(self._follow_rest, model, reader, behind))
         self._long_texts.forget()
         is_more = self._unsettled or self._doubts or self._homeless
         return Done(warnings, self._settle if is_more else None)
@@ -632,8 +643,10 @@ class PortSession:
             return False
         texts = [one.text for one in statements]
         await self._long_texts.read(texts, "", self._first_dialect)
-        if not all(self._concerns_nobody(self._first_read(text)) for text in texts):
-            return False
+        for number, text in enumerate(texts):
+            await _turn_ends(number)
+            if not self._concerns_nobody(self._first_read(text)):
+                return False
         self._has_passed = True
         return True
 
@@ -796,6 +809,7 @@ class PortSession:
         sources: list[str] = []
         try:
             for text in texts:
+                await _turn_ends(len(sources))
                 facts, told = await self._known(model, text, is_in_packet=True), None
                 sources.append(text)
                 if concerns(facts):
@@ -1133,7 +1147,7 @@ class PortSession:
 
     def _each_reply(
         self, under_way: list[_UnderWay], replies: Sequence[Reply]
-    ) -> Sequence[tuple[_UnderWay, Sequence[Reply]]]:
+    ) -> Sequence[_Replied]:
         """The replies to each statement; none where they cannot be told apart."""
         if len(under_way) == 1:
             return [(under_way[0], replies)]
@@ -1141,6 +1155,47 @@ class PortSession:
             self._lose_step()
             return []
         return [(one, [reply]) for one, reply in zip(under_way, replies, strict=False)]
+
+    def _follow_turn(
+        self, model: PlannedSession, reader: ContextReader, behind: deque[_Replied]
+    ) -> int:
+        """Follow the first of some statements, and take them out.
+
+        Returns:
+            How many more warnings the client is told of the last of them.
+        """
+        warnings = 0
+        for _ in range(min(_TURN, len(behind))):
+            one, replies = behind.popleft()
+            warnings = self._follow(model, reader, one, replies)
+        return warnings
+
+    def _let_others_know(self, model: PlannedSession, behind: Iterable[_Replied]) -> None:
+        """Let no session be judged meanwhile by objects that the source has no more."""
+        assert self._shared is not None, "the model goes along with the source"
+        for one, replies in behind:
+            if one.facts.effects.kind in DDL_KINDS:
+                self._shared.catalog.changed(
+                    one.facts, model.session.database, errno=replies[-1].errno
+                )
+
+    async def _follow_rest(
+        self, model: PlannedSession, reader: ContextReader, behind: deque[_Replied]
+    ) -> None:
+        """Follow many statements, in turns with other sessions."""
+        while behind:
+            await asyncio.sleep(0)
+            self._follow_turn(model, reader, behind)
+        self._under_way.clear()
+        self._long_texts.forget()
+        await self._settle()
+
+    def _more_warnings(
+        self, model: PlannedSession, one: _UnderWay, replies: Sequence[Reply]
+    ) -> int:
+        """What `_follow` will give of a statement, by what the model foresaw."""
+        notes = sum(note.is_told for note in one.expected.result.notes)
+        return notes - self._hides(model.session, one, replies)
 
     def _lose_step(self) -> None:
         """The model does not know any longer what the session does."""
@@ -1185,7 +1240,7 @@ class PortSession:
                 self._lose_step()
         more = self._warnings.follow(
             *(one.facts, replies, planned.result.notes),
-            hides=bool(reply.warnings) and _is_of_blackhole(one.facts, session),
+            hides=self._hides(session, one, replies),
         )
         self._tell(one, planned, replies)
         if planned.homeless:
@@ -1194,6 +1249,11 @@ class PortSession:
             self._planning.clear()
             self._spoils = self._is_out_of_step
         return more
+
+    @staticmethod
+    def _hides(session: Session, one: _UnderWay, replies: Sequence[Reply]) -> bool:
+        """Whether one of the source's warnings is about its own log of rows alone."""
+        return bool(replies[-1].warnings) and _is_of_blackhole(one.facts, session)
 
     def _tell(self, one: _UnderWay, planned: Planned, replies: Sequence[Reply]) -> None:
         """Tell `Attributions` which groups are of a statement, or find that out first."""
@@ -1362,6 +1422,12 @@ def _is_split(planned: Planned) -> bool:
         return False
     numbers = [number for number, _ in planned.groups[0].sections]
     return bool(numbers) and all(number < planned.number for number in numbers)
+
+
+async def _turn_ends(done: int) -> None:
+    """Let other sessions go on, if that many statements of a packet make a turn."""
+    if done and not done % _TURN:
+        await asyncio.sleep(0)
 
 
 def _is_of_blackhole(facts: StatementFacts, session: Session) -> bool:

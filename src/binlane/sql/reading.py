@@ -182,11 +182,12 @@ def _pattern(ansi_quotes: bool, no_backslash_escapes: bool) -> re.Pattern[str]: 
         (?: (?<=[0-9]) (?<![{word}.`"@][0-9]) (?=[0-9]*+([xb.eE]?+))
             (?: (?<=0) (?: x[0-9A-Fa-f]++ | b[01]++ ) (?!{WORD})
               | (?:(?<!0)|(?=\.[0-9])) [0-9]*+
-                (?: \.[0-9]*+(?:[eE][+-]?+[0-9]++)?+ | [eE][+-]?+[0-9]++ | (?!{WORD}) ) )
+                (?: \.[0-9]*+(?:[eE][+-]?+[0-9]++|(?!))?+ | [eE][+-]?+[0-9]++ | (?!{WORD}) ) )
           | (?<=(['"`\#/-]))
             (?: (?<=') (?: (?<![xXbBnN@]'){single}
                   | (?<![{word}.`"@].')
-                    (?: (?<=[nN]'){single} | (?<=[xX]')(?:[0-9A-Fa-f]{{2}})*+' | (?<=[bB]')[01]*+' ) )
+                    (?: (?<=[nN]'){single} | (?<=[xX]')(?:[0-9A-Fa-f]{{2}}|(?!))*+'
+                    | (?<=[bB]')[01]*+' ) )
               | {r"(?!)" if ansi_quotes else rf'(?<=")(?<!@"){double}'}
               | ( (?<=`)[^`]*+` | (?<='){single} | (?<="){double}
                 | (?<=\#)[^\n]*+ | (?<=-)-(?=[\x00-\x20]|\Z)[^\n]*+
@@ -198,15 +199,11 @@ def _pattern(ansi_quotes: bool, no_backslash_escapes: bool) -> re.Pattern[str]: 
 
 
 def _content(quote: str, *, backslash_escapes: bool) -> str:
-    """The pattern of a string behind its opening quote.
-
-    It looks before it takes two characters: before 3.11.5, Python does not go back to where a
-    possessive group began if that fails behind its first character.
-    """
+    """The pattern of a string behind its opening quote."""
     plain, pair = f"[^{quote}]*+", quote + quote
     if backslash_escapes:
-        plain, pair = f"[^{quote}\\\\]*+", rf"\\|{pair}"
-    return f"{plain}(?:(?={pair})..{plain})*+{quote}"
+        plain, pair = f"[^{quote}\\\\]*+", rf"(?:\\.|{pair})"
+    return f"{plain}(?:{pair}{plain}|(?!))*+{quote}"
 
 
 def has_shape(facts: StatementFacts, ends: Sequence[int]) -> bool:

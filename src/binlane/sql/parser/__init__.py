@@ -95,6 +95,7 @@ def statement_texts(text: str, dialect: Dialect) -> list[str]:
         cursor = cursor_over(text, dialect)
     except (SqlSyntaxError, Stopped):
         return [text]
+    last_by_mode = max(map(text.rfind, _LEXED_BY_MODE))
     found: list[str] = []
     start = 0
     while not cursor.is_at_end:
@@ -109,7 +110,7 @@ def statement_texts(text: str, dialect: Dialect) -> list[str]:
         if not cursor.accept_operator(";"):
             return found
         may_set_mode = first == "EXECUTE" or "SQL_MODE" in part.upper()
-        if may_set_mode and not _LEXED_BY_MODE.isdisjoint(text[start:]):
+        if may_set_mode and last_by_mode >= start:
             break  # it may be read otherwise
     if rest := text[start:].lstrip():
         found.append(rest)
