@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from binlane.codec.client_text import read_text, written_text
 from binlane.codec.packets.commands import decode_query
 from binlane.codec.packets.flags import Capability, Command
-from binlane.codec.packets.framing import text_of
+from binlane.codec.packets.framing import bytes_of, text_of
 from binlane.codec.types import Flavor
 from binlane.gateway.judge import ClientStatement, Reading
 from binlane.gateway.prepared import PreparedStatements
@@ -75,7 +76,12 @@ class ClientStatements:
             return (ClientStatement(text),)
         if reading is None:
             return None
-        return tuple(map(ClientStatement, statement_texts(text, reading.dialect)))
+        charset = reading.character_set
+        told = read_text(bytes_of(text), charset)
+        if told is None:
+            return (ClientStatement(text),)
+        parts = (written_text(part, charset) for part in statement_texts(told, reading.dialect))
+        return tuple(ClientStatement(text_of(part or b"")) for part in parts)
 
     def only(self, query: bytes) -> tuple[ClientStatement] | None:
         """The one statement of a COM_QUERY; None where there may be several.
@@ -99,6 +105,11 @@ class ClientStatements:
     def _executed(
         self, command: int, payload: bytes, reading: Reading | None
     ) -> tuple[ClientStatement, ...] | None:
+        is_read_otherwise = self.prepared.is_read_otherwise(payload, reading)
+        if is_read_otherwise is None:
+            return None
+        if is_read_otherwise:
+            return (self.prepared.executed(command, payload, None)._replace(is_complete=False),)
         if not self.prepared.has_values(command, payload):
             return (self.prepared.executed(command, payload, None),)
         if reading is None:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
 from typing import Final, NamedTuple
 
+from binlane.codec.client_text import text_telling
 from binlane.names import TableName
 from binlane.policy.reasons import default_facts
 from binlane.policy.resolution import ResolvedStatement, TableAccess
@@ -36,7 +37,7 @@ from binlane.sql.facts import (
 from binlane.sql.reading import read
 from binlane.sql.schema import Objects, Routine, Trigger
 from binlane.sql.table_definitions import TableColumn
-from binlane.sql.tokens import SqlSyntaxError, TokenKind, server_text, tokenise
+from binlane.sql.tokens import SqlSyntaxError, TokenKind, quoted_name, server_text, tokenise
 from binlane.sql.tree.definitions import Column, CreateTable
 from binlane.sql.tree.expressions import Literal, Name, Star, UserVariable, walk
 from binlane.sql.tree.statements import Prepare
@@ -326,7 +327,9 @@ class _Finder:
         names: dict[str, str] = {}
         for text in self.texts:
             for use in text.user_variables:
-                written = text.text[use.offset + 1 : use.offset + use.length].strip("`'\"")
+                written = text.text[use.offset + 1 : use.offset + use.length]
+                if written[:1] in ("`", "'", '"'):
+                    written = quoted_name(written, text.dialect)
                 if written.lower() == use.name:
                     names.setdefault(use.name, written)
         return tuple(names.items())
@@ -635,7 +638,8 @@ def executed(facts: StatementFacts, session: Session) -> StatementFacts:
     ):
         value = evaluate(tree.source, facts, SessionEnvironment(session))
         if isinstance(value, Text):
-            text = trimmed(server_text(value.content, session.dialect).read)
+            told = text_telling(value.content, session.dialect.charset)
+            text = None if told is None else trimmed(server_text(told, session.dialect).read)
     if text is None:
         return facts
     return read(text, database=session.database, dialect=session.dialect)

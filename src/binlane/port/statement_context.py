@@ -15,12 +15,12 @@ from struct import Struct
 from types import MappingProxyType
 from typing import Any, Final
 
+from binlane.codec.client_text import written_text
 from binlane.codec.load_data import BeginLoadQueryEvent, ExecuteLoadQueryEvent
 from binlane.codec.query import QueryEvent
 from binlane.codec.status_vars import DDL_LOGGED_WITH_XID, decode_status_vars
 from binlane.codec.types import EventType, Flavor, HeaderFlag
 from binlane.codec.variables import IntvarEvent, IntvarKind, RandEvent
-from binlane.port.client_text import written_text
 from binlane.port.context_use import PLAIN, ContextUse
 from binlane.port.session_values import SessionValues
 from binlane.programs.host import LoggedVariable

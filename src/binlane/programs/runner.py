@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from binlane.codec.client_text import text_telling
 from binlane.names import TableName
 from binlane.policy.refusals import Outcome, Refusal
 from binlane.programs.environment import (
@@ -239,7 +240,13 @@ class _Runner:
             reason = f"the text to be prepared is not known: {facts.text_of(source)}"
             programs.effort.unfollowed = reason
             return None
-        return server_text(value.content, facts.dialect).read
+        text = text_telling(value.content, facts.dialect.charset)
+        if text is None:
+            programs.effort.unfollowed = (
+                "the text to be prepared is not in the client's character set"
+            )
+            return None
+        return server_text(text, facts.dialect).read
 
     def _read(self, text: str, environment: SessionEnvironment) -> StatementFacts:
         return read(text, database=environment.database, dialect=self._host.dialect)

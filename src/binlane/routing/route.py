@@ -53,12 +53,13 @@ from binlane.routing.statements import (
 from binlane.routing.texts import names_in
 from binlane.scope.definition import Definition
 from binlane.scope.scope import Scope
-from binlane.sql.facts import StatementKind
+from binlane.sql.facts import StatementEffects, StatementKind
 from binlane.sql.logged_statements import logged_statement
 
 LOST_EVENTS: Final = 1
 _INCIDENT_MESSAGE_MAX: Final = 255
 # They stand before the event that they are the context of.
+_OTHER_NAMES: Final = "a statement cannot be written in the character set of its client"
 _CONTEXT: Final = frozenset({EventType.INTVAR, EventType.RAND, EventType.USER_VAR})
 _SAVEPOINTS: Final = frozenset(
     {
@@ -163,6 +164,15 @@ def _of_what_is_there(body: QueryEvent, found: Judgement) -> QueryEvent | None:
     if isinstance(verdict, LeaveOut) or (isinstance(verdict, Drop) and is_about):
         return None
     return body
+
+
+def _are_named(made: StatementEffects, effects: StatementEffects, scope: Scope) -> bool:
+    """Whether what was made of a statement is about its objects, in its client's character set, too."""
+    own = {*map(scope.key, effects.writes), *map(scope.key, effects.drops)}
+    return own.issuperset(map(scope.key, made.writes)) and set(made.databases) <= {
+        *effects.databases,
+        *(table.database for table in own),
+    }
 
 
 class _IncidentError(Exception):
@@ -340,7 +350,10 @@ class _Selection:
             return confined(with_text(query, found.text), self._scope, effects)
         if isinstance(verdict, Rewrite):
             query = with_text(query, verdict.statement)
-            return confined(query, self._scope, logged_statement(query).effects())
+            made = logged_statement(query).effects()
+            if not _are_named(made, effects, self._scope):
+                raise _IncidentError(_OTHER_NAMES)
+            return confined(query, self._scope, made)
         return None
 
     def _at_the_edge(

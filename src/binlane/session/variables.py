@@ -8,12 +8,14 @@ from difflib import get_close_matches
 from functools import cache
 from typing import Final
 
+from binlane.codec.charsets import charset_of
 from binlane.policy import refusals
 from binlane.policy.misdeclared import is_no_variable
 from binlane.policy.refusals import Refusal
 from binlane.policy.server import Isolation, Server
 from binlane.session.log_events import OPTION_BITS, status_vars
 from binlane.sql.facts import Assignment, VariableScope
+from binlane.sql.lexis import lexed_as
 from binlane.sql.servers import Dialect, LoggingMode
 
 _ISOLATIONS: Final = {
@@ -34,6 +36,7 @@ _ANSI_QUOTES: Final = frozenset(
 _PIPES_AS_CONCAT: Final = _ANSI_QUOTES - {"ANSI_QUOTES"} | {"PIPES_AS_CONCAT"}
 _IGNORE_SPACE: Final = _ANSI_QUOTES - {"ANSI_QUOTES"} | {"IGNORE_SPACE"}
 _ON: Final = frozenset(("1", "ON", "TRUE"))
+_CLIENT_CHARSETS: Final = frozenset(("names", "character set"))
 ISOLATION_NAMES: Final = frozenset(("tx_isolation", "transaction_isolation"))
 DIRECT: Final = "binlog_direct_non_transactional_updates"
 OF_BINLOGS: Final = frozenset(("binlog_format", "binlog_row_image", DIRECT, "sql_log_bin"))
@@ -126,6 +129,17 @@ class Variables:
             name = "tx_isolation"
             value = _numbered_isolation(value)
         self._store(name, value, assignment.scope)
+        if name in _CLIENT_CHARSETS:
+            self._store(
+                "character_set_client", value.partition(" ")[0].strip("'\"`"), assignment.scope
+            )
+
+    @property
+    def client_charset(self) -> str:
+        """character_set_client; empty if nothing is known of it."""
+        charset = self.text("character_set_client")
+        found = charset_of(int(charset)) if charset.isdigit() else charset.lower()
+        return found or ""
 
     def _store(self, name: str, value: str, scope: VariableScope) -> None:
         self._settings = None
@@ -174,7 +188,12 @@ def _settings_of(variables: Variables) -> Settings:
     isolation = variables.text("tx_isolation") or variables.text("transaction_isolation")
     modes = variables.text("sql_mode").split(",")
     has_case = variables.global_values.get("lower_case_table_names", "0") == "0"
-    dialect = _dialect(variables.server, frozenset(modes), lower_case_names=not has_case)
+    dialect = _dialect(
+        variables.server,
+        frozenset(modes),
+        lower_case_names=not has_case,
+        charset=lexed_as(variables.client_charset),
+    )
     return Settings(
         logging_mode=_mode(variables.text("binlog_format"), server),
         global_logging_mode=_mode(variables.global_values.get("binlog_format", ""), server),
@@ -192,8 +211,10 @@ def _settings_of(variables: Variables) -> Settings:
 
 
 @cache
-def _dialect(server: Server, modes: frozenset[str], *, lower_case_names: bool) -> Dialect:
-    """How a server reads statements in a session of some modes."""
+def _dialect(
+    server: Server, modes: frozenset[str], *, lower_case_names: bool, charset: str
+) -> Dialect:
+    """How a server reads statements in a session of some modes and a character set."""
     return Dialect(
         flavor=server.flavor,
         version=server.version,
@@ -204,6 +225,7 @@ def _dialect(server: Server, modes: frozenset[str], *, lower_case_names: bool) -
         ignore_space=not _IGNORE_SPACE.isdisjoint(modes),
         high_not_precedence="HIGH_NOT_PRECEDENCE" in modes,
         lower_case_names=lower_case_names,
+        charset=charset,
     )
 
 

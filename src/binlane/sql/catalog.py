@@ -365,11 +365,12 @@ class SessionOptions(TypedDict, total=False):
 
     Attributes:
         sql_mode: Its bits.
+        charset: As of `Dialect`.
         server_charset: Character set of databases that name none; None if it is not known.
         engine: default_storage_engine; that of the settings if None.
         temporary_engine: default_tmp_storage_engine; None for `engine`.
         connection: Character set and collation of literals.
-        dialect: How it reads statements; None for that of `sql_mode`.
+        dialect: How it reads statements; None for that of `sql_mode` and `charset`.
         generates_primary_key: sql_generate_invisible_primary_key; that of the settings if None.
         environment: Of whom variables in a query are.
         account: Who runs it.
@@ -377,6 +378,7 @@ class SessionOptions(TypedDict, total=False):
     """
 
     sql_mode: int
+    charset: str
     dialect: Dialect | None
     generates_primary_key: bool | None
     server_charset: str | None
@@ -498,6 +500,7 @@ class SchemaCatalog(Objects):
             logged.text,
             database=logged.database,
             sql_mode=logged.sql_mode,
+            charset=logged.charset,
             server_charset=_server_charset(body),
         )
 
@@ -559,7 +562,9 @@ class SchemaCatalog(Objects):
             return False
         if self.ignores_case:
             database = folded(database)
-        dialect = options.get("dialect") or self._dialect(options.get("sql_mode", 0))
+        dialect = options.get("dialect") or self._dialect(
+            options.get("sql_mode", 0), options.get("charset", "")
+        )
         facts = read(statement, database=database, dialect=dialect)
         effects = facts.effects
         handlers = LOG_HANDLERS if self.flavor is None else SERVER_HANDLERS
@@ -613,15 +618,15 @@ class SchemaCatalog(Objects):
         node = read(statement, database="", dialect=self._dialect(0)).tree
         return node.name if isinstance(node, Administration) else ""
 
-    def _dialect(self, sql_mode: int) -> Dialect:
+    def _dialect(self, sql_mode: int, charset: str = "") -> Dialect:
         """How statements are read: a log's by the grammars of both flavors."""
         if self.flavor is None:
-            return Dialect().with_mode(sql_mode)
+            return Dialect().with_mode(sql_mode, charset)
         return Dialect(
             flavor=self.flavor.value,
             version=self.server_version or _NEWEST,
             lower_case_names=self.ignores_case,
-        ).with_mode(sql_mode)
+        ).with_mode(sql_mode, charset)
 
     def _note_unread(self, statement: str, database: str) -> None:
         """Say it of a text that is no statement at all."""

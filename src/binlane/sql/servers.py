@@ -41,6 +41,8 @@ class Dialect:
         high_not_precedence: sql_mode HIGH_NOT_PRECEDENCE: NOT binds as `!` does.
         lower_case_names: `lower_case_table_names` is not 0: names of databases, tables and their
             aliases are read in lower case.
+        charset: The client's character set where that is read in another way than UTF-8
+            (`lexis.lexed_as`), else empty.
     """
 
     flavor: str = ""
@@ -52,6 +54,7 @@ class Dialect:
     ignore_space: bool = False
     high_not_precedence: bool = False
     lower_case_names: bool = False
+    charset: str = ""
 
     @property
     def may_be_mariadb(self) -> bool:
@@ -71,11 +74,12 @@ class Dialect:
         """Whether what MySQL understands from a version on may stand here."""
         return not self.flavor or (self.flavor == "mysql" and self.version >= version)
 
-    def with_mode(self, sql_mode: int) -> Self:
-        """The same server's, in a session of another sql_mode.
+    def with_mode(self, sql_mode: int, charset: str = "") -> Self:
+        """The same server's, in a session of another sql_mode and character set.
 
         Args:
             sql_mode: Its bits, as a QUERY event has them.
+            charset: As the attribute.
         """
         return replace(
             self,
@@ -85,6 +89,7 @@ class Dialect:
             ignore_space=bool(sql_mode & _IGNORE_SPACE),
             high_not_precedence=bool(sql_mode & _HIGH_NOT_PRECEDENCE),
             is_oracle=self.may_be_mariadb and bool(sql_mode & _ORACLE),
+            charset=charset,
         )
 
 

@@ -16,6 +16,7 @@ from math import prod
 from types import MappingProxyType
 from typing import Any, ClassVar, Final, Protocol, TypeAlias
 
+from binlane.codec.client_text import told_text
 from binlane.codec.types import Flavor
 from binlane.sql.evaluation.functions import FUNCTIONS, Context, call_built_in
 from binlane.sql.evaluation.values import (
@@ -175,7 +176,7 @@ def string_content(text: str, dialect: Dialect) -> str:
     """What a literal of a string says: of several strings side by side, of one with a prefix."""
     inside = text[1:-1]
     if text[:1] == "'" == text[-1:] and "'" not in inside and "\\" not in inside:
-        return inside
+        return told_text(inside, dialect.charset) if dialect.charset else inside
     tokens = tokenise(text, dialect)
     return "".join(token.value for token in tokens if token.kind is TokenKind.STRING)
 
