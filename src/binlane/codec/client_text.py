@@ -36,6 +36,7 @@ _OTHER_IN_SWE7: Final = re.compile(
     "[" + re.escape("".join(map(chr, codec_differences(SWE7)))) + "]"
 )
 
+_NAME_IN_SWE7: Final = re.compile(r"[A-Za-z_$\[\]{}^~][0-9A-Za-z_$\[\]{}^~]*")
 _LETTER_OF_SWE7: Final = re.compile(r"[][{}^~\\]")
 
 
@@ -159,3 +160,18 @@ def text_telling(content: str, charset: str) -> str | None:
         return content
     text = content.translate(_inverse(codec.told))
     return text if told_text(text, charset) == content else None
+
+
+def text_of_name(name: str, charset: str, mark: str = "`") -> str | None:
+    """What stands in a text for a name; None where nothing does.
+
+    Args:
+        name: As the server has it.
+        charset: Of the text; empty for that of UTF-8.
+        mark: What the text has around names.
+    """
+    text = text_telling(name, charset)
+    if text is not None:
+        return mark + text.replace(mark, mark + mark) + mark
+    # A name of ASCII alone means itself without quotes.
+    return name if charset == SWE7 and _NAME_IN_SWE7.fullmatch(name) else None

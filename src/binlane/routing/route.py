@@ -34,7 +34,7 @@ from binlane.routing.memory import NOTHING, Memory
 from binlane.routing.moves import after_rows, after_statement, came_in, judge_partition
 from binlane.routing.objects import OBJECT_KINDS
 from binlane.routing.payload import select_inside
-from binlane.routing.queries import confined, with_text
+from binlane.routing.queries import confined, with_made_text, with_text
 from binlane.routing.routed_group import Omission, OmissionKind, RoutedGroup, Routing
 from binlane.routing.rows import PIECES, STATEMENT_TEXTS, ends_statement, select_rows, table_name
 from binlane.routing.session_format import (
@@ -159,7 +159,7 @@ def _of_what_is_there(body: QueryEvent, found: Judgement) -> QueryEvent | None:
     """A statement on objects that a binlog has, as it is; None where it has none of them."""
     effects, verdict = found.facts.effects, found.verdict
     if isinstance(verdict, Rewrite):
-        return with_text(body, verdict.statement)
+        return with_made_text(body, verdict.statement)
     is_about = effects.kind in OBJECT_KINDS or effects.renames
     if isinstance(verdict, LeaveOut) or (isinstance(verdict, Drop) and is_about):
         return None
@@ -349,7 +349,7 @@ class _Selection:
         if isinstance(verdict, Keep):
             return confined(with_text(query, found.text), self._scope, effects)
         if isinstance(verdict, Rewrite):
-            query = with_text(query, verdict.statement)
+            query = with_made_text(query, verdict.statement)
             made = logged_statement(query).effects()
             if not _are_named(made, effects, self._scope):
                 raise _IncidentError(_OTHER_NAMES)
