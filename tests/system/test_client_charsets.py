@@ -13,12 +13,7 @@ from binlane.codec.packets.commands import encode_query
 from binlane.codec.packets.flags import Capability
 from binlane.codec.packets.framing import text_of
 from binlane.codec.packets.replies import ErrPacket, is_error
-from binlane.service.private_server import (
-    MARIADB,
-    MYSQL_SOURCE_OPTIONS,
-    SOURCE_OPTIONS,
-    PrivateServer,
-)
+from binlane.service.private_server import MYSQL_SOURCE_OPTIONS, SOURCE_OPTIONS, PrivateServer
 from binlane.service.server_programs import MARIADB
 from tests.judged_port import Answered, PortRecorder, judged
 from tests.raw_client import CAPABILITIES, RawClient
