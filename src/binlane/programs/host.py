@@ -257,6 +257,7 @@ class InnerStatement:
 
     Attributes:
         sql: As it stands in the body, or as it was prepared with its values in place.
+        dialect: How `sql` is read.
         logged: As it is logged: local variables and parameters replaced by their values.
         database: The default database while it runs.
         environment: What its expressions can refer to.
@@ -269,6 +270,7 @@ class InnerStatement:
     """
 
     sql: str
+    dialect: Dialect
     logged: str
     database: str
     environment: Environment
@@ -323,7 +325,10 @@ class Host(Protocol):
         """Why the account whose privileges hold may not run a statement; None if it may."""
 
     def acting_for(self, program: Routine | Trigger) -> AbstractContextManager[Refusal | None]:
-        """A program runs with the privileges of whom it says; the error where nobody is that."""
+        """A program runs in the context of its creation, with the privileges of whom it says.
+
+        The error where nobody is that.
+        """
 
     def resolved(self, facts: StatementFacts, database: str) -> ResolvedStatement:
         """The tables and functions of a statement."""

@@ -36,6 +36,7 @@ from binlane.sql.evaluation.evaluator import StatementText, evaluate, possible_v
 from binlane.sql.evaluation.values import UNKNOWN, UNKNOWN_TEXT, Text, Value, parameter
 from binlane.sql.facts import StatementFacts, StatementKind
 from binlane.sql.reading import read
+from binlane.sql.servers import Dialect
 from binlane.sql.tokens import server_text
 from binlane.sql.tree.expressions import (
     Call,
@@ -179,7 +180,7 @@ class _Runner:
         ]
         if called:
             text = f"DO {', '.join(called)}"
-            self._inner(text, text, environment, Remembered())
+            self._inner(text, facts.dialect, text, environment, Remembered())
 
     # Prepared statements -------------------------------------------------------------------------
 
@@ -287,8 +288,11 @@ class _Runner:
         if len(parameters) != len(values):
             return _WRONG_ARGUMENTS
         is_mariadb = self._host.server.is_mariadb
+        has_escapes = not self._host.dialect.no_backslash_escapes
         shown = [
-            None if value is UNKNOWN else parameter(value, is_mariadb=is_mariadb)
+            None
+            if value is UNKNOWN
+            else parameter(value, is_mariadb=is_mariadb, has_escapes=has_escapes)
             for value in values
         ]
         logged = _with_values(statement, parameters, shown, UNKNOWN_TEXT)
@@ -301,7 +305,7 @@ class _Runner:
         own = SessionEnvironment(self._host)
         if is_program(inner):
             return self.run(inner, own)
-        return self._inner(sql, logged, own, prepared.remembered)
+        return self._inner(sql, inner.dialect, logged, own, prepared.remembered)
 
     # Statements ----------------------------------------------------------------------------------
 
@@ -318,7 +322,7 @@ class _Runner:
             return NO_DATA
         logged = logged_text(statement, facts, environment)
         remembered = self._host.programs.remembered_of(environment.routine, statement.at)
-        return self._inner(facts.text, logged, environment, remembered)
+        return self._inner(facts.text, facts.dialect, logged, environment, remembered)
 
     def _set(self, facts: StatementFacts, environment: RoutineEnvironment) -> Refusal | None:
         """SET of local and user variables."""
@@ -352,7 +356,7 @@ class _Runner:
         if not _does_anything(expression):
             return None
         sql = f"DO {text.text_of(expression)}"
-        facts = self._read(sql, environment)
+        facts = read(sql, database=environment.database, dialect=text.dialect)
         refusal = self._host.evaluates(facts, environment.database)
         if refusal is not None:
             return refusal
@@ -360,11 +364,14 @@ class _Runner:
             self._host.objects.function(routine_name(use, environment)) for use in facts.functions
         ):
             return None
-        return self._inner(sql, sql, environment, Remembered(), is_condition=is_condition)
+        return self._inner(
+            sql, facts.dialect, sql, environment, Remembered(), is_condition=is_condition
+        )
 
     def _inner(
         self,
         sql: str,
+        dialect: Dialect,
         logged: str,
         environment: SessionEnvironment,
         remembered: Remembered,
@@ -375,6 +382,7 @@ class _Runner:
         return self._host.execute_inner(
             InnerStatement(
                 sql=sql,
+                dialect=dialect,
                 logged=logged,
                 database=environment.database,
                 environment=environment,

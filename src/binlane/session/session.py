@@ -400,7 +400,7 @@ class Session:
         return None if asked is None else denied(asked) or denied_inside(asked)
 
     def acting_for(self, program: Routine | Trigger) -> AbstractContextManager[Refusal | None]:
-        """A program runs with the privileges of whom it says; the error where nobody is that."""
+        """As of `Host`."""
         return self._state.acting_for(program)
 
     def resolved(self, facts: StatementFacts, database: str) -> ResolvedStatement:
@@ -465,7 +465,7 @@ class Session:
     def execute_inner(self, inner: InnerStatement) -> Refusal | None:
         """Run one statement of a program; what it does belongs to the outermost statement."""
         state = self._state
-        facts = self._read(inner.sql, inner.database)
+        facts = read(inner.sql, database=inner.database, dialect=inner.dialect)
         if facts.effects.stopped_at is not None:
             state.programs.effort.unfollowed = _unanalysed(facts).reason
             return None

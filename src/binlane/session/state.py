@@ -389,7 +389,7 @@ class SessionState:
 
     @contextmanager
     def acting_for(self, program: Routine | Trigger) -> Iterator[Refusal | None]:
-        """Run a program with the privileges of whom it says; the error where nobody is that."""
+        """Run a program as it was made to run: `Host.acting_for`."""
         before, definer = self.identity, program.definer
         is_invoker = isinstance(program, Routine) and program.is_invoker
         grantee = self.objects.accounts.get(definer)
@@ -402,7 +402,8 @@ class SessionState:
             asked = self.asked(_NO_FACTS, "")
             error = error or (None if asked is None else denied_to_definer(program, asked))
         try:
-            yield error
+            with self.variables.running(program.context):
+                yield error
         finally:
             self.identity = before
 

@@ -22,6 +22,11 @@ _IGNORE_SPACE: Final = 0x8
 _NO_BACKSLASH_ESCAPES: Final = 0x100000
 _HIGH_NOT_PRECEDENCE: Final = 0x20000000
 _ORACLE: Final = 0x200
+_ANSI_MODES: Final = frozenset(
+    ("ANSI", "ANSI_QUOTES", "ORACLE", "DB2", "MAXDB", "MSSQL", "POSTGRESQL")
+)
+"""Modes in which double quotes hold names; all but ANSI_QUOTES stand for others as well."""
+_COMBINATIONS: Final = _ANSI_MODES - {"ANSI_QUOTES"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +95,27 @@ class Dialect:
             high_not_precedence=bool(sql_mode & _HIGH_NOT_PRECEDENCE),
             is_oracle=self.may_be_mariadb and bool(sql_mode & _ORACLE),
             charset=charset,
+        )
+
+    def in_modes(self, sql_mode: str) -> Self:
+        """As `with_mode`, by names.
+
+        Args:
+            sql_mode: As the server tells it, or as SET has it: names in capitals, with commas, or
+                bits.
+        """
+        if sql_mode.isdigit():
+            return self.with_mode(int(sql_mode))
+        modes = frozenset(sql_mode.split(","))
+        is_combined = not _COMBINATIONS.isdisjoint(modes)
+        return replace(
+            self,
+            ansi_quotes=not _ANSI_MODES.isdisjoint(modes),
+            no_backslash_escapes="NO_BACKSLASH_ESCAPES" in modes,
+            pipes_as_concat=is_combined or "PIPES_AS_CONCAT" in modes,
+            ignore_space=is_combined or "IGNORE_SPACE" in modes,
+            high_not_precedence="HIGH_NOT_PRECEDENCE" in modes,
+            is_oracle=self.may_be_mariadb and "ORACLE" in modes,
         )
 
 

@@ -191,6 +191,13 @@ def content_of(node: Literal, text: StatementText) -> str:
     return string_content(written, text.dialect)
 
 
+_OTHERWISE_IN_ORACLE: Final = frozenset(
+    (
+        *("CONCAT", "INSTR", "LENGTH", "LPAD", "LTRIM", "REGEXP_REPLACE", "REPLACE", "RPAD"),
+        *("RTRIM", "SUBSTR", "SUBSTRING", "TRIM"),
+    )
+)
+"""Functions that do something else in sql_mode ORACLE."""
 _WORDS: Final = {LiteralKind.NULL: None, LiteralKind.TRUE: 1, LiteralKind.FALSE: 0}
 _MOMENTS: Final = {
     LiteralKind.DATE: TemporalKind.DATE,
@@ -370,6 +377,8 @@ class Evaluation:
 
     def _concat(self, nodes: Operands) -> Value:
         values = [self.value(node) for node in nodes]
+        if self.text.dialect.is_oracle and None in values:
+            return UNKNOWN  # it counts as an empty string there, but for two of them
         return call_built_in(
             "CONCAT", values, Context(self.environment.collation, self.environment.flavor)
         )
@@ -444,6 +453,8 @@ class Evaluation:
         arguments = [self.value(each) for each in node.arguments]
         if name in FUNCTIONS:
             if node.words:  # `TRIM(LEADING …)`, `CHAR(… USING …)`
+                return UNKNOWN
+            if name in _OTHERWISE_IN_ORACLE and self.text.dialect.is_oracle:
                 return UNKNOWN
             return call_built_in(
                 name, arguments, Context(self.environment.collation, self.environment.flavor)
