@@ -17,10 +17,12 @@ import secrets
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
+from binlane.codec.charsets import collation_of
 from binlane.codec.client_text import is_alike, read_text, text_telling, written_text
 from binlane.codec.format import Format
 from binlane.codec.packets.framing import bytes_of, text_of
@@ -93,6 +95,7 @@ _OF_DIAGNOSTICS: Final = frozenset(
 )
 
 
+_SYSTEM_CHARSET: Final = "utf8mb3"
 _AT_THE_END: Final = PLAIN._replace(is_thread_specific=True)
 
 
@@ -443,7 +446,13 @@ class ContextReader:
 
     def last(self) -> StatementContext | None:
         """The context of what the server itself has logged at the session's end."""
-        return None if self.values is None else StatementContext(self.values, _AT_THE_END)
+        values = self.values
+        if values is None:
+            return None
+        # The servers name temporary tables in UTF-8 then, whatever set the client was in.
+        charset = (collation_of(_SYSTEM_CHARSET) or 0, *values.charset[1:])
+        values = replace(values, client_charset=_SYSTEM_CHARSET, charset=charset)
+        return StatementContext(values, _AT_THE_END)
 
     # Behind a statement -------------------------------------------------------------------------
 

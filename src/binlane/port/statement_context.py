@@ -166,6 +166,7 @@ def complete(
     return tuple(found)
 
 
+_HAS_VALUES: Final = re.compile(rb"NAME_CONST\(| COLLATE '")
 _Events = Sequence[EncodedEvent] | None
 
 
@@ -183,6 +184,8 @@ def _query_parts(
     """The post-header of a statement, what follows it, and the flags of the event."""
     values, use = context.values, context.use
     query = body.query
+    if use.is_program and not query.isascii() and _HAS_VALUES.search(query):
+        return None  # values stand there in bytes of character sets of their own
     if not values.is_text_as_it_came:
         written = written_text(query.decode("utf-8", "surrogateescape"), values.client_charset)
         if written is None:

@@ -22,7 +22,7 @@ from binlane.sql.evaluation.evaluator import Environment
 from binlane.sql.evaluation.values import UNKNOWN, UNKNOWN_TEXT, Temporal, Value, number_text
 from binlane.sql.facts import StatementFacts
 from binlane.sql.schema import Routine, Trigger
-from binlane.sql.servers import Dialect
+from binlane.sql.servers import ANY, Dialect
 
 
 class LoggedVariable(NamedTuple):
@@ -129,10 +129,12 @@ class Prepared:
         statements: Its text as PREPARE was given it; all that it can be, where that hangs on data:
             None stands for none prepared. Empty if it cannot be known.
         remembered: Of earlier executions.
+        dialect: How PREPARE has read it.
     """
 
     statements: tuple[str | None, ...]
     remembered: Remembered = field(default_factory=Remembered)
+    dialect: Dialect = ANY
 
 
 class Expected(NamedTuple):
@@ -220,7 +222,7 @@ class ProgramState:
         return ProgramState(
             user_variables=self.user_variables.copy(),
             prepared={
-                name: Prepared(one.statements, one.remembered.copy())
+                name: Prepared(one.statements, one.remembered.copy(), one.dialect)
                 for name, one in self.prepared.items()
             },
             remembered={place: reasons.copy() for place, reasons in self.remembered.items()},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Final
 
 from binlane.codec.client_text import text_telling
@@ -200,7 +201,13 @@ class _Runner:
             self._host.programs.prepared.pop(tree.name.lower(), None)
             return found if isinstance(found, Refusal) else None
         text = self._text(facts, tree, environment)
-        return None if text is None else self._execute(Prepared((text,)), facts, tree, environment)
+        return (
+            None
+            if text is None
+            else self._execute(
+                Prepared((text,), dialect=self._host.dialect), facts, tree, environment
+            )
+        )
 
     def _prepare(
         self, facts: StatementFacts, tree: Prepare, environment: SessionEnvironment
@@ -213,11 +220,12 @@ class _Runner:
         if text is None:
             programs.prepared[name] = Prepared(())
             return None
-        inner = self._read(trimmed(text), environment)
+        dialect = self._host.dialect
+        inner = read(trimmed(text), database=environment.database, dialect=dialect)
         denied = self._host.denied(inner, environment.database)
         if denied is not None:
             return denied
-        programs.prepared[name] = Prepared((trimmed(text),))
+        programs.prepared[name] = Prepared((trimmed(text),), dialect=dialect)
         if inner.effects.stopped_at is not None:
             programs.effort.unfollowed = "the text to be prepared is not understood"
         return None
@@ -249,9 +257,6 @@ class _Runner:
             return None
         return server_text(text, facts.dialect).read
 
-    def _read(self, text: str, environment: SessionEnvironment) -> StatementFacts:
-        return read(text, database=environment.database, dialect=self._host.dialect)
-
     def _prepared(self, name: str, verb: str) -> Prepared | Refusal | None:
         """A prepared statement on this way; None if its text cannot be known."""
         programs = self._host.programs
@@ -268,7 +273,7 @@ class _Runner:
         if found.statements[number] is None:
             del programs.prepared[name.lower()]
             return _no_statement(name, verb)
-        chosen = Prepared((found.statements[number],), found.remembered)
+        chosen = Prepared((found.statements[number],), found.remembered, found.dialect)
         programs.prepared[name.lower()] = chosen
         return chosen
 
@@ -283,29 +288,34 @@ class _Runner:
         text = prepared.statements[0]
         assert text is not None
         statement = trimmed(text)
-        known = self._read(statement, environment)
+        read_again = partial(read, database=environment.database, dialect=prepared.dialect)
+        known = read_again(statement)
         parameters = sorted(known.place(node.at) for node in _parameters(known.tree))
         if len(parameters) != len(values):
             return _WRONG_ARGUMENTS
         is_mariadb = self._host.server.is_mariadb
-        has_escapes = not self._host.dialect.no_backslash_escapes
-        shown = [
-            None
-            if value is UNKNOWN
-            else parameter(value, is_mariadb=is_mariadb, has_escapes=has_escapes)
-            for value in values
-        ]
-        logged = _with_values(statement, parameters, shown, UNKNOWN_TEXT)
+        logged, shown = (
+            [
+                None
+                if value is UNKNOWN
+                else parameter(
+                    value, is_mariadb=is_mariadb, has_escapes=not dialect.no_backslash_escapes
+                )
+                for value in values
+            ]
+            for dialect in (self._host.dialect, prepared.dialect)
+        )
+        text = _with_values(statement, parameters, logged, UNKNOWN_TEXT)
         sql = _with_values(statement, parameters, shown, "NULL")
-        inner = self._read(sql, environment)
+        inner = read_again(sql)
         if inner.effects.stopped_at is not None:
             # No NULL may stand there, as in LIMIT.
             sql = _with_values(statement, parameters, shown, "1")
-            inner = self._read(sql, environment)
+            inner = read_again(sql)
         own = SessionEnvironment(self._host)
         if is_program(inner):
             return self.run(inner, own)
-        return self._inner(sql, inner.dialect, logged, own, prepared.remembered)
+        return self._inner(sql, inner.dialect, text, own, prepared.remembered)
 
     # Statements ----------------------------------------------------------------------------------
 

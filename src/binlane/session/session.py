@@ -505,12 +505,14 @@ class Session:
         state.number += 1
         state.execution = Execution(number=state.number)
         state.transaction.xid = state.transaction.xa_phase = None
-        if state.server.is_mariadb:
-            drop_at_disconnect(state)
-            state.roll_back()
-        else:
-            state.roll_back()
-            drop_at_disconnect(state)
+        # Its text is in UTF-8, whatever set the client was in.
+        with state.variables.running(None):
+            if state.server.is_mariadb:
+                drop_at_disconnect(state)
+                state.roll_back()
+            else:
+                state.roll_back()
+                drop_at_disconnect(state)
         return self._result()
 
     def _read(self, text: str, database: str) -> StatementFacts:

@@ -107,6 +107,10 @@ def charset_of(collation: str) -> str:
     return collation.partition("_")[0]
 
 
+OTHER_BYTE: Final = "\U0010fffe"
+"""Stands in the text of a statement for a byte of another character set than the text's."""
+
+
 def escaped(text: str, *, has_escapes: bool = True) -> str:
     """A string as the servers put it between single quotes.
 
@@ -192,13 +196,10 @@ def parameter(value: Value, *, is_mariadb: bool, has_escapes: bool = True) -> st
 
 
 def _shown(value: Text, *, has_escapes: bool) -> str:
-    """The text of a string as it reads in an event that is shown in utf8mb4.
-
-    Letters of other character sets stand in the event as their bytes, which are shown so.
-    """
+    """The text of a string in an event; letters of other character sets stand there as their bytes."""
     text = escaped(value.content, has_escapes=has_escapes)
     if value.charset in {"latin1", "binary"}:
-        return "".join(letter if letter.isascii() else "\\?" for letter in text)
+        return "".join(letter if letter.isascii() else OTHER_BYTE for letter in text)
     return text
 
 
