@@ -50,6 +50,7 @@ class RawClient:
         extended: ExtendedCapability = NO_EXTENSIONS,
         *,
         database: str = "",
+        collation: int = 45,
     ) -> None:
         self._socket = socket.create_connection(("127.0.0.1", port), timeout=_TIMEOUT_S)
         self._splitter = PacketSplitter()
@@ -63,7 +64,7 @@ class RawClient:
         head = SslRequest(
             capabilities=self.capabilities,
             payload_max=1 << 30,
-            character_set=45,
+            character_set=collation,
             extended_capabilities=extended,
         )
         response = HandshakeResponse(

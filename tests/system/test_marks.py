@@ -63,10 +63,7 @@ def log_of(server: PrivateServer) -> Path:
     [
         ("mariadb", False),
         ("mysql", False),
-        pytest.param(
-            *("mariadb", True),
-            marks=pytest.mark.xfail(strict=True, reason="a compressed row is not read"),
-        ),
+        ("mariadb", True),
         pytest.param(
             *("mysql", True),
             marks=pytest.mark.xfail(strict=True, reason="a mark in a payload is not seen"),

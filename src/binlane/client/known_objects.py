@@ -316,7 +316,10 @@ class KnownObjects:
             routine = self.store.routines.get((False, name))
             if routine is not None and id(routine) not in seen:
                 seen.add(id(routine))
-                for part in body_use(routine.body, name.database, routine.dialect).facts:
+                body = body_use(routine.body, name.database, routine.dialect)
+                if not body.is_understood:
+                    yield facts  # it may change anything
+                for part in body.facts:
                     yield from self._changing(part, name.database, seen)
 
     def _forget_of(self, facts: StatementFacts) -> None:

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+from binlane.codec.client_text import read_text, written_text
 from binlane.codec.packets.commands import decode_query
 from binlane.codec.packets.flags import Capability, Command
-from binlane.codec.packets.framing import text_of
+from binlane.codec.packets.framing import bytes_of, text_of
 from binlane.codec.types import Flavor
 from binlane.gateway.judge import ClientStatement, Reading
 from binlane.gateway.prepared import PreparedStatements
 from binlane.gateway.value_texts import LogStyle
 from binlane.sql.parser import statement_texts
-from binlane.sql.servers import Dialect
 from binlane.sql.tokens import LONG
 
 _AROUND: Final = " \t\n\v\f\r"
@@ -24,15 +24,24 @@ _AT_END: Final = _AROUND + ";"
 
 
 class Uncut(NamedTuple):
-    """Several statements, to be cut by `statement_texts`, which would take long.
+    """Several statements; to cut them takes long where they are.
 
     Attributes:
         text: Theirs.
-        dialect: How the session reads it.
+        reading: How the session reads it.
     """
 
     text: str
-    dialect: Dialect
+    reading: Reading
+
+    def cut(self) -> list[str]:
+        """The statements; the text as it is where the character set does not have its bytes."""
+        dialect, charset = self.reading
+        told = read_text(bytes_of(self.text), charset)
+        if told is None:
+            return [self.text]
+        parts = (written_text(part, charset) for part in statement_texts(told, dialect))
+        return [text_of(part or b"") for part in parts]
 
 
 def bare(text: str) -> str:
@@ -89,9 +98,10 @@ class ClientStatements:
             return (ClientStatement(text),)
         if reading is None:
             return None
+        uncut = Uncut(text, reading)
         if len(text) > LONG:
-            return Uncut(text, reading.dialect)
-        return tuple(map(ClientStatement, statement_texts(text, reading.dialect)))
+            return uncut
+        return tuple(map(ClientStatement, uncut.cut()))
 
     def only(self, query: bytes) -> tuple[ClientStatement] | None:
         """The one statement of a COM_QUERY; None where there may be several.
@@ -115,6 +125,11 @@ class ClientStatements:
     def _executed(
         self, command: int, payload: bytes, reading: Reading | None
     ) -> tuple[ClientStatement, ...] | None:
+        is_read_otherwise = self.prepared.is_read_otherwise(payload, reading)
+        if is_read_otherwise is None:
+            return None
+        if is_read_otherwise:
+            return (self.prepared.executed(command, payload, None)._replace(is_complete=False),)
         if not self.prepared.has_values(command, payload):
             return (self.prepared.executed(command, payload, None),)
         if reading is None:

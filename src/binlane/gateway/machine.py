@@ -83,7 +83,6 @@ from binlane.gateway.judge import (
 from binlane.gateway.login import LOGIN_MAX, Login, LoginPhase, LoginRules
 from binlane.gateway.replica_statements import INSPECTED_MAX, may_concern_binlogs
 from binlane.gateway.reply_tracker import ReplyTracker
-from binlane.sql.servers import Dialect
 
 # Commands whose whole packet is looked at; of all others only the first byte.
 _READ_COMMANDS: Final = frozenset(
@@ -117,7 +116,7 @@ _FOLLOWED_COMMANDS: Final = (
     }
 )
 _RESETTING_COMMANDS: Final = frozenset({Command.CHANGE_USER, Command.RESET_CONNECTION})
-_READ_BY_MODE: Final = frozenset(b'"\\')
+_READ_BY_MODE: Final = frozenset(b'"\\[]{}^~')
 """Where these stand in a statement the sql_mode says what is a string."""
 # Commands for which the source must owe nothing.
 _LONE_COMMANDS: Final = _JUDGED_COMMANDS | _RESETTING_COMMANDS
@@ -1046,7 +1045,7 @@ class Relay:
         """Whether where the values of a statement stand hangs on what is not known."""
         return (
             number == Command.STMT_PREPARE
-            and not _READ_BY_MODE.isdisjoint(payload)
+            and not (payload.isascii() and _READ_BY_MODE.isdisjoint(payload))
             and judge.reading is None
         )
 
@@ -1228,11 +1227,8 @@ class Relay:
             prepared.add_none()
             return
         _, statement_id, _, parameter_count = Reader(reply).unpack(_PREPARED)
-        reading = judge.reading
-        dialect = Dialect(flavor=flavor_of(self.server_version).value)
-        if reading is not None:
-            dialect = reading.dialect
-        prepared.add(statement_id, text, parameter_count, dialect)
+        flavor = flavor_of(self.server_version)
+        prepared.add(statement_id, text, parameter_count, judge.reading, flavor)
 
     def _reset(self, followed: FollowedReplies, command: ClientCommand) -> None:
         user = self.user

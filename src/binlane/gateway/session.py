@@ -10,7 +10,6 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing
-from functools import partial
 from typing import Final
 
 from binlane.codec.format import flavor_of
@@ -61,7 +60,6 @@ from binlane.gateway.seldom import Seldom
 from binlane.gateway.side import Side, nothing
 from binlane.gateway.socket_accounts import check_account
 from binlane.positions import FilePosition
-from binlane.sql.parser import statement_texts
 
 _BAD_HANDSHAKE: Final = 1043
 _UNKNOWN_SYSTEM_VARIABLE: Final = 1193
@@ -448,7 +446,7 @@ class Session:
                 await self._learn()
                 return
             if isinstance(question, Cutting):
-                relay.cut(await read_beside(partial(statement_texts, *question.uncut)))
+                relay.cut(await read_beside(question.uncut.cut))
                 return
             if isinstance(question, Judging):
                 await self._judge(question)

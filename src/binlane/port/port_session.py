@@ -22,8 +22,10 @@ from typing import Final
 
 from binlane.check.hints import HINTS
 from binlane.client.source_objects import Source
+from binlane.codec.client_text import is_lexed_alike, written_text
 from binlane.codec.format import flavor_of
 from binlane.codec.packets.flags import ServerStatus
+from binlane.codec.packets.framing import text_of
 from binlane.codec.packets.results import ResultSet
 from binlane.codec.types import Flavor
 from binlane.errors import StatementError, StoreError, UnsafeStatementError
@@ -86,6 +88,7 @@ from binlane.sql.facts import (
     StatementFacts,
     StatementKind,
 )
+from binlane.sql.lexis import lexed_as
 from binlane.sql.reading import read
 from binlane.sql.servers import Dialect, LoggingMode
 
@@ -131,6 +134,11 @@ _NO_VALUES: Final = UnsafeStatementError(
     "its values cannot be told as the server would log them",
     hint="send them as other types, or SET SESSION binlog_format = 'ROW'",
 )
+_MAY_HIDE: Final = re.compile("[\udc80-\udcff]|[^\0-\x7f][\\\\`]")
+"""In a text whose character set nobody knows: where a string or name may end elsewhere than in UTF-8.
+
+What names the binlogs' variables has no other letters in swe7.
+"""
 _SHOWN: Final = 40
 _BARE: Final = re.compile(r"\w+", re.ASCII)
 _CHANGING: Final = frozenset(
@@ -306,9 +314,10 @@ class PortSession:
         """How the source reads the session's next statement."""
         if self._is_relayed:
             return Reading(self._first_dialect, "utf8mb4")
-        if self._model is None or self._reader is None or self._reader.values is None:
+        model, reader = self._model, self._reader
+        if model is None or reader is None or reader.values is None or not reader.is_charset_known:
             return None
-        dialect, charset = self._model.session.dialect, self._reader.values.client_charset
+        dialect, charset = model.session.dialect, reader.values.client_charset
         found = self._reading
         if found is None or found.dialect is not dialect or found.character_set != charset:
             found = self._reading = Reading(dialect, charset)
@@ -316,10 +325,10 @@ class PortSession:
 
     async def learn(self) -> None:
         """Find out how the source reads the session's next statement."""
-        if self._model is None:
-            await self._begin()
-        if self._reader is not None and self._reader.values is None:
-            await self._reader.read(self._client.query_source)
+        model = self._model or await self._begin()
+        reader = self._reader
+        if model is not None and reader is not None and not reader.is_charset_known:
+            await self._read_context(model, reader)
 
     async def start(self, *, is_reset: bool) -> None:
         """Begin anew: what the session is like is asked when its first statement needs it."""
@@ -339,7 +348,7 @@ class PortSession:
             return None
         if model is None or reader is None:
             return self._pass_unread(told)
-        text = told if told.isascii() else reader.read_text(told)
+        text = reader.read_text(told)
         if text is None or shared is None or self._is_out_of_step:
             return None
         if shared.definitions() is not self._definitions:
@@ -381,7 +390,7 @@ class PortSession:
         if self._wants_tracking(model):
             await self._track(shared)
         if any(reader.must_ask_to_read(one.text) for one in statements):
-            await reader.read(self._client.query_source)
+            await self._read_context(model, reader)
         texts: list[str] = []
         for one in statements:
             text = reader.read_text(one.text) if one.is_complete else None
@@ -395,6 +404,16 @@ class PortSession:
             return await self._judge_several(model, texts)
         is_prepared = statements[0].is_prepared
         return await self._judge_one(model, reader, texts[0], is_prepared=is_prepared)
+
+    async def _read_context(
+        self, model: PlannedSession, reader: ContextReader, needs: Needs | None = None
+    ) -> None:
+        """Ask for the session's context, and have the model read in its character set."""
+        await reader.read(self._client.query_source, needs)
+        if reader.values is not None and reader.is_charset_known:
+            charset = reader.values.client_charset
+            if lexed_as(charset) != model.session.dialect.charset:
+                model.execute(f"SET SESSION character_set_client = {charset}")
 
     async def state_now(self) -> tuple[LiveCatalog, Session] | None:
         """The objects, and the model as the client's session is; None where it is not followed.
@@ -597,6 +616,8 @@ class PortSession:
         effects = facts.effects
         if facts.error is not None or effects.stopped_at is not None:
             return False
+        if not is_lexed_alike(facts.text):
+            return False
         if effects.kind is StatementKind.SET:
             names = {one.name for one in facts.assignments}
             is_heard = names.isdisjoint(_WATCHED) and not concerns(facts)
@@ -613,6 +634,8 @@ class PortSession:
 
     def _pass_unread(self, text: str) -> Pass | None:
         """Let a statement pass that nobody has to follow yet; None for others."""
+        if not text.isascii() and _MAY_HIDE.search(text):
+            return None
         facts, shared = self._first_read(text), self._shared
         if (
             facts.shape is not None
@@ -666,6 +689,7 @@ class PortSession:
         names = {one.name for one in (*facts.assignments, *facts.statement_assignments)}
         return (
             facts.effects.stopped_at is None
+            and _MAY_HIDE.search(facts.text) is None
             and names.isdisjoint(_WATCHED - _ASKED_FOR)
             and not concerns(facts)
             and not shows(facts)
@@ -721,7 +745,7 @@ class PortSession:
             if is_prepared and facts.effects.kind is not StatementKind.SET:
                 # Its client takes rows in another form than those of a text.
                 return Refuse(_NOT_PREPARED) if facts.statement_assignments else verdict
-            return replace(verdict, text=told.source)
+            return replace(verdict, text=self._as_sent(told.source))
         return await self._judge_text(model, reader, text, facts)
 
     async def _set_global(
@@ -733,7 +757,7 @@ class PortSession:
         refusal = await self._refusal(model, told.model, model.preview(told.model).result)
         if refusal is not None:
             return Refuse(refusal)
-        reply = await self._client.run_at_source(told.source)
+        reply = await self._client.run_at_source(self._as_sent(told.source))
         try:
             await asyncio.to_thread(self._shared.set_global_values, told.global_values)
         except StoreError as error:
@@ -758,7 +782,7 @@ class PortSession:
                 errors_max if isinstance(errors_max, int) else None,
             )
         if shows(facts):
-            return shown(facts, await ask(facts.text), known_of(model.session))
+            return shown(facts, await ask(self._as_sent(facts.text)), known_of(model.session))
         return None
 
     async def shown(self, statement: str, result: ResultSet) -> RowsAnswer:
@@ -794,7 +818,7 @@ class PortSession:
             return Refuse(refusal)
         needs = self._needs(model, reader, facts, expected)
         if needs is not None and reader.must_ask(needs):
-            await reader.read(self._client.query_source, needs)
+            await self._read_context(model, reader, needs)
         return self._send(text, model, facts, reader, expected, needs)
 
     def _as_rows(self, text: str, model: PlannedSession, expected: Planned) -> Planned:
@@ -830,7 +854,14 @@ class PortSession:
         self._under_way = under_way
         # Behind a comment to the end of its line nothing else may stand.
         owed = () if self._reader is None else self._reader.owed(None)
-        return Run(owed, text=None if sources == list(texts) else "\n;".join(sources))
+        is_same = sources == list(texts)
+        return Run(owed, text=None if is_same else self._as_sent("\n;".join(sources)))
+
+    def _as_sent(self, text: str) -> str:
+        """A text that was made of the client's, as the gateway has it."""
+        values = None if self._reader is None else self._reader.values
+        written = None if values is None else written_text(text, values.client_charset)
+        return text if written is None else text_of(written)
 
     async def _rewrite_in_turn(self, model: PlannedSession, facts: StatementFacts) -> Rewritten:
         """Rewrite one of several statements.

@@ -22,7 +22,7 @@ from binlane.sql.evaluation.evaluator import Environment
 from binlane.sql.evaluation.values import UNKNOWN, UNKNOWN_TEXT, Temporal, Value, number_text
 from binlane.sql.facts import StatementFacts
 from binlane.sql.schema import Routine, Trigger
-from binlane.sql.servers import Dialect
+from binlane.sql.servers import ANY, Dialect
 
 
 class LoggedVariable(NamedTuple):
@@ -129,10 +129,12 @@ class Prepared:
         statements: Its text as PREPARE was given it; all that it can be, where that hangs on data:
             None stands for none prepared. Empty if it cannot be known.
         remembered: Of earlier executions.
+        dialect: How PREPARE has read it.
     """
 
     statements: tuple[str | None, ...]
     remembered: Remembered = field(default_factory=Remembered)
+    dialect: Dialect = ANY
 
 
 class Expected(NamedTuple):
@@ -220,7 +222,7 @@ class ProgramState:
         return ProgramState(
             user_variables=self.user_variables.copy(),
             prepared={
-                name: Prepared(one.statements, one.remembered.copy())
+                name: Prepared(one.statements, one.remembered.copy(), one.dialect)
                 for name, one in self.prepared.items()
             },
             remembered={place: reasons.copy() for place, reasons in self.remembered.items()},
@@ -257,6 +259,7 @@ class InnerStatement:
 
     Attributes:
         sql: As it stands in the body, or as it was prepared with its values in place.
+        dialect: How `sql` is read.
         logged: As it is logged: local variables and parameters replaced by their values.
         database: The default database while it runs.
         environment: What its expressions can refer to.
@@ -269,6 +272,7 @@ class InnerStatement:
     """
 
     sql: str
+    dialect: Dialect
     logged: str
     database: str
     environment: Environment
@@ -323,7 +327,10 @@ class Host(Protocol):
         """Why the account whose privileges hold may not run a statement; None if it may."""
 
     def acting_for(self, program: Routine | Trigger) -> AbstractContextManager[Refusal | None]:
-        """A program runs with the privileges of whom it says; the error where nobody is that."""
+        """A program runs in the context of its creation, with the privileges of whom it says.
+
+        The error where nobody is that.
+        """
 
     def resolved(self, facts: StatementFacts, database: str) -> ResolvedStatement:
         """The tables and functions of a statement."""

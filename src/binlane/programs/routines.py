@@ -65,7 +65,7 @@ def run_routine(
         return jump
     if not isinstance(jump, Returned):
         return UNKNOWN
-    kind = environment.stored_type(type_of(routine.returns, environment.host.dialect))
+    kind = environment.stored_type(type_of(routine.returns, routine.dialect))
     return kind.store(jump.value)
 
 
@@ -95,7 +95,7 @@ def declare_parameters(
     environment.scopes = [BlockScope()]
     for index, parameter in enumerate(routine.parameters):
         value = arguments[index] if index < len(arguments) else None
-        data_type = type_of(parameter.type_text, environment.host.dialect)
+        data_type = type_of(parameter.type_text, routine.dialect)
         environment.declare(parameter.name, data_type, value)
 
 
@@ -135,11 +135,8 @@ def calls_stored(node: Node, objects: SchemaCatalog, database: str) -> bool:
 
 def facts_of(node: Node, environment: RoutineEnvironment) -> StatementFacts:
     """What a statement or query of a body says."""
-    return read(
-        environment.text.text_of(node),
-        database=environment.database,
-        dialect=environment.host.dialect,
-    )
+    body = environment.text
+    return read(body.text_of(node), database=environment.database, dialect=body.dialect)
 
 
 def logged_text(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Final
 
+from binlane.codec.client_text import text_telling
 from binlane.names import TableName
 from binlane.policy.refusals import Outcome, Refusal
 from binlane.programs.environment import (
@@ -35,6 +37,7 @@ from binlane.sql.evaluation.evaluator import StatementText, evaluate, possible_v
 from binlane.sql.evaluation.values import UNKNOWN, UNKNOWN_TEXT, Text, Value, parameter
 from binlane.sql.facts import StatementFacts, StatementKind
 from binlane.sql.reading import read
+from binlane.sql.servers import Dialect
 from binlane.sql.tokens import server_text
 from binlane.sql.tree.expressions import (
     Call,
@@ -178,7 +181,7 @@ class _Runner:
         ]
         if called:
             text = f"DO {', '.join(called)}"
-            self._inner(text, text, environment, Remembered())
+            self._inner(text, facts.dialect, text, environment, Remembered())
 
     # Prepared statements -------------------------------------------------------------------------
 
@@ -198,7 +201,13 @@ class _Runner:
             self._host.programs.prepared.pop(tree.name.lower(), None)
             return found if isinstance(found, Refusal) else None
         text = self._text(facts, tree, environment)
-        return None if text is None else self._execute(Prepared((text,)), facts, tree, environment)
+        return (
+            None
+            if text is None
+            else self._execute(
+                Prepared((text,), dialect=self._host.dialect), facts, tree, environment
+            )
+        )
 
     def _prepare(
         self, facts: StatementFacts, tree: Prepare, environment: SessionEnvironment
@@ -211,11 +220,12 @@ class _Runner:
         if text is None:
             programs.prepared[name] = Prepared(())
             return None
-        inner = self._read(trimmed(text), environment)
+        dialect = self._host.dialect
+        inner = read(trimmed(text), database=environment.database, dialect=dialect)
         denied = self._host.denied(inner, environment.database)
         if denied is not None:
             return denied
-        programs.prepared[name] = Prepared((trimmed(text),))
+        programs.prepared[name] = Prepared((trimmed(text),), dialect=dialect)
         if inner.effects.stopped_at is not None:
             programs.effort.unfollowed = "the text to be prepared is not understood"
         return None
@@ -239,10 +249,13 @@ class _Runner:
             reason = f"the text to be prepared is not known: {facts.text_of(source)}"
             programs.effort.unfollowed = reason
             return None
-        return server_text(value.content, facts.dialect).read
-
-    def _read(self, text: str, environment: SessionEnvironment) -> StatementFacts:
-        return read(text, database=environment.database, dialect=self._host.dialect)
+        text = text_telling(value.content, facts.dialect.charset)
+        if text is None:
+            programs.effort.unfollowed = (
+                "the text to be prepared is not in the client's character set"
+            )
+            return None
+        return server_text(text, facts.dialect).read
 
     def _prepared(self, name: str, verb: str) -> Prepared | Refusal | None:
         """A prepared statement on this way; None if its text cannot be known."""
@@ -260,7 +273,7 @@ class _Runner:
         if found.statements[number] is None:
             del programs.prepared[name.lower()]
             return _no_statement(name, verb)
-        chosen = Prepared((found.statements[number],), found.remembered)
+        chosen = Prepared((found.statements[number],), found.remembered, found.dialect)
         programs.prepared[name.lower()] = chosen
         return chosen
 
@@ -275,26 +288,34 @@ class _Runner:
         text = prepared.statements[0]
         assert text is not None
         statement = trimmed(text)
-        known = self._read(statement, environment)
+        read_again = partial(read, database=environment.database, dialect=prepared.dialect)
+        known = read_again(statement)
         parameters = sorted(known.place(node.at) for node in _parameters(known.tree))
         if len(parameters) != len(values):
             return _WRONG_ARGUMENTS
         is_mariadb = self._host.server.is_mariadb
-        shown = [
-            None if value is UNKNOWN else parameter(value, is_mariadb=is_mariadb)
-            for value in values
-        ]
-        logged = _with_values(statement, parameters, shown, UNKNOWN_TEXT)
+        logged, shown = (
+            [
+                None
+                if value is UNKNOWN
+                else parameter(
+                    value, is_mariadb=is_mariadb, has_escapes=not dialect.no_backslash_escapes
+                )
+                for value in values
+            ]
+            for dialect in (self._host.dialect, prepared.dialect)
+        )
+        text = _with_values(statement, parameters, logged, UNKNOWN_TEXT)
         sql = _with_values(statement, parameters, shown, "NULL")
-        inner = self._read(sql, environment)
+        inner = read_again(sql)
         if inner.effects.stopped_at is not None:
             # No NULL may stand there, as in LIMIT.
             sql = _with_values(statement, parameters, shown, "1")
-            inner = self._read(sql, environment)
+            inner = read_again(sql)
         own = SessionEnvironment(self._host)
         if is_program(inner):
             return self.run(inner, own)
-        return self._inner(sql, logged, own, prepared.remembered)
+        return self._inner(sql, inner.dialect, text, own, prepared.remembered)
 
     # Statements ----------------------------------------------------------------------------------
 
@@ -311,7 +332,7 @@ class _Runner:
             return NO_DATA
         logged = logged_text(statement, facts, environment)
         remembered = self._host.programs.remembered_of(environment.routine, statement.at)
-        return self._inner(facts.text, logged, environment, remembered)
+        return self._inner(facts.text, facts.dialect, logged, environment, remembered)
 
     def _set(self, facts: StatementFacts, environment: RoutineEnvironment) -> Refusal | None:
         """SET of local and user variables."""
@@ -345,7 +366,7 @@ class _Runner:
         if not _does_anything(expression):
             return None
         sql = f"DO {text.text_of(expression)}"
-        facts = self._read(sql, environment)
+        facts = read(sql, database=environment.database, dialect=text.dialect)
         refusal = self._host.evaluates(facts, environment.database)
         if refusal is not None:
             return refusal
@@ -353,11 +374,14 @@ class _Runner:
             self._host.objects.function(routine_name(use, environment)) for use in facts.functions
         ):
             return None
-        return self._inner(sql, sql, environment, Remembered(), is_condition=is_condition)
+        return self._inner(
+            sql, facts.dialect, sql, environment, Remembered(), is_condition=is_condition
+        )
 
     def _inner(
         self,
         sql: str,
+        dialect: Dialect,
         logged: str,
         environment: SessionEnvironment,
         remembered: Remembered,
@@ -368,6 +392,7 @@ class _Runner:
         return self._host.execute_inner(
             InnerStatement(
                 sql=sql,
+                dialect=dialect,
                 logged=logged,
                 database=environment.database,
                 environment=environment,

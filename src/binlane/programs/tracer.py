@@ -373,9 +373,10 @@ class Tracer:
         self.recorder.starts_statement()
         self.recorder.depends_on(values_of(expression))
         if calls_functions(expression):
-            text = environment.text.text_of(expression)
-            dialect = self._host.dialect
-            facts = read_expression(text, database=environment.database, dialect=dialect)
+            body = environment.text
+            facts = read_expression(
+                body.text_of(expression), database=environment.database, dialect=body.dialect
+            )
             self._stops(self._refused(facts, environment))
         return environment.value(expression)
 
@@ -463,7 +464,11 @@ def _call_text(
     inside = RoutineEnvironment(environment.host, routine.name.database)
     declare_parameters(routine, arguments, inside)
     given = [
-        constant(inside.declared(parameter.name)[1], is_mariadb=environment.is_mariadb)
+        constant(
+            inside.declared(parameter.name)[1],
+            is_mariadb=environment.is_mariadb,
+            has_escapes=not environment.dialect.no_backslash_escapes,
+        )
         for parameter in routine.parameters
     ]
     shown = f"{quote(routine.name.database)}.{quote(routine.name.table)}"

@@ -13,6 +13,7 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import Final
 
+from binlane.codec.client_text import text_of_name
 from binlane.codec.format import Format
 from binlane.codec.query import QueryEvent
 from binlane.codec.rows import TableMapEvent
@@ -192,7 +193,10 @@ def _text(
         if words[:6].upper() != "CREATE":
             return None
         head = "CREATE OR REPLACE" + words[6:]
-    return head + str(new) + statement.text[first.offset + first.length :]
+    names = [text_of_name(name, statement.charset) for name in (new.database, new.table)]
+    if None in names:
+        return None
+    return f"{head}{'.'.join(map(str, names))}{statement.text[first.offset + first.length :]}"
 
 
 def _names_its_charset(statement: LoggedStatement, name: TableName) -> bool:

@@ -592,7 +592,8 @@ def _with_ids(part: PlannedPart, text: Text, group: EventGroup, format_: Format)
         return part  # of a temporary table, whose values no other session takes
     if text.section is not None and not (part.changed or event.body.value):
         # A table was made, and no row for which a value was chosen.
-        return replace(part, text=(*part.text[: places[0]], *part.text[places[0] + 1 :]))
+        others = (each for at, each in enumerate(part.text) if at not in places)
+        return replace(part, text=tuple(others))
     statement = part.statement
     assert statement is not None, "a text ends with its statement"
     found = (
@@ -608,8 +609,10 @@ def _with_ids(part: PlannedPart, text: Text, group: EventGroup, format_: Format)
     )
     if isinstance(found, str):
         return part.as_rows(found)
+    # Before LOAD DATA it stands twice: once before the file's blocks.
     filled = replace(event, body=replace(event.body, value=found))
-    return replace(part, text=(*part.text[: places[0]], filled, *part.text[places[0] + 1 :]))
+    told = (filled if at in places else each for at, each in enumerate(part.text))
+    return replace(part, text=tuple(told))
 
 
 def _own_end(

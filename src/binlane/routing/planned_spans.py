@@ -32,7 +32,7 @@ from binlane.routing.plan import EncodedEvent, GroupPlan, Text, basis_of
 from binlane.routing.planned import MARKS, is_same_group
 from binlane.routing.queries import confined
 from binlane.routing.rows import table_name
-from binlane.routing.texts import names_in
+from binlane.routing.texts import names_in_statement
 from binlane.scope.definition import Definition
 from binlane.scope.scope import Scope
 from binlane.sql.logged_statements import is_about_rows_only
@@ -254,7 +254,7 @@ def _is_inside(statement: QueryEvent, scope: Scope) -> bool:
     database = statement.database.decode("utf-8", "surrogateescape")
     if not scope.touches_database(database) or not is_about_rows_only(statement.query):
         return False
-    names = names_in(statement.query)
+    names = names_in_statement(statement)
     return (
         names.is_known
         and all(map(scope.includes, names.tables))

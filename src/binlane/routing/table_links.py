@@ -25,6 +25,7 @@ ACTING: Final = frozenset({"CASCADE", "SET NULL", "SET DEFAULT"})
 """Actions of a foreign key that change the child's rows."""
 
 _CREATED: Final = frozenset({StatementKind.CREATE_TABLE, StatementKind.CREATE_TABLE_SELECT})
+_DEFINED: Final = _CREATED | {StatementKind.CREATE_TABLE_LIKE, StatementKind.ALTER_TABLE}
 _DROPPED: Final = frozenset({StatementKind.DROP_TABLE, StatementKind.DROP_SEQUENCE})
 _GIVEN: Final = re.compile(r"(?P<table>.*)_ibfk_(?P<number>[0-9]+)", re.DOTALL)
 
@@ -74,6 +75,9 @@ class TableLinks:
         if effects.is_temporary:
             return self
         kind = effects.kind
+        if effects.stopped_at is not None and not effects.writes and kind in _DEFINED:
+            # It may be about any table.
+            return replace(self, known=frozenset(), is_complete=False)
         if kind in _CREATED or kind is StatementKind.CREATE_TABLE_LIKE:
             return self._created(facts, effects)
         if kind is StatementKind.CREATE_SEQUENCE and not self.is_complete:

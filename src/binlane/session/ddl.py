@@ -368,11 +368,12 @@ def _apply(objects: SchemaCatalog, state: SessionState, statement: SessionStatem
     objects.apply(
         statement.sql,
         database=statement.database,
-        dialect=variables.settings.dialect,
+        dialect=statement.facts.dialect,
         generates_primary_key=variables.is_on("sql_generate_invisible_primary_key", default=False),
         engine=variables.text("default_storage_engine") or variables.text("storage_engine") or None,
         temporary_engine=variables.text("default_tmp_storage_engine") or None,
         connection=variables.connection,
+        context=variables.context,
         environment=SessionEnvironment(state.host),
         account=state.identity.account,
         knows_accounts=state.knows_accounts,

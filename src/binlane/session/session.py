@@ -400,7 +400,7 @@ class Session:
         return None if asked is None else denied(asked) or denied_inside(asked)
 
     def acting_for(self, program: Routine | Trigger) -> AbstractContextManager[Refusal | None]:
-        """A program runs with the privileges of whom it says; the error where nobody is that."""
+        """As of `Host`."""
         return self._state.acting_for(program)
 
     def resolved(self, facts: StatementFacts, database: str) -> ResolvedStatement:
@@ -465,7 +465,7 @@ class Session:
     def execute_inner(self, inner: InnerStatement) -> Refusal | None:
         """Run one statement of a program; what it does belongs to the outermost statement."""
         state = self._state
-        facts = self._read(inner.sql, inner.database)
+        facts = read(inner.sql, database=inner.database, dialect=inner.dialect)
         if facts.effects.stopped_at is not None:
             state.programs.effort.unfollowed = _unanalysed(facts).reason
             return None
@@ -505,12 +505,14 @@ class Session:
         state.number += 1
         state.execution = Execution(number=state.number)
         state.transaction.xid = state.transaction.xa_phase = None
-        if state.server.is_mariadb:
-            drop_at_disconnect(state)
-            state.roll_back()
-        else:
-            state.roll_back()
-            drop_at_disconnect(state)
+        # Its text is in UTF-8, whatever set the client was in.
+        with state.variables.running(None):
+            if state.server.is_mariadb:
+                drop_at_disconnect(state)
+                state.roll_back()
+            else:
+                state.roll_back()
+                drop_at_disconnect(state)
         return self._result()
 
     def _read(self, text: str, database: str) -> StatementFacts:

@@ -28,6 +28,7 @@ from binlane.sql.evaluation.query_types import UNKNOWN_TYPE, columns_as_far_as_k
 from binlane.sql.facts import StatementEffects, StatementFacts, StatementKind
 from binlane.sql.reading import read
 from binlane.sql.schema import (
+    CreationContext,
     Objects,
     ObjectStore,
     Parameter,
@@ -105,6 +106,7 @@ class ObjectChange:
         environment: Of whom variables in a query are; None where nobody knows them.
         account: Who runs it.
         knows_accounts: There are no accounts beside those that are known.
+        context: In which routines and triggers run that it makes; None if it is not known.
     """
 
     objects: Objects
@@ -118,6 +120,7 @@ class ObjectChange:
     environment: Environment | None = None
     account: AccountName = ROOT
     knows_accounts: bool = False
+    context: CreationContext | None = None
 
     @property
     def store(self) -> ObjectStore:
@@ -358,6 +361,7 @@ class ObjectChange:
         table = _resolved(node.table, name.database)
         trigger = Trigger(
             dialect=self.facts.dialect,
+            context=self.context,
             name=TableName(table.database, name.table),
             table=table,
             time=TriggerTime.BEFORE if node.time == "BEFORE" else TriggerTime.AFTER,
@@ -393,6 +397,7 @@ class ObjectChange:
         text_of = self.facts.text_of
         self.store.routines[key] = Routine(
             dialect=self.facts.dialect,
+            context=self.context,
             name=name,
             is_function=key[0],
             parameters=tuple(

@@ -24,6 +24,7 @@ from typing import Final, TypeVar
 from binlane.names import ACCOUNT_DATABASE, TableName
 from binlane.sql.fact_finder import Untold, facts_of
 from binlane.sql.facts import Shape, StatementEffects, StatementFacts, StatementKind, kind_of
+from binlane.sql.lexis import BEHIND_DASHES, lexed_by
 from binlane.sql.parser import NotAnalysed, cursor_over, parse, parse_expression
 from binlane.sql.parser.cursor import Cursor, Stopped
 from binlane.sql.parser.literals import read_object_name
@@ -162,22 +163,28 @@ def pattern(dialect: Dialect) -> re.Pattern[str]:
     Whatever does not match stays part of the key, and so does what the last group holds: names in
     quotes, comments, and all from where this expression does not know how to go on.
     """
-    return _pattern(dialect.ansi_quotes, dialect.no_backslash_escapes)
+    return _pattern(
+        dialect.ansi_quotes, dialect.no_backslash_escapes, dialect.charset, dialect.flavor
+    )
 
 
 _KEPT: Final = 3
 
 
 @cache
-def _pattern(ansi_quotes: bool, no_backslash_escapes: bool) -> re.Pattern[str]:  # noqa: FBT001
+def _pattern(
+    ansi_quotes: bool,  # noqa: FBT001
+    no_backslash_escapes: bool,  # noqa: FBT001
+    charset: str,
+    flavor: str,
+) -> re.Pattern[str]:
     # It begins with a set of characters, so that Python looks for one of these first. LIMIT 0 is
     # told from others, so a 0 alone matches nothing; integers are told from other numbers, from
     # hexadecimal literals and bits by the first group, strings from each other by the second.
     single = _content("'", backslash_escapes=not no_backslash_escapes)
     double = _content('"', backslash_escapes=not (ansi_quotes or no_backslash_escapes))
     word = WORD.strip("[]")
-    return re.compile(
-        rf"""
+    found = rf"""
         ['"`\#/0-9-]
         (?: (?<=[0-9]) (?<![{word}.`"@][0-9]) (?=[0-9]*+([xb.eE]?+))
             (?: (?<=0) (?: x[0-9A-Fa-f]++ | b[01]++ ) (?!{WORD})
@@ -190,12 +197,11 @@ def _pattern(ansi_quotes: bool, no_backslash_escapes: bool) -> re.Pattern[str]: 
                     | (?<=[bB]')[01]*+' ) )
               | {r"(?!)" if ansi_quotes else rf'(?<=")(?<!@"){double}'}
               | ( (?<=`)[^`]*+` | (?<='){single} | (?<="){double}
-                | (?<=\#)[^\n]*+ | (?<=-)-(?=[\x00-\x20]|\Z)[^\n]*+
+                | (?<=\#)[^\n]*+ | (?<=-)-(?=[{BEHIND_DASHES}]|\Z)[^\n]*+
                 | (?<=/)\*(?!M?!).*?\*/
                 | (?<=/)\*.*+ | (?<=['"`]).*+ ) ) )
-        """,
-        re.VERBOSE | re.DOTALL,
-    )
+        """
+    return re.compile(lexed_by(found, charset, flavor), re.VERBOSE | re.DOTALL)
 
 
 def _content(quote: str, *, backslash_escapes: bool) -> str:

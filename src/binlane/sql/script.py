@@ -94,13 +94,17 @@ class Part:
     is_chunk: bool = False
 
 
-def statements(text: str) -> Iterator[str]:
+def statements(text: str, dialect: Callable[[], Dialect] = Dialect) -> Iterator[str]:
     """The statements of a script that a tool wrote, such as a schema; none is empty.
 
     Of the client's own commands only DELIMITER and USE are followed. Comments stay where they
     stand. An unfinished comment or string goes to the end.
+
+    Args:
+        text: The script.
+        dialect: As of `ScriptReader`.
     """
-    for part in ScriptReader(text.encode("utf-8", "surrogateescape"), Dialect).parts():
+    for part in ScriptReader(text.encode("utf-8", "surrogateescape"), dialect).parts():
         if part.command == b"use":
             yield f"USE {decoded(part.value)}"
         elif not part.command and (sql := decoded(part.text)):

@@ -62,7 +62,7 @@ class Server:
                 raise StatementError("no such table", errno=_NO_SUCH_TABLE)
             return [["", self.texts[statement]]]
         if statement.startswith("SHOW CREATE TRIGGER"):
-            return [["g", "", TRIGGER]]
+            return [["g", "", TRIGGER, "utf8mb4", "utf8mb4_bin", "latin1_swedish_ci", ""]]
         if statement.startswith("SHOW CREATE FUNCTION"):
             return [["f", "", FUNCTION, "utf8mb4", "utf8mb4_bin", "latin1_swedish_ci"]]
         for word, rows in (

@@ -712,6 +712,6 @@ def test_a_group_that_waited_when_binlane_was_killed(tmp_path: Path) -> None:
     attributions.close()
 
     again = begun(tmp_path / "port")
-    assert again.find(unnamed(1, "one")) == rows(Reason.LOST)
+    assert again.find(unnamed(1, "one")) == Unattributed(Reason.LOST, None)
     # Whatever it was, what these sessions had for themselves is gone.
     assert again.lost_threads == frozenset((THREAD,))

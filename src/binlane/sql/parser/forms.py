@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar
 
-from binlane.sql.parser.cursor import Cursor, Stopped, words_of
+from binlane.sql.parser.cursor import Cursor, NotAnalysed, Stopped, words_of
 from binlane.sql.parser.definition_forms import OBJECTS, TABLES
 from binlane.sql.parser.expressions import read_expression, read_unit
 from binlane.sql.parser.literals import (
@@ -46,6 +46,7 @@ from binlane.sql.tree.expressions import (
 )
 from binlane.sql.tree.statements import (
     Administration,
+    Block,
     Diagnostics,
     Transaction,
     VariableDeclaration,
@@ -520,12 +521,26 @@ def _of(kind: type[_Made], cursor: Cursor, at: int, found: Fields) -> _Made:
     return node
 
 
+def _defined_body(cursor: Cursor) -> Node:
+    """The body of a program that is made: to the end where that is sql_mode ORACLE's and not read."""
+    index, start = cursor.index, cursor.start
+    try:
+        return cursor.grammar.body(cursor)
+    except NotAnalysed:
+        if not cursor.dialect.is_oracle:
+            raise
+    cursor.index = index
+    while not cursor.is_at_end:
+        cursor.advance()
+    return Block(start, cursor.end, (), ())
+
+
 # All of it ---------------------------------------------------------------------------------------
 
 _READERS: Final[Mapping[str, Reader]] = {
     "account": Reader(lambda cursor: cursor.grammar.account(cursor), "an account", _is_account),
     "bytes": Reader(_literal(is_number=False), "a string"),
-    "body": Reader(lambda cursor: cursor.grammar.body(cursor), "a statement"),
+    "body": Reader(_defined_body, "a statement"),
     "charset_name": Reader(charset_name, "a character set"),
     "collation_name": Reader(collation_name, "a collation"),
     "column_name": Reader(_column_name, "a name", _is_name),
