@@ -38,7 +38,6 @@ from binlane.sql.schema import OBJECT_KINDS, ChildTables, ObjectStore, small
 from binlane.sql.servers import Dialect, Version
 from binlane.sql.tokens import LONG
 from binlane.sql.tree.definitions import AccountStatement, CreateRoutine
-from binlane.sql.tree.statements import innermost
 
 _COVERED_MAX: Final = 8_192
 _NO_OBJECTS: Final = frozenset(
@@ -339,7 +338,7 @@ class KnownObjects:
 
     def accounts_changed(self, facts: StatementFacts) -> None:
         """Accounts and roles."""
-        tree = innermost(facts.tree)
+        tree = facts.tree
         if facts.effects.kind is StatementKind.FLUSH and "PRIVILEGES" not in facts.text.upper():
             return
         named = (*tree.accounts, *tree.roles) if isinstance(tree, AccountStatement) else ()
@@ -441,7 +440,7 @@ class KnownObjects:
             found.add(Question(Topic.PROGRAMS, TableName(name.database, "")))
         self._forget(found)
         # Who makes a routine may run it from then on, and nobody may who could before.
-        tree = innermost(facts.tree)
+        tree = facts.tree
         definer = tree.definer if isinstance(tree, CreateRoutine) else None
         users = [] if definer is None or definer.is_current else [definer.user]
         names = {(name.database, name.table.lower()) for name in facts.effects.objects}

@@ -15,7 +15,6 @@ from binlane.programs.environment import (
     give,
     has_no_row,
     is_variable,
-    own_statement,
 )
 from binlane.programs.host import NO_DATA, Expected, Host, InnerStatement, Prepared, Remembered
 from binlane.programs.interpreter import Interpreter
@@ -53,9 +52,16 @@ _WRONG_ARGUMENTS: Final = Refusal(
 )
 
 
+_IN_USE: Final = Refusal(
+    *(1444, "HY000", "ER_PS_NO_RECURSION"),
+    "The prepared statement contains a stored routine call that refers to that same statement. It's"
+    " not allowed to execute a prepared statement in such a recursive manner",
+)
+
+
 def is_program(facts: StatementFacts) -> bool:
     """Whether a statement is one that `run` is for."""
-    return facts.effects.stopped_at is None and isinstance(own_statement(facts), _PROGRAMS)
+    return facts.effects.stopped_at is None and isinstance(facts.tree, _PROGRAMS)
 
 
 def run(
@@ -114,10 +120,11 @@ class _Runner:
         self._host = host
         self._outcomes = outcomes
         self._running: list[TableName] = []
+        self._executing: list[str] = []
 
     def run(self, facts: StatementFacts, environment: SessionEnvironment) -> Refusal | None:
         """Run a statement that is a program: also a compound one outside of routines."""
-        tree = own_statement(facts)
+        tree = facts.tree
         if isinstance(tree, CallProcedure):
             return self._call(facts, tree, environment)
         if isinstance(tree, Prepare):
@@ -186,16 +193,22 @@ class _Runner:
         self, facts: StatementFacts, tree: Prepare, environment: SessionEnvironment
     ) -> Refusal | None:
         """PREPARE, EXECUTE, EXECUTE IMMEDIATE and DEALLOCATE PREPARE."""
+        name = tree.name.lower()
+        if name and name in self._executing:
+            return _IN_USE
         if tree.verb == "PREPARE":
             return self._prepare(facts, tree, environment)
         if tree.verb == "EXECUTE":
             prepared = self._prepared(tree.name, "EXECUTE")
             if not isinstance(prepared, Prepared):
                 return prepared
-            return self._execute(prepared, facts, tree, environment)
+            self._executing.append(name)
+            raised = self._execute(prepared, facts, tree, environment)
+            self._executing.pop()
+            return raised
         if tree.verb == "DEALLOCATE":
             found = self._prepared(tree.name, "DEALLOCATE PREPARE")
-            self._host.programs.prepared.pop(tree.name.lower(), None)
+            self._host.programs.prepared.pop(name, None)
             return found if isinstance(found, Refusal) else None
         text = self._text(facts, tree, environment)
         return None if text is None else self._execute(Prepared((text,)), facts, tree, environment)

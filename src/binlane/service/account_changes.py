@@ -24,7 +24,6 @@ from binlane.sql.facts import StatementKind
 from binlane.sql.reading import read
 from binlane.sql.servers import Dialect
 from binlane.sql.tree.definitions import Account, AccountStatement
-from binlane.sql.tree.statements import innermost
 from binlane.store.grants import ReadGrant
 from binlane.store.store import Store
 
@@ -97,7 +96,7 @@ def logged_accounts(event: QueryEvent, flavor: Flavor) -> LoggedAccounts | None:
     facts = read(query_text(event), database="", dialect=dialect)
     if facts.effects.kind is not StatementKind.ACCOUNT:
         return None
-    tree = innermost(facts.tree)
+    tree = facts.tree
     if facts.effects.stopped_at is not None or not isinstance(tree, AccountStatement):
         return LoggedAccounts(is_understood=False)
     names = [_logged_name(each, tree, event, flavor) for each in tree.accounts]
