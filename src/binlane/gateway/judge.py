@@ -245,6 +245,22 @@ class Judge(Protocol):
         """Be told of COM_INIT_DB that succeeded."""
         ...
 
+    def stumbled(self) -> None:
+        """Be told that a fault of its own came up, whatever it was called for.
+
+        What it knows of the session is not to be relied on any more; it does not raise here.
+        """
+        ...
+
+    async def unjudged(self) -> Verdict:
+        """Say what becomes of a command that it failed to judge, once `stumbled` was called.
+
+        Raises:
+            StatementError: To be told to the client.
+            PeerError: If the source goes away.
+        """
+        ...
+
     async def ended(self) -> None:
         """Be told that the session is over, whoever ended it; what was under way has no reply.
 

@@ -24,7 +24,7 @@ from binlane.codec.format import flavor_of
 from binlane.codec.packets.flags import ServerStatus
 from binlane.codec.packets.results import ResultSet
 from binlane.codec.types import Flavor
-from binlane.errors import StatementError, StoreError, UnsafeStatementError
+from binlane.errors import StatementError, StoreError, UnjudgedError
 from binlane.gateway.answers import OkAnswer, RowsAnswer
 from binlane.gateway.handler import SessionContext
 from binlane.gateway.judge import (
@@ -125,10 +125,19 @@ _NO_BULK: Final = StatementError(
     errno=4033,
     hint="SET SESSION binlog_format = 'ROW', or execute it for each row of values",
 )
-_NO_VALUES: Final = UnsafeStatementError(
+_NO_VALUES: Final = UnjudgedError(
     "its values cannot be told as the server would log them",
     hint="send them as other types, or SET SESSION binlog_format = 'ROW'",
 )
+_TOO_LONG: Final = UnjudgedError(
+    "it is longer than 16 MiB and is not read", hint="SET SESSION binlog_format = 'ROW'"
+)
+_NO_TEXT: Final = UnjudgedError(
+    "its text cannot be read in the session's character set",
+    hint="SET NAMES utf8mb4, or SET SESSION binlog_format = 'ROW'",
+)
+_AS_ROWS: Final = "SET SESSION binlog_format = 'ROW' lets it run"
+_WITHOUT_SCOPES: Final = "binlogs that log everything would have its rows; one here has a scope"
 _SHOWN: Final = 40
 _LANE_AGAIN_S: Final = 5.0
 """A session that got no lane asks for one again after so long."""
@@ -279,6 +288,8 @@ class PortSession:
         self._last = ""
         self._planning = GroupPlanning(self._flavor)
         self._under_way: list[_UnderWay] = []
+        # Those whose replies are there, until all is told of them.
+        self._followed: list[_UnderWay] = []
         self._known_under_way: _KnownUnderWay | None = None
         self._alike: dict[KnownEffect, KnownRead | KnownWrite] = {}
         self._long_texts = LongTexts()
@@ -294,6 +305,8 @@ class PortSession:
         self._is_out_of_step = False
         self._is_in_transaction = False
         self._spoils = False
+        # Temporary tables may be there of which the model does not know.
+        self._hides_tables = False
 
     # What the gateway calls -----------------------------------------------------------------------
 
@@ -382,7 +395,7 @@ class PortSession:
         for one in statements:
             text = reader.read_text(one.text) if one.is_complete else None
             if text is None:
-                return self._judge_unread(model, one)
+                return await self._judge_unread(model, reader, one)
             texts.append(text)
         session = model.session
         if await self._long_texts.read(texts, session.database, session.dialect):
@@ -423,15 +436,21 @@ class PortSession:
         if replies:
             # The operator of flags takes many times as long.
             self._is_in_transaction = bool(int.__and__(replies[-1].status, _ACTIVE))
-        if known is not None and model is not None:
+        if (
+            known is not None
+            and model is not None
+            and len(replies) == 1
+            and self._follow_known(known, model, replies[0])
+        ):
             self._known_under_way = None
-            if len(replies) == 1 and self._follow_known(known, model, replies[0]):
-                return NOTHING_LEFT
+            return NOTHING_LEFT
         under_way, self._under_way = self._under_way, []
         if model is None or reader is None:
             return NOTHING_LEFT
         if known is not None:
             under_way = [self._looked_at(known, model, reader)]
+            self._known_under_way = None
+        self._followed = under_way
         if not under_way:
             return NOTHING_LEFT
         if not replies:
@@ -439,11 +458,13 @@ class PortSession:
             self._withdraw(under_way)
             reader.unsent()
             self._long_texts.forget()
+            self._followed = []
             return NOTHING_LEFT
         warnings = 0
         for one, own in self._each_reply(under_way, replies):
             warnings += self._follow(model, reader, one, own)
         self._long_texts.forget()
+        self._followed = []
         is_more = self._unsettled or self._doubts or self._homeless
         return Done(warnings, self._settle if is_more else None)
 
@@ -453,6 +474,47 @@ class PortSession:
             self._model.execute(f"USE {quote(database)}")
             self._reader.used()
             self._warnings.forget()
+
+    def stumbled(self) -> None:
+        """Rely on nothing any more that is known of the session, until it begins anew."""
+        known, self._known_under_way = self._known_under_way, None
+        sent = [*self._followed, *self._under_way]
+        numbers = [one.expected.number for one in sent if one.is_intended]
+        numbers += [one.number for one in self._unsettled if one.is_intended]
+        if known is not None and isinstance(known[1], KnownWrite):
+            numbers.append(known[2])
+        if self._lane is not None and self._shared is not None:
+            for number in numbers:
+                self._shared.attributions.done(self._lane.number, number, None, ())
+        for kept in (
+            self._followed,
+            self._under_way,
+            self._unsettled,
+            self._doubts,
+            self._homeless,
+        ):
+            kept.clear()
+        self._long_texts.forget()
+        if self._reader is not None:
+            self._reader.lost_track()
+        self._lose_step(*(one.facts for one in sent))
+
+    async def unjudged(self) -> Verdict:
+        """Let a command run of which nothing is known, or refuse it."""
+        if self._shared is None:
+            self._shared = await self._find_parts()
+        if self._shared is None:
+            self._is_relayed = True
+            return PASS
+        if not self._may_take_rows(self._shared):
+            return Refuse(_not_known("binlane failed to find out what it would do", self._model))
+        return self._run_unread()
+
+    def _may_take_rows(self, shared: PortParts) -> bool:
+        """Whether every binlog may have the rows of what the session does, whatever it is."""
+        if self._model is not None:
+            return _may_take_rows(self._model.session)
+        return not shared.global_values() and _are_unscoped_rows(shared.definitions())
 
     async def ended(self) -> None:
         """The session is over: what it had for itself at the source is gone there."""
@@ -472,7 +534,7 @@ class PortSession:
         self._alike.clear()
         self._passing.clear()
         self._planning.clear()
-        self._is_out_of_step = self._is_in_transaction = False
+        self._is_out_of_step = self._is_in_transaction = self._hides_tables = False
 
     async def _drop_temporary(self) -> None:
         """Have binlogs drop the temporary tables that the source has dropped by itself."""
@@ -543,7 +605,7 @@ class PortSession:
             self._reader.lost_track()
         self._is_out_of_step = False
         # What it has done in it so far is not known.
-        self._spoils = circumstances.is_in_transaction
+        self._spoils = circumstances.is_in_transaction or self._hides_tables
         self._is_in_transaction = circumstances.is_in_transaction
         return model
 
@@ -664,9 +726,7 @@ class PortSession:
         if shared is None or shared.global_values():
             return False
         definitions = shared.definitions()
-        if not all(
-            one.logging_mode is LoggingMode.ROW and one.scope.is_unscoped for one in definitions
-        ):
+        if not _are_unscoped_rows(definitions):
             return False
         names = {one.name for one in (*facts.assignments, *facts.statement_assignments)}
         return (
@@ -678,29 +738,28 @@ class PortSession:
 
     # Before a statement runs ----------------------------------------------------------------------
 
-    def _judge_unread(self, model: PlannedSession, statement: ClientStatement) -> Verdict:
-        """Judge a command whose text is not known."""
-        if not model.session.logs_rows_alone:
-            if statement.is_bulk:
-                return Refuse(_NO_BULK)
-            if statement.is_prepared and not statement.is_complete:
-                return Refuse(_NO_VALUES)
-            if not statement.text:
-                return Refuse(
-                    UnsafeStatementError(
-                        "it is longer than 16 MiB and is not read",
-                        hint="SET SESSION binlog_format = 'ROW'",
-                    )
-                )
-            return Refuse(
-                UnsafeStatementError(
-                    "its text cannot be read in the session's character set",
-                    hint="SET NAMES utf8mb4, or SET SESSION binlog_format = 'ROW'",
-                )
-            )
-        self._is_out_of_step = self._spoils = True
+    async def _judge_unread(
+        self, model: PlannedSession, reader: ContextReader, statement: ClientStatement
+    ) -> Verdict:
+        """Judge a command whose text is not known, or not with its values."""
+        if model.session.may_log_rows:
+            text = reader.read_text(statement.text) if statement.is_prepared else None
+            if not text:
+                return self._run_unread()
+            facts = await self._known(model, text)
+            return await self._judge_text(model, reader, text, facts, is_complete=False)
+        if statement.is_bulk:
+            return Refuse(_NO_BULK)
+        if statement.is_prepared:
+            return Refuse(_NO_VALUES)
+        return Refuse(_NO_TEXT if statement.text else _TOO_LONG)
+
+    def _run_unread(self) -> Verdict:
+        """Let a command run that nobody follows: what is known of the session does not hold then."""
+        self._lose_step(None)
         reader = self._reader
         if reader is None:
+            self._has_passed = True
             return Pass()
         reader.lost_track()
         return Run(reader.owed(None))
@@ -733,7 +792,7 @@ class PortSession:
         """Run a SET that holds for later sessions; they have it once the client is answered."""
         assert self._shared is not None, "the model goes along with the source"
         facts = await self._known(model, told.model)
-        refusal = await self._refusal(model, told.model, model.preview(told.model).result)
+        refusal = await self._refusal(model, facts, model.preview(told.model).result)
         if refusal is not None:
             return Refuse(refusal)
         reply = await self._client.run_at_source(told.source)
@@ -787,15 +846,22 @@ class PortSession:
         )
 
     async def _judge_text(
-        self, model: PlannedSession, reader: ContextReader, text: str, facts: StatementFacts
+        self,
+        model: PlannedSession,
+        reader: ContextReader,
+        text: str,
+        facts: StatementFacts,
+        *,
+        is_complete: bool = True,
     ) -> Verdict:
+        """Judge a statement; of one that is not complete nothing is text."""
         expected = model.preview(text)
         while await self._read_missed():
             expected = model.preview(text)
-        refusal = await self._refusal(model, text, expected.result)
+        refusal = await self._refusal(model, facts, expected.result)
         if refusal is not None:
             return Refuse(refusal)
-        needs = self._needs(model, reader, facts, expected)
+        needs = self._needs(model, reader, facts, expected) if is_complete else None
         if needs is not None and reader.must_ask(needs):
             await reader.read(self._client.query_source, needs)
         return self._send(text, model, facts, reader, expected, needs)
@@ -819,7 +885,7 @@ class PortSession:
                     sources[-1] = told.source
                     facts = await self._known(model, told.model, is_in_packet=True)
                 expected = model.execute(facts.text)
-                refusal = await self._refusal(model, facts.text, expected.result)
+                refusal = await self._refusal(model, facts, expected.result)
                 if refusal is not None:
                     return Refuse(refusal)
                 # What is asked of the source now is not what it will be when the statement's turn
@@ -1035,18 +1101,15 @@ class PortSession:
         return bool(missed)
 
     async def _refusal(
-        self, model: PlannedSession, text: str, result: StatementResult
+        self, model: PlannedSession, facts: StatementFacts, result: StatementResult
     ) -> StatementError | None:
         """Why a statement must not run; None if it may, or the source will say it."""
         if result.unanalysed is not None:
-            if model.session.logs_rows_alone and not model.session.has_scopes:
+            if _may_take_rows(model.session) or _is_logged_by_its_text(facts, model.session):
                 return None
             at = result.unanalysed.offset
-            where = f" near {text[at : at + _SHOWN]!r}" if text[at:] else ""
-            return UnsafeStatementError(
-                f"{result.unanalysed.reason}{where}",
-                hint="what it would do is not known, so it is not guessed to be safe",
-            )
+            where = f" near {facts.text[at : at + _SHOWN]!r}" if facts.text[at:] else ""
+            return _not_known(f"{result.unanalysed.reason}{where}", model)
         error = result.error
         if error is None or not is_own(error):
             return None
@@ -1149,13 +1212,19 @@ class PortSession:
         if len(under_way) == 1:
             return [(under_way[0], replies)]
         if any(is_program(one.facts) for one in under_way):
-            self._lose_step()
+            self._lose_step(None)
             return []
         return [(one, [reply]) for one, reply in zip(under_way, replies, strict=False)]
 
-    def _lose_step(self) -> None:
-        """The model does not know any longer what the session does."""
+    def _lose_step(self, *ran: StatementFacts | None) -> None:
+        """The model does not know any longer what the session does.
+
+        Args:
+            ran: What the statements say that it is because of; None of one that was not read.
+        """
         self._is_out_of_step = self._spoils = True
+        has_tables = self._model is not None and self._model.session.objects.temporary_tables()
+        self._hides_tables |= bool(has_tables) or any(map(_may_make_tables, ran))
 
     def _follow(
         self,
@@ -1178,7 +1247,7 @@ class PortSession:
         reader.ran(one.facts, one.use)
         has_failed = planned.result.error is not None
         if planned.result.unanalysed is not None or has_failed != bool(reply.errno):
-            self._lose_step()
+            self._lose_step(one.facts)
         kind = one.facts.effects.kind
         if kind in DDL_KINDS or kind is StatementKind.SET or is_program(one.facts):
             catalog.changed(one.facts, session.database, errno=reply.errno)
@@ -1193,7 +1262,7 @@ class PortSession:
         if not reply.errno:
             is_active = _is_in_transaction(reply)
             if is_active != session.is_transaction_active:
-                self._lose_step()
+                self._lose_step(one.facts)
         more = self._warnings.follow(
             *(one.facts, replies, planned.result.notes),
             hides=bool(reply.warnings) and _is_of_blackhole(one.facts, session),
@@ -1205,7 +1274,7 @@ class PortSession:
             self._find_home(planned)
         if not session.is_transaction_active and not model.waits:
             self._planning.clear()
-            self._spoils = self._is_out_of_step
+            self._spoils = self._is_out_of_step or self._hides_tables
         return more
 
     def _tell(self, one: _UnderWay, planned: Planned, replies: Sequence[Reply]) -> None:
@@ -1354,6 +1423,35 @@ class PortSession:
                 self._lose(model, name, homeless.planned.homeless[name])
         else:
             shared.attributions.done(lane.number, number, last)
+
+
+def _are_unscoped_rows(definitions: Iterable[Definition]) -> bool:
+    """Whether all binlogs log everything, as rows."""
+    return all(one.logging_mode is LoggingMode.ROW and one.scope.is_unscoped for one in definitions)
+
+
+def _may_take_rows(session: Session) -> bool:
+    """Whether every binlog may have the rows of what a session does, whatever it is.
+
+    Not where one has a scope: what it would have by halves is refused.
+    """
+    return session.may_log_rows and not session.has_scopes
+
+
+def _may_make_tables(facts: StatementFacts | None) -> bool:
+    """Whether a statement may make temporary tables; programs that it runs may."""
+    return facts is None or facts.effects.is_temporary or facts.effects.kind not in DDL_KINDS
+
+
+def _is_logged_by_its_text(facts: StatementFacts, session: Session) -> bool:
+    """Whether a statement is in the source's log, and in each binlog, as its text, whatever it is."""
+    return not (_may_make_tables(facts) or session.has_scopes)
+
+
+def _not_known(what: str, model: PlannedSession | None) -> UnjudgedError:
+    """Why a statement is refused of which it is not known what it does."""
+    has_scopes = model is not None and model.session.has_scopes
+    return UnjudgedError(what, hint=_WITHOUT_SCOPES if has_scopes else _AS_ROWS)
 
 
 def _carried_out(model: PlannedSession, one: _UnderWay, reply: Reply) -> Planned:
