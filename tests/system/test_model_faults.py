@@ -31,6 +31,7 @@ _NESTED: Final = 330
 _SIGNAL: Final = "SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 30001, MESSAGE_TEXT = "
 _DEEP: Final = "CALL deep(60)"
 _ROUTINES: Final = (
+    "CREATE PROCEDURE d.runs(q TEXT) BEGIN SET @r = q; PREPARE s FROM @r; EXECUTE s; END",
     f"CREATE PROCEDURE d.raises(m VARCHAR(64)) {_SIGNAL}m",
     "CREATE PROCEDURE d.anew() BEGIN PREPARE s FROM 'CALL d.anew()'; EXECUTE s; END",
     "CREATE PROCEDURE d.deep(n INT) BEGIN IF n > 0 THEN CALL d.deep(n - 1); END IF; DO n; END",
@@ -144,6 +145,84 @@ def test_what_ended_sessions(serve: ServeProcess, tmp_path: Path, format_: str) 
     assert found == expected
     assert "a session failed" not in serve.log
     assert "Traceback" not in serve.log
+
+
+_PREPARED: Final = (
+    "CREATE TABLE texts (id INT PRIMARY KEY, q TEXT)",
+    "INSERT INTO texts VALUES (1, 'INSERT INTO t (v) VALUES (7)'), (2, 'SELECT * FRM x')",
+    # From what a query found, which is not known without it.
+    "SELECT q INTO @q FROM texts WHERE id = 1",
+    "PREPARE x FROM @q",
+    "EXECUTE x",
+    "EXECUTE x",
+    "CALL runs(@q)",
+    "SET @q = (SELECT q FROM texts WHERE id = 2)",
+    "PREPARE x FROM @q",
+    "EXECUTE x",
+    "DEALLOCATE PREPARE x",
+    # The source's own errors.
+    "PREPARE x FROM 'SELECT * FRM x'",
+    "PREPARE x FROM 'INSERT INTO nowhere VALUES (1)'",
+    "PREPARE x FROM 'INSERT INTO t (nothing) VALUES (1)'",
+    "PREPARE x FROM ''",
+    "PREPARE x FROM 'PREPARE y FROM 1'",
+    "PREPARE x FROM 'SELECT 1; SELECT 2'",
+    "PREPARE x FROM @nothing",
+    "EXECUTE x",
+    "CALL runs('SELECT * FRM x')",
+    "DROP TABLE texts",
+)
+_DYNAMIC: Final = "CALL runs((SELECT q FROM texts WHERE id = 1))"
+
+
+@pytest.mark.parametrize("how", ["FORMAT='MIXED'", "FORMAT='STATEMENT'", "LOG(d)"])
+def test_texts_that_are_not_known_beforehand(serve: ServeProcess, how: str) -> None:
+    statements = list(_PREPARED)
+    with _client(serve.source.port) as connection:
+        expected = _answers(connection, statements)
+    serve.execute_as_root(f"CREATE BINLOG 'b' {how}")
+    try:
+        with _client(serve.port) as connection:
+            # So that somebody follows the session.
+            assert _answers(connection, ["SET timestamp = 1000000000"]) == [0]
+            assert _answers(connection, statements) == expected
+            _answers(connection, statements[:2])
+            (answer,) = _answers(connection, [_DYNAMIC])
+            _answers(connection, statements[-1:])
+        events = _queries(serve, "b")
+    finally:
+        serve.execute_as_root("DROP BINLOG 'b'")
+    # Of what only the query in the middle of a statement gives, nobody is to be asked beforehand.
+    assert isinstance(answer, tuple) is (how != "FORMAT='MIXED'")
+    assert sum(text.endswith("INSERT INTO t (v) VALUES (7)") for text in events) == (
+        3 if how == "FORMAT='STATEMENT'" else 0
+    )
+
+
+def test_statements_that_were_prepared_before_anybody_looked(serve: ServeProcess) -> None:
+    with _client(serve.port) as connection:
+        given = ["PREPARE x FROM 'INSERT INTO t (v) VALUES (''early'')'", "EXECUTE x"]
+        assert _answers(connection, given) == [0, 1]
+        serve.execute_as_root("CREATE BINLOG 'b' LOG(d)")
+        try:
+            ((errno, _),) = _errors(_answers(connection, ["EXECUTE x"]))
+            assert errno == _UNSAFE
+            again = ["DEALLOCATE PREPARE x", *given]
+            assert _answers(connection, again) == [0, 0, 1]
+        finally:
+            serve.execute_as_root("DROP BINLOG 'b'")
+
+
+def _errors(answers: Sequence[object]) -> list[tuple[int, str]]:
+    assert all(isinstance(each, tuple) for each in answers), answers
+    return [each for each in answers if isinstance(each, tuple)]
+
+
+def _queries(serve: ServeProcess, name: str) -> list[str]:
+    """The statements of a binlog's first file."""
+    with serve.connect("root", "") as connection, connection.cursor() as cursor:
+        cursor.execute(f"SHOW BINLOG EVENTS IN '{name}.000001'")
+        return [str(row[5]) for row in cursor.fetchall() if row[2] == "Query"]
 
 
 _FAULTY: Final = "faulty"

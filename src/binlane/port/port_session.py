@@ -15,6 +15,7 @@ import logging
 import re
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Final
 
@@ -23,7 +24,7 @@ from binlane.client.source_objects import Source
 from binlane.codec.format import flavor_of
 from binlane.codec.packets.flags import ServerStatus
 from binlane.codec.packets.results import ResultSet
-from binlane.codec.types import Flavor
+from binlane.codec.types import ColumnType, Flavor
 from binlane.errors import StatementError, StoreError, UnjudgedError
 from binlane.gateway.answers import OkAnswer, RowsAnswer
 from binlane.gateway.handler import SessionContext
@@ -64,8 +65,10 @@ from binlane.port.live_catalog import LiveCatalog
 from binlane.port.long_texts import LongTexts, is_long
 from binlane.port.marks import Marker
 from binlane.port.sayings import Sayings
+from binlane.port.session_values import cell_text
 from binlane.port.statement_context import StatementContext
 from binlane.port.told_refusals import as_told
+from binlane.port.user_variables import asked as asked_variable
 from binlane.port.warnings import Warnings
 from binlane.positions import parse_position
 from binlane.programs.runner import is_program
@@ -77,6 +80,7 @@ from binlane.session.report import StatementResult
 from binlane.session.session import Session
 from binlane.sql.catalog import SchemaCatalog
 from binlane.sql.evaluation.functions import is_built_in
+from binlane.sql.evaluation.values import UNKNOWN, Text
 from binlane.sql.facts import (
     DDL_KINDS,
     WRITING_KINDS,
@@ -86,6 +90,7 @@ from binlane.sql.facts import (
 )
 from binlane.sql.reading import read
 from binlane.sql.servers import Dialect, LoggingMode
+from binlane.sql.tree.statements import Prepare
 
 logger = logging.getLogger(__name__)
 
@@ -139,6 +144,7 @@ _NO_TEXT: Final = UnjudgedError(
 _AS_ROWS: Final = "SET SESSION binlog_format = 'ROW' lets it run"
 _WITHOUT_SCOPES: Final = "binlogs that log everything would have its rows; one here has a scope"
 _SHOWN: Final = 40
+_NUMBERS: Final = (ColumnType.LONGLONG, ColumnType.DOUBLE, ColumnType.NEWDECIMAL)
 _LANE_AGAIN_S: Final = 5.0
 """A session that got no lane asks for one again after so long."""
 _BARE: Final = re.compile(r"\w+", re.ASCII)
@@ -594,10 +600,11 @@ class PortSession:
                 session.execute(f"SET SESSION {name} = {_literal(value)}")
         before = None if self._model is None else self._model.session
         session.begin_with(parts.global_values(), before)
+        is_new = self._reader is None and not self._has_passed
+        session.programs.hides_prepared = not is_new
         if circumstances.is_in_transaction:
             session.execute("BEGIN")
         model = self._model = PlannedSession(session)
-        is_new = self._reader is None and not self._has_passed
         if self._reader is None:
             self._reader = ContextReader(circumstances.server)
         if not is_new:
@@ -771,6 +778,7 @@ class PortSession:
         answer = await self._answer(model, facts)
         if answer is not None:
             return Give(answer)
+        await self._learn_prepared(model, facts)
         if concerns(facts):
             told = await self._rewrite(model, facts)
             if told.global_values:
@@ -785,6 +793,40 @@ class PortSession:
                 return Refuse(_NOT_PREPARED) if facts.statement_assignments else verdict
             return replace(verdict, text=told.source)
         return await self._judge_text(model, reader, text, facts)
+
+    async def _learn_prepared(self, model: PlannedSession, facts: StatementFacts) -> None:
+        """Ask for the text that PREPARE takes from a variable, if its EXECUTE may be refused without."""
+        tree = facts.tree
+        if (
+            isinstance(tree, Prepare)
+            and tree.verb == "PREPARE"
+            and not _may_take_rows(model.session)
+        ):
+            await self._learn_variables(model, facts)
+
+    async def _learn_variables(self, model: PlannedSession, facts: StatementFacts) -> bool:
+        """Ask for user variables that a statement names and the model does not know; whether any was.
+
+        What asking changes for the client, FOUND_ROWS() and on MySQL its warnings, weighs less than a
+        refusal.
+        """
+        programs = model.session.programs
+        names = dict.fromkeys(use.name.lower() for use in facts.user_variables)
+        unknown = [name for name in names if programs.user_variables.get(name) in (None, UNKNOWN)]
+        if not unknown:
+            return False
+        asked = [asked_variable(name) for name in unknown]
+        columns = ", ".join(f"{value}, {collation}" for value, _, collation in asked)
+        # Refused, such as by KILL QUERY, or in a character set that cannot be read.
+        with suppress(StatementError, ValueError):
+            answer = await self._client.query_source(f"SELECT {columns} LIMIT 1")
+            for place, name in enumerate(unknown):
+                text, collation = (cell_text(answer, 2 * place + at) for at in (0, 1))
+                if answer.heads[2 * place].type_code == ColumnType.LONGLONG and text:
+                    programs.know(name, int(text))
+                elif answer.heads[2 * place].type_code not in _NUMBERS:
+                    programs.know(name, None if text is None else Text(text, collation or ""))
+        return True
 
     async def _set_global(
         self, model: PlannedSession, reader: ContextReader, told: Rewritten
@@ -855,10 +897,11 @@ class PortSession:
         is_complete: bool = True,
     ) -> Verdict:
         """Judge a statement; of one that is not complete nothing is text."""
-        expected = model.preview(text)
-        while await self._read_missed():
-            expected = model.preview(text)
+        expected = await self._preview(model, text)
         refusal = await self._refusal(model, facts, expected.result)
+        if isinstance(refusal, UnjudgedError) and await self._learn_variables(model, facts):
+            expected = await self._preview(model, text)
+            refusal = await self._refusal(model, facts, expected.result)
         if refusal is not None:
             return Refuse(refusal)
         needs = self._needs(model, reader, facts, expected) if is_complete else None
@@ -1089,6 +1132,13 @@ class PortSession:
             else:
                 shared.catalog.fit(self._catalog)
         return facts
+
+    async def _preview(self, model: PlannedSession, text: str) -> Planned:
+        """What a statement would do, with all objects known that it uses."""
+        expected = model.preview(text)
+        while await self._read_missed():
+            expected = model.preview(text)
+        return expected
 
     async def _read_missed(self) -> bool:
         """Read what the model looked for and no text names; whether there was anything."""

@@ -129,8 +129,7 @@ class SessionEnvironment:
             value = Text(value.text, "latin1_swedish_ci")
         if self.on_assign is not None:
             self.on_assign(name, name not in self.host.programs.user_variables)
-        self.host.programs.possible.pop(name, None)
-        self.host.programs.user_variables[name] = value
+        self.host.programs.know(name, value)
 
     def system_variable(self, name: str, scope: str = "") -> Value:
         """The value of `@@name`."""

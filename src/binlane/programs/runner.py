@@ -34,7 +34,7 @@ from binlane.sql.evaluation.evaluator import StatementText, evaluate, possible_v
 from binlane.sql.evaluation.values import UNKNOWN, UNKNOWN_TEXT, Text, Value, parameter
 from binlane.sql.facts import StatementFacts, StatementKind
 from binlane.sql.reading import read
-from binlane.sql.tokens import server_text
+from binlane.sql.tokens import SqlSyntaxError, server_text
 from binlane.sql.tree.expressions import (
     Call,
     Expression,
@@ -207,11 +207,26 @@ class _Runner:
             self._executing.pop()
             return raised
         if tree.verb == "DEALLOCATE":
-            found = self._prepared(tree.name, "DEALLOCATE PREPARE")
-            self._host.programs.prepared.pop(name, None)
-            return found if isinstance(found, Refusal) else None
+            return self._deallocate(tree.name)
         text = self._text(facts, tree, environment)
-        return None if text is None else self._execute(Prepared((text,)), facts, tree, environment)
+        if text is None:
+            assert tree.source is not None, "the grammar wants one"
+            reason = f"the text to be executed is not known: {facts.text_of(tree.source)}"
+            self._host.programs.effort.unfollowed = reason
+            return None
+        return self._execute(Prepared((text,)), facts, tree, environment)
+
+    def _deallocate(self, name: str) -> Refusal | None:
+        programs = self._host.programs
+        known = programs.prepared.get(name.lower())
+        if (known is None and programs.hides_prepared) or (
+            known is not None and not known.statements
+        ):
+            programs.prepared.pop(name.lower(), None)
+            return None  # whatever it was
+        found = self._prepared(name, "DEALLOCATE PREPARE")
+        programs.prepared.pop(name.lower(), None)
+        return found if isinstance(found, Refusal) else None
 
     def _prepare(
         self, facts: StatementFacts, tree: Prepare, environment: SessionEnvironment
@@ -225,18 +240,23 @@ class _Runner:
             programs.prepared[name] = Prepared(())
             return None
         inner = self._read(trimmed(text), environment)
+        if inner.error is not None:
+            return _syntax_error(inner.error)
         denied = self._host.denied(inner, environment.database)
         if denied is not None:
             return denied
+        # What is not understood does nothing before it is executed.
         programs.prepared[name] = Prepared((trimmed(text),))
-        if inner.effects.stopped_at is not None:
-            programs.effort.unfollowed = "the text to be prepared is not understood"
         return None
 
     def _text(
         self, facts: StatementFacts, tree: Prepare, environment: SessionEnvironment
     ) -> str | None:
-        """The text of a statement that an expression gives; of several, one on each way."""
+        """The text of a statement that an expression gives; of several, one on each way.
+
+        None where it is not known, NULL included: whoever follows a session late takes what was set
+        before for that.
+        """
         source, programs = tree.source, self._host.programs
         assert source is not None
         value = evaluate(source, facts, environment)
@@ -249,8 +269,6 @@ class _Runner:
                 value = texts[programs.ways.choose(condition, len(texts)) if texts[1:] else 0]
                 give(source, value, environment)
         if not isinstance(value, Text):
-            reason = f"the text to be prepared is not known: {facts.text_of(source)}"
-            programs.effort.unfollowed = reason
             return None
         return server_text(value.content, facts.dialect).read
 
@@ -261,7 +279,8 @@ class _Runner:
         """A prepared statement on this way; None if its text cannot be known."""
         programs = self._host.programs
         found = programs.prepared.get(name.lower())
-        if found is not None and not found.statements:
+        is_hidden = found is None and programs.hides_prepared
+        if is_hidden or (found is not None and not found.statements):
             programs.effort.unfollowed = f"what was prepared as {name} is not known"
             return None
         if found is None:
@@ -289,6 +308,8 @@ class _Runner:
         assert text is not None
         statement = trimmed(text)
         known = self._read(statement, environment)
+        if known.error is not None:
+            return _syntax_error(known.error)
         parameters = sorted(known.place(node.at) for node in _parameters(known.tree))
         if len(parameters) != len(values):
             return _WRONG_ARGUMENTS
@@ -416,6 +437,10 @@ def _with_values(
         parts += [statement[end:place], unknown if value is None else value]
         end = place + 1
     return "".join([*parts, statement[end:]])
+
+
+def _syntax_error(error: SqlSyntaxError) -> Refusal:
+    return Refusal(error.errno, error.sqlstate, "ER_PARSE_ERROR", str(error))
 
 
 def _no_statement(name: str, verb: str) -> Refusal:
