@@ -225,6 +225,47 @@ def _queries(serve: ServeProcess, name: str) -> list[str]:
         return [str(row[5]) for row in cursor.fetchall() if row[2] == "Query"]
 
 
+_BROKEN: Final = (
+    "CREATE TABLE m1 (id INT) ENGINE=MyISAM",
+    "CREATE TABLE mg (id INT) ENGINE=MERGE UNION=(m1)",
+    "DROP TABLE m1",
+    "CREATE TABLE iv (id INT PRIMARY KEY, a INT DEFAULT (INTERVAL(5, 1, 10, 20)))",
+    "SET NAMES latin1",
+    "CREATE VIEW vv AS SELECT 'x' COLLATE latin1_swedish_ci AS c FROM t",
+    "SET NAMES utf8mb4",
+)
+_ON_BROKEN: Final = (
+    "SET timestamp = 1000000000",
+    "INSERT INTO iv (id) VALUES (1)",
+    "UPDATE iv SET a = 2",
+    "ALTER TABLE iv COMMENT 'x'",
+    "SELECT * FROM vv",
+    "ALTER TABLE mg COMMENT 'x'",
+    "DROP VIEW vv",
+    "DROP TABLE mg",
+    "DROP TABLE iv",
+)
+_ON_MERGED: Final = "INSERT INTO mg VALUES (1)"
+
+
+@pytest.mark.parametrize("how", ["FORMAT='MIXED'", "FORMAT='STATEMENT'", "LOG(d)", "LOG(d.t)"])
+def test_objects_that_cannot_be_read(serve: ServeProcess, how: str) -> None:
+    found: list[list[object]] = []
+    serve.execute_as_root(f"CREATE BINLOG 'b' {how}")
+    try:
+        for port in (serve.source.port, serve.port):
+            with _client(serve.source.port) as connection:
+                assert not any(isinstance(one, tuple) for one in _answers(connection, _BROKEN))
+            with _client(port) as connection:
+                (merged,) = _answers(connection, [_ON_MERGED])
+                assert isinstance(merged, tuple)
+                assert merged[0] in (1168, _UNSAFE)
+                found.append(_answers(connection, _ON_BROKEN))
+    finally:
+        serve.execute_as_root("DROP BINLOG 'b'")
+    assert found[0] == found[1]
+
+
 _FAULTY: Final = "faulty"
 _INSERT: Final = f"INSERT INTO t (v) VALUES ('{_FAULTY}')"
 _BEHIND: Final = (

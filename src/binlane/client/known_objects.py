@@ -54,6 +54,12 @@ _BESIDE_DDL: Final = frozenset(("IMPORT TABLE", "INSTALL COMPONENT", "UNINSTALL 
 _GLOBAL: Final = frozenset((VariableScope.GLOBAL, VariableScope.PERSIST))
 
 
+def _has_table(answer: Answer) -> bool:
+    """Whether the answer to what a table is tells of one, or of a view, be it understood or not."""
+    told = answer.objects
+    return bool(told.tables or told.views or told.unknown)
+
+
 class KnownObjects:
     """What is known of one server.
 
@@ -275,8 +281,11 @@ class KnownObjects:
         store.children = ChildTables()
 
     def fail(self, question: Question, failure: NotUnderstoodError) -> None:
-        """Know that the answer to a question is not understood."""
-        self._failures[question] = failure
+        """Know that the answer to a question is not understood; of a table, that it may be there."""
+        if question.topic is Topic.TABLE:
+            self.take(question, Answer(objects=ObjectStore(unknown={question.name})))
+        else:
+            self._failures[question] = failure
 
     def changed(self, facts: StatementFacts, database: str) -> None:
         """Forget what a statement may have changed, whether it succeeded or not."""
@@ -396,12 +405,12 @@ class KnownObjects:
     def _is_absent(self, name: TableName) -> bool:
         """Whether a table or view is known not to be there."""
         found = self._answers.get(self._normal(Need(Question(Topic.TABLE, name))).question)
-        return found is not None and not (found.objects.tables or found.objects.views)
+        return found is not None and not _has_table(found)
 
     def _is_there(self, name: TableName) -> bool:
         """Whether a table or view is known to be there."""
         found = self._answers.get(self._normal(Need(Question(Topic.TABLE, name))).question)
-        return found is not None and bool(found.objects.tables or found.objects.views)
+        return found is not None and _has_table(found)
 
     def _children(self, parents: Collection[TableName]) -> Iterator[TableName]:
         """The tables that refer to some, as far as that was known last."""

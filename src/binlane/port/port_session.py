@@ -20,6 +20,7 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Final
 
 from binlane.check.hints import HINTS
+from binlane.client.questions import NotUnderstoodError
 from binlane.client.source_objects import Source
 from binlane.codec.format import flavor_of
 from binlane.codec.packets.flags import ServerStatus
@@ -236,6 +237,18 @@ _KnownUnderWay = tuple[str, KnownRead | KnownWrite, int, bytes | None]
 of them, the number it has, and the event of its text; None of one that is not planned."""
 
 
+class _NotToldError(Exception):
+    """The source does not tell what a statement uses.
+
+    Attributes:
+        told: What it says instead.
+    """
+
+    def __init__(self, told: StatementError) -> None:
+        super().__init__(str(told))
+        self.told = told
+
+
 @dataclass(frozen=True, slots=True)
 class _Told:
     """What is to be told of a statement's groups.
@@ -406,10 +419,28 @@ class PortSession:
         session = model.session
         if await self._long_texts.read(texts, session.database, session.dialect):
             self._make_current(model, shared)
-        if len(texts) > 1:
-            return await self._judge_several(model, texts)
-        is_prepared = statements[0].is_prepared
-        return await self._judge_one(model, reader, texts[0], is_prepared=is_prepared)
+        return await self._judge_read(model, reader, texts, is_prepared=statements[0].is_prepared)
+
+    async def _judge_read(
+        self,
+        model: PlannedSession,
+        reader: ContextReader,
+        texts: Sequence[str],
+        *,
+        is_prepared: bool,
+    ) -> Verdict:
+        """Judge statements of which the texts are known, if not all that they use."""
+        try:
+            if len(texts) > 1:
+                return await self._judge_several(model, texts)
+            return await self._judge_one(model, reader, texts[0], is_prepared=is_prepared)
+        except _NotToldError as error:
+            told = error.told
+        session = model.session
+        facts = [read(one, database=session.database, dialect=session.dialect) for one in texts]
+        if _may_take_rows(session) or all(_is_logged_by_its_text(one, session) for one in facts):
+            return self._run_unread(*facts)
+        raise _not_known(str(told), model) if isinstance(told, NotUnderstoodError) else told
 
     async def state_now(self) -> tuple[LiveCatalog, Session] | None:
         """The objects, and the model as the client's session is; None where it is not followed.
@@ -514,7 +545,7 @@ class PortSession:
             return PASS
         if not self._may_take_rows(self._shared):
             return Refuse(_not_known("binlane failed to find out what it would do", self._model))
-        return self._run_unread()
+        return self._run_unread(None)
 
     def _may_take_rows(self, shared: PortParts) -> bool:
         """Whether every binlog may have the rows of what the session does, whatever it is."""
@@ -752,7 +783,7 @@ class PortSession:
         if model.session.may_log_rows:
             text = reader.read_text(statement.text) if statement.is_prepared else None
             if not text:
-                return self._run_unread()
+                return self._run_unread(None)
             facts = await self._known(model, text)
             return await self._judge_text(model, reader, text, facts, is_complete=False)
         if statement.is_bulk:
@@ -761,9 +792,13 @@ class PortSession:
             return Refuse(_NO_VALUES)
         return Refuse(_NO_TEXT if statement.text else _TOO_LONG)
 
-    def _run_unread(self) -> Verdict:
-        """Let a command run that nobody follows: what is known of the session does not hold then."""
-        self._lose_step(None)
+    def _run_unread(self, *ran: StatementFacts | None) -> Verdict:
+        """Let a command run that nobody follows: what is known of the session does not hold then.
+
+        Args:
+            ran: What its statements say; None of one that is not read.
+        """
+        self._lose_step(*ran)
         reader = self._reader
         if reader is None:
             self._has_passed = True
@@ -1126,7 +1161,10 @@ class PortSession:
         assert shared is not None, "the model goes along with the source"
         facts = read(text, database=session.database, dialect=session.dialect)
         if not shared.catalog.covers(facts, session.database):
-            asked = await shared.catalog.fetch(facts, session.database)
+            try:
+                asked = await shared.catalog.fetch(facts, session.database)
+            except StatementError as error:
+                raise _NotToldError(error) from None
             if is_in_packet:
                 shared.catalog.extend(self._catalog, asked)
             else:
@@ -1146,7 +1184,10 @@ class PortSession:
         catalog = self._shared.catalog
         missed = catalog.missed(self._catalog)
         if missed:
-            await catalog.fetch_objects(missed)
+            try:
+                await catalog.fetch_objects(missed)
+            except StatementError as error:
+                raise _NotToldError(error) from None
             catalog.fit(self._catalog)
         return bool(missed)
 
