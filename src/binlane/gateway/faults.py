@@ -15,7 +15,7 @@ from traceback import walk_tb
 from typing import Final, TypeVar
 
 from binlane.codec.packets.results import ResultSet
-from binlane.errors import BinlaneError
+from binlane.errors import BinlaneError, StatementError
 from binlane.gateway.answers import RowsAnswer
 from binlane.gateway.judge import (
     NOTHING_LEFT,
@@ -145,7 +145,11 @@ class GuardedJudge:
         return await self._judge.unjudged()
 
     async def _then(self, then: Callable[[], Awaitable[None]]) -> None:
-        await self._waited("what follows a statement", then())
+        try:
+            await self._waited("what follows a statement", then())
+        except StatementError:
+            # The source refused a question of binlane's own, such as one that KILL QUERY met.
+            self._judge.stumbled()
 
     async def _waited(self, doing: str, work: Awaitable[_Got]) -> _Got | None:
         """What the judge gives once it has waited for others; None with a fault of its own."""

@@ -140,7 +140,7 @@ class Done:
     Attributes:
         warnings: By how many the count of warnings grows that the client is told in its last OK.
         then: Run before the client's next command is looked at; None for nothing. What it raises
-            ends the session.
+            ends the session, but for a StatementError, behind which the judge knows less.
     """
 
     warnings: int = 0

@@ -145,6 +145,10 @@ _NO_TEXT: Final = UnjudgedError(
 _AS_ROWS: Final = "SET SESSION binlog_format = 'ROW' lets it run"
 _WITHOUT_SCOPES: Final = "binlogs that log everything would have its rows; one here has a scope"
 _SHOWN: Final = 40
+_TRIED: Final = "binlane_tried"
+"""A prepared statement of binlane's own in the client's session, for a moment."""
+_NOT_TRIED: Final = frozenset((1295, 1461))
+"""Errors of PREPARE that are not the statement's."""
 _NUMBERS: Final = (ColumnType.LONGLONG, ColumnType.DOUBLE, ColumnType.NEWDECIMAL)
 _LANE_AGAIN_S: Final = 5.0
 """A session that got no lane asks for one again after so long."""
@@ -863,6 +867,23 @@ class PortSession:
                     programs.know(name, None if text is None else Text(text, collation or ""))
         return True
 
+    async def _own_error(self, facts: StatementFacts) -> StatementError | None:
+        """The error by which the source refuses a statement that is not known, too; None if it does not.
+
+        It is prepared there, which executes nothing.
+        """
+        if is_program(facts) or not facts.text.isascii():
+            return None
+        text = facts.text.replace("'", "''")
+        if not facts.dialect.no_backslash_escapes:
+            text = text.replace("\\", "\\\\")
+        try:
+            await self._client.run_at_source(f"PREPARE {_TRIED} FROM '{text}'")
+        except StatementError as error:
+            return None if error.errno in _NOT_TRIED else error
+        await self._client.run_at_source(f"DEALLOCATE PREPARE {_TRIED}")
+        return None
+
     async def _set_global(
         self, model: PlannedSession, reader: ContextReader, told: Rewritten
     ) -> Verdict:
@@ -937,6 +958,8 @@ class PortSession:
         if isinstance(refusal, UnjudgedError) and await self._learn_variables(model, facts):
             expected = await self._preview(model, text)
             refusal = await self._refusal(model, facts, expected.result)
+        if isinstance(refusal, UnjudgedError):
+            refusal = await self._own_error(facts) or refusal
         if refusal is not None:
             return Refuse(refusal)
         needs = self._needs(model, reader, facts, expected) if is_complete else None
@@ -1314,8 +1337,9 @@ class PortSession:
             ran: What the statements say that it is because of; None of one that was not read.
         """
         self._is_out_of_step = self._spoils = True
-        has_tables = self._model is not None and self._model.session.objects.temporary_tables()
-        self._hides_tables |= bool(has_tables) or any(map(_may_make_tables, ran))
+        objects = self._catalog if self._model is None else self._model.session.objects
+        may_make_tables = any(one is None or _may_make_tables(one, objects) for one in ran)
+        self._hides_tables |= may_make_tables or bool(objects.temporary_tables())
 
     def _follow(
         self,
@@ -1529,14 +1553,19 @@ def _may_take_rows(session: Session) -> bool:
     return session.may_log_rows and not session.has_scopes
 
 
-def _may_make_tables(facts: StatementFacts | None) -> bool:
-    """Whether a statement may make temporary tables; programs that it runs may."""
-    return facts is None or facts.effects.is_temporary or facts.effects.kind not in DDL_KINDS
+def _may_make_tables(facts: StatementFacts, objects: SchemaCatalog) -> bool:
+    """Whether a statement may make temporary tables: programs that it runs may."""
+    effects = facts.effects
+    if effects.is_temporary or effects.stopped_at is not None or is_program(facts):
+        return True
+    has_calls = not all(is_built_in(one.name, facts.dialect) for one in facts.functions)
+    return has_calls or (effects.kind not in DDL_KINDS and objects.has_programs)
 
 
 def _is_logged_by_its_text(facts: StatementFacts, session: Session) -> bool:
     """Whether a statement is in the source's log, and in each binlog, as its text, whatever it is."""
-    return not (_may_make_tables(facts) or session.has_scopes)
+    effects = facts.effects
+    return effects.kind in DDL_KINDS and not effects.is_temporary and not session.has_scopes
 
 
 def _not_known(what: str, model: PlannedSession | None) -> UnjudgedError:

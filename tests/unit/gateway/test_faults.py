@@ -83,6 +83,18 @@ def test_what_follows_a_statement() -> None:
     assert told == [("AssertionError", "what follows a statement")]
 
 
+def test_a_question_behind_a_statement_that_the_source_refuses() -> None:
+    async def refused() -> None:
+        raise StatementError("Query execution was interrupted", errno=1317)
+
+    guarded, judge, told = _guarded(done=lambda _: Done(0, refused))
+    then = guarded.done([Reply()]).then
+    assert then is not None
+    asyncio.run(then())  # type: ignore[arg-type]  # it is a coroutine
+    assert judge.calls == ["stumbled"]
+    assert not told
+
+
 def test_what_waits_for_the_source() -> None:
     guarded, judge, told = _guarded(
         learn=_fails_later, start=_fails_later, ended=_fails_later, shown=_fails_later
