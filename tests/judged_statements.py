@@ -113,9 +113,13 @@ def _without_thread(event: EncodedEvent) -> EncodedEvent:
     return event._replace(body=body)
 
 
+def logging_everything(mode: LoggingMode) -> Definition:
+    """A binlog of a format that logs everything."""
+    return Definition(name="all", scope=Scope.everything(), logging_mode=mode, log_id=1)
+
+
 def _definitions() -> tuple[Definition, ...]:
-    everything, mode = Scope.everything(), LoggingMode.STATEMENT
-    one = Definition(name="all", scope=everything, logging_mode=mode, log_id=1)
+    one = logging_everything(LoggingMode.STATEMENT)
     return (
         one,
         replace(one, name="mixed", logging_mode=LoggingMode.MIXED, log_id=2),
@@ -125,11 +129,14 @@ def _definitions() -> tuple[Definition, ...]:
 
 
 @contextmanager
-def judging(source: PrivateServer) -> Iterator[tuple[JudgingPort, PortParts]]:
+def judging(
+    source: PrivateServer, definitions: tuple[Definition, ...] | None = None
+) -> Iterator[tuple[JudgingPort, PortParts]]:
     """A port in this process, and what its sessions share.
 
     Args:
         source: Is prepared for the port, or all goes as rows.
+        definitions: The binlogs; None for one of each format, and one that logs nothing.
     """
     ((version,),) = execute(source, "SELECT VERSION()")
     flavor = Flavor.MARIADB if "MariaDB" in version else Flavor.MYSQL
@@ -138,7 +145,7 @@ def judging(source: PrivateServer) -> Iterator[tuple[JudgingPort, PortParts]]:
     settings = settings_of(source)
     attributions, catalog = _Listening(flavor), LiveCatalog(settings)
     attributions.begin(parse_position(logged, flavor.value))
-    definitions = _definitions()
+    definitions = definitions or _definitions()
     parts = PortParts(
         definitions=lambda: definitions,
         catalog=catalog,

@@ -4,6 +4,7 @@
 - `machine`: bytes of both sides in, bytes and questions out (pure).
 - `reply_tracker`: where one reply of the source ends and the next begins (pure).
 - `judge`: what is asked of whoever judges a session's statements; `answers`: what binlane answers.
+- `faults`: faults of binlane's own, which no session ends by.
 - `client_statements`, `prepared`, `value_texts`: the statements in a client's packets (pure).
 - `followed_replies`: what the source answers to a session that is judged (pure).
 - `replica_statements`: what replicas and binlog tools ask about the log (pure).

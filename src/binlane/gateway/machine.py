@@ -640,6 +640,10 @@ class Relay:
         self._reply_to_client([error_packet(error)])
         self._close_question()
 
+    def count_fault(self) -> None:
+        """Count a fault of binlane's own."""
+        self._counts.faults += 1
+
     def end_dump(self, last_packet: bytes) -> None:
         """End the open dump.
 

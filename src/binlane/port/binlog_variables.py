@@ -296,7 +296,7 @@ def _is_read(name: str) -> bool:
 
 
 def _set_items(facts: StatementFacts) -> Iterator[SetItem]:
-    node = facts.tree
+    node = facts.whole
     while isinstance(node, SetStatement):
         yield from node.items
         node = node.statement
@@ -425,7 +425,7 @@ def _reads(facts: StatementFacts, known: Known) -> list[_Edit]:
         )
         for use in uses
     ]
-    for node in walk(facts.tree):
+    for node in walk(facts.whole):
         if isinstance(node, SelectItem) and node.alias is None:
             start, end = facts.place(node.at), facts.place(node.end)
             is_short = end - start <= _ALIAS_MAX

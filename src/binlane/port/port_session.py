@@ -16,19 +16,21 @@ import re
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
 from typing import Final
 
 from binlane.check.hints import HINTS
+from binlane.client.questions import NotUnderstoodError
 from binlane.client.source_objects import Source
 from binlane.codec.client_text import is_lexed_alike, written_text
 from binlane.codec.format import flavor_of
 from binlane.codec.packets.flags import ServerStatus
 from binlane.codec.packets.framing import text_of
 from binlane.codec.packets.results import ResultSet
-from binlane.codec.types import Flavor
-from binlane.errors import StatementError, StoreError, UnsafeStatementError
+from binlane.codec.types import ColumnType, Flavor
+from binlane.errors import StatementError, StoreError, UnjudgedError
 from binlane.gateway.answers import OkAnswer, RowsAnswer
 from binlane.gateway.handler import SessionContext
 from binlane.gateway.judge import (
@@ -68,8 +70,10 @@ from binlane.port.live_catalog import LiveCatalog
 from binlane.port.long_texts import LongTexts
 from binlane.port.marks import Marker
 from binlane.port.sayings import Sayings
+from binlane.port.session_values import cell_text
 from binlane.port.statement_context import StatementContext
 from binlane.port.told_refusals import as_told
+from binlane.port.user_variables import asked as asked_variable
 from binlane.port.warnings import Warnings
 from binlane.positions import parse_position
 from binlane.programs.runner import is_program
@@ -81,6 +85,7 @@ from binlane.session.report import StatementResult
 from binlane.session.session import Session
 from binlane.sql.catalog import SchemaCatalog
 from binlane.sql.evaluation.functions import is_built_in
+from binlane.sql.evaluation.values import UNKNOWN, Text
 from binlane.sql.facts import (
     DDL_KINDS,
     WRITING_KINDS,
@@ -91,6 +96,7 @@ from binlane.sql.facts import (
 from binlane.sql.lexis import lexed_as
 from binlane.sql.reading import read
 from binlane.sql.servers import Dialect, LoggingMode
+from binlane.sql.tree.statements import Prepare
 
 logger = logging.getLogger(__name__)
 
@@ -130,7 +136,7 @@ _NO_BULK: Final = StatementError(
     errno=4033,
     hint="SET SESSION binlog_format = 'ROW', or execute it for each row of values",
 )
-_NO_VALUES: Final = UnsafeStatementError(
+_NO_VALUES: Final = UnjudgedError(
     "its values cannot be told as the server would log them",
     hint="send them as other types, or SET SESSION binlog_format = 'ROW'",
 )
@@ -139,7 +145,21 @@ _MAY_HIDE: Final = re.compile("[\udc80-\udcff]|[^\0-\x7f][\\\\`]")
 
 What names the binlogs' variables has no other letters in swe7.
 """
+_TOO_LONG: Final = UnjudgedError(
+    "it is longer than 16 MiB and is not read", hint="SET SESSION binlog_format = 'ROW'"
+)
+_NO_TEXT: Final = UnjudgedError(
+    "its text cannot be read in the session's character set",
+    hint="SET NAMES utf8mb4, or SET SESSION binlog_format = 'ROW'",
+)
+_AS_ROWS: Final = "SET SESSION binlog_format = 'ROW' lets it run"
+_WITHOUT_SCOPES: Final = "binlogs that log everything would have its rows; one here has a scope"
 _SHOWN: Final = 40
+_TRIED: Final = "binlane_tried"
+"""A prepared statement of binlane's own in the client's session, for a moment."""
+_NOT_TRIED: Final = frozenset((1295, 1461))
+"""Errors of PREPARE that are not the statement's."""
+_NUMBERS: Final = (ColumnType.LONGLONG, ColumnType.DOUBLE, ColumnType.NEWDECIMAL)
 _BARE: Final = re.compile(r"\w+", re.ASCII)
 _CHANGING: Final = frozenset(
     (StatementKind.INSERT, StatementKind.REPLACE, StatementKind.UPDATE, StatementKind.DELETE)
@@ -234,6 +254,18 @@ _KnownUnderWay = tuple[str, KnownRead | KnownWrite, int, bytes | None]
 of them, the number it has, and the event of its text; None of one that is not planned."""
 
 
+class _NotToldError(Exception):
+    """The source does not tell what a statement uses.
+
+    Attributes:
+        told: What it says instead.
+    """
+
+    def __init__(self, told: StatementError) -> None:
+        super().__init__(str(told))
+        self.told = told
+
+
 @dataclass(frozen=True, slots=True)
 class _Told:
     """What is to be told of a statement's groups.
@@ -292,6 +324,8 @@ class PortSession:
         self._last = ""
         self._planning = GroupPlanning(self._flavor)
         self._under_way: list[_UnderWay] = []
+        # Those whose replies are there, until all is told of them.
+        self._followed: list[_UnderWay] = []
         self._known_under_way: _KnownUnderWay | None = None
         self._alike: dict[KnownEffect, KnownRead | KnownWrite] = {}
         self._long_texts = LongTexts()
@@ -306,6 +340,8 @@ class PortSession:
         self._is_out_of_step = False
         self._is_in_transaction = False
         self._spoils = False
+        # Temporary tables may be there of which the model does not know.
+        self._hides_tables = False
 
     # What the gateway calls -----------------------------------------------------------------------
 
@@ -395,15 +431,33 @@ class PortSession:
         for one in statements:
             text = reader.read_text(one.text) if one.is_complete else None
             if text is None:
-                return self._judge_unread(model, one)
+                return await self._judge_unread(model, reader, one)
             texts.append(text)
         session = model.session
         if await self._long_texts.read(texts, session.database, session.dialect):
             self._make_current(model, shared)
-        if len(texts) > 1:
-            return await self._judge_several(model, texts)
-        is_prepared = statements[0].is_prepared
-        return await self._judge_one(model, reader, texts[0], is_prepared=is_prepared)
+        return await self._judge_read(model, reader, texts, is_prepared=statements[0].is_prepared)
+
+    async def _judge_read(
+        self,
+        model: PlannedSession,
+        reader: ContextReader,
+        texts: Sequence[str],
+        *,
+        is_prepared: bool,
+    ) -> Verdict:
+        """Judge statements of which the texts are known, if not all that they use."""
+        try:
+            if len(texts) > 1:
+                return await self._judge_several(model, texts)
+            return await self._judge_one(model, reader, texts[0], is_prepared=is_prepared)
+        except _NotToldError as error:
+            told = error.told
+        session = model.session
+        facts = [read(one, database=session.database, dialect=session.dialect) for one in texts]
+        if _may_take_rows(session) or all(_is_logged_by_its_text(one, session) for one in facts):
+            return self._run_unread(*facts)
+        raise _not_known(str(told), model) if isinstance(told, NotUnderstoodError) else told
 
     async def _read_context(
         self, model: PlannedSession, reader: ContextReader, needs: Needs | None = None
@@ -446,15 +500,21 @@ class PortSession:
         if replies:
             # The operator of flags takes many times as long.
             self._is_in_transaction = bool(int.__and__(replies[-1].status, _ACTIVE))
-        if known is not None and model is not None:
+        if (
+            known is not None
+            and model is not None
+            and len(replies) == 1
+            and self._follow_known(known, model, replies[0])
+        ):
             self._known_under_way = None
-            if len(replies) == 1 and self._follow_known(known, model, replies[0]):
-                return NOTHING_LEFT
+            return NOTHING_LEFT
         under_way, self._under_way = self._under_way, []
         if model is None or reader is None:
             return NOTHING_LEFT
         if known is not None:
             under_way = [self._looked_at(known, model, reader)]
+            self._known_under_way = None
+        self._followed = under_way
         if not under_way:
             return NOTHING_LEFT
         if not replies:
@@ -462,6 +522,7 @@ class PortSession:
             self._withdraw(under_way)
             reader.unsent()
             self._long_texts.forget()
+            self._followed = []
             return NOTHING_LEFT
         behind = deque(self._each_reply(under_way, replies))
         warnings = self._follow_turn(model, reader, behind)
@@ -471,6 +532,7 @@ class PortSession:
             more = self._more_warnings(model, *behind[-1])
             return Done(more, partial(self._follow_rest, model, reader, behind))
         self._long_texts.forget()
+        self._followed = []
         is_more = self._unsettled or self._doubts or self._homeless
         return Done(warnings, self._settle if is_more else None)
 
@@ -480,6 +542,47 @@ class PortSession:
             self._model.execute(f"USE {quote(database)}")
             self._reader.used()
             self._warnings.forget()
+
+    def stumbled(self) -> None:
+        """Rely on nothing any more that is known of the session, until it begins anew."""
+        known, self._known_under_way = self._known_under_way, None
+        sent = [*self._followed, *self._under_way]
+        numbers = [one.expected.number for one in sent if one.is_intended]
+        numbers += [one.number for one in self._unsettled if one.is_intended]
+        if known is not None and isinstance(known[1], KnownWrite):
+            numbers.append(known[2])
+        if self._is_tracked and self._shared is not None:
+            for number in numbers:
+                self._shared.attributions.done(self._client.thread_id, number, None, ())
+        for kept in (
+            self._followed,
+            self._under_way,
+            self._unsettled,
+            self._doubts,
+            self._homeless,
+        ):
+            kept.clear()
+        self._long_texts.forget()
+        if self._reader is not None:
+            self._reader.lost_track()
+        self._lose_step(*(one.facts for one in sent))
+
+    async def unjudged(self) -> Verdict:
+        """Let a command run of which nothing is known, or refuse it."""
+        if self._shared is None:
+            self._shared = await self._find_parts()
+        if self._shared is None:
+            self._is_relayed = True
+            return PASS
+        if not self._may_take_rows(self._shared):
+            return Refuse(_not_known("binlane failed to find out what it would do", self._model))
+        return self._run_unread(None)
+
+    def _may_take_rows(self, shared: PortParts) -> bool:
+        """Whether every binlog may have the rows of what the session does, whatever it is."""
+        if self._model is not None:
+            return _may_take_rows(self._model.session)
+        return not shared.global_values() and _are_unscoped_rows(shared.definitions())
 
     async def ended(self) -> None:
         """The session is over: what it had for itself at the source is gone there."""
@@ -499,7 +602,7 @@ class PortSession:
         self._alike.clear()
         self._passing.clear()
         self._planning.clear()
-        self._is_out_of_step = self._is_in_transaction = False
+        self._is_out_of_step = self._is_in_transaction = self._hides_tables = False
 
     async def _drop_temporary(self) -> None:
         """Have binlogs drop the temporary tables that the source has dropped by itself."""
@@ -557,10 +660,11 @@ class PortSession:
                 session.execute(f"SET SESSION {name} = {_literal(value)}")
         before = None if self._model is None else self._model.session
         session.begin_with(parts.global_values(), before)
+        is_new = self._reader is None and not self._has_passed
+        session.programs.hides_prepared = not is_new
         if circumstances.is_in_transaction:
             session.execute("BEGIN")
         model = self._model = PlannedSession(session)
-        is_new = self._reader is None and not self._has_passed
         if self._reader is None:
             self._reader = ContextReader(circumstances.server)
         if not is_new:
@@ -568,7 +672,7 @@ class PortSession:
             self._reader.lost_track()
         self._is_out_of_step = False
         # What it has done in it so far is not known.
-        self._spoils = circumstances.is_in_transaction
+        self._spoils = circumstances.is_in_transaction or self._hides_tables
         self._is_in_transaction = circumstances.is_in_transaction
         return model
 
@@ -682,9 +786,7 @@ class PortSession:
         if shared is None or shared.global_values():
             return False
         definitions = shared.definitions()
-        if not all(
-            one.logging_mode is LoggingMode.ROW and one.scope.is_unscoped for one in definitions
-        ):
+        if not _are_unscoped_rows(definitions):
             return False
         names = {one.name for one in (*facts.assignments, *facts.statement_assignments)}
         return (
@@ -697,29 +799,32 @@ class PortSession:
 
     # Before a statement runs ----------------------------------------------------------------------
 
-    def _judge_unread(self, model: PlannedSession, statement: ClientStatement) -> Verdict:
-        """Judge a command whose text is not known."""
-        if not model.session.logs_rows_alone:
-            if statement.is_bulk:
-                return Refuse(_NO_BULK)
-            if statement.is_prepared and not statement.is_complete:
-                return Refuse(_NO_VALUES)
-            if not statement.text:
-                return Refuse(
-                    UnsafeStatementError(
-                        "it is longer than 16 MiB and is not read",
-                        hint="SET SESSION binlog_format = 'ROW'",
-                    )
-                )
-            return Refuse(
-                UnsafeStatementError(
-                    "its text cannot be read in the session's character set",
-                    hint="SET NAMES utf8mb4, or SET SESSION binlog_format = 'ROW'",
-                )
-            )
-        self._is_out_of_step = self._spoils = True
+    async def _judge_unread(
+        self, model: PlannedSession, reader: ContextReader, statement: ClientStatement
+    ) -> Verdict:
+        """Judge a command whose text is not known, or not with its values."""
+        if model.session.may_log_rows:
+            text = reader.read_text(statement.text) if statement.is_prepared else None
+            if not text:
+                return self._run_unread(None)
+            facts = await self._known(model, text)
+            return await self._judge_text(model, reader, text, facts, is_complete=False)
+        if statement.is_bulk:
+            return Refuse(_NO_BULK)
+        if statement.is_prepared:
+            return Refuse(_NO_VALUES)
+        return Refuse(_NO_TEXT if statement.text else _TOO_LONG)
+
+    def _run_unread(self, *ran: StatementFacts | None) -> Verdict:
+        """Let a command run that nobody follows: what is known of the session does not hold then.
+
+        Args:
+            ran: What its statements say; None of one that is not read.
+        """
+        self._lose_step(*ran)
         reader = self._reader
         if reader is None:
+            self._has_passed = True
             return Pass()
         reader.lost_track()
         return Run(reader.owed(None))
@@ -731,6 +836,7 @@ class PortSession:
         answer = await self._answer(model, facts)
         if answer is not None:
             return Give(answer)
+        await self._learn_prepared(model, facts)
         if concerns(facts):
             told = await self._rewrite(model, facts)
             if told.global_values:
@@ -748,13 +854,64 @@ class PortSession:
             return replace(verdict, text=self._as_sent(told.source))
         return await self._judge_text(model, reader, text, facts)
 
+    async def _learn_prepared(self, model: PlannedSession, facts: StatementFacts) -> None:
+        """Ask for the text that PREPARE takes from a variable, if its EXECUTE may be refused without."""
+        tree = facts.tree
+        if (
+            isinstance(tree, Prepare)
+            and tree.verb == "PREPARE"
+            and not _may_take_rows(model.session)
+        ):
+            await self._learn_variables(model, facts)
+
+    async def _learn_variables(self, model: PlannedSession, facts: StatementFacts) -> bool:
+        """Ask for user variables that a statement names and the model does not know; whether any was.
+
+        What asking changes for the client, FOUND_ROWS() and on MySQL its warnings, weighs less than a
+        refusal.
+        """
+        programs = model.session.programs
+        names = dict.fromkeys(use.name.lower() for use in facts.user_variables)
+        unknown = [name for name in names if programs.user_variables.get(name) in (None, UNKNOWN)]
+        if not unknown:
+            return False
+        asked = [asked_variable(name) for name in unknown]
+        columns = ", ".join(f"{value}, {collation}" for value, _, collation in asked)
+        # Refused, such as by KILL QUERY, or in a character set that cannot be read.
+        with suppress(StatementError, ValueError):
+            answer = await self._client.query_source(f"SELECT {columns} LIMIT 1")
+            for place, name in enumerate(unknown):
+                text, collation = (cell_text(answer, 2 * place + at) for at in (0, 1))
+                if answer.heads[2 * place].type_code == ColumnType.LONGLONG and text:
+                    programs.know(name, int(text))
+                elif answer.heads[2 * place].type_code not in _NUMBERS:
+                    programs.know(name, None if text is None else Text(text, collation or ""))
+        return True
+
+    async def _own_error(self, facts: StatementFacts) -> StatementError | None:
+        """The error by which the source refuses a statement that is not known, too; None if it does not.
+
+        It is prepared there, which executes nothing.
+        """
+        if is_program(facts) or not facts.text.isascii():
+            return None
+        text = facts.text.replace("'", "''")
+        if not facts.dialect.no_backslash_escapes:
+            text = text.replace("\\", "\\\\")
+        try:
+            await self._client.run_at_source(f"PREPARE {_TRIED} FROM '{text}'")
+        except StatementError as error:
+            return None if error.errno in _NOT_TRIED else error
+        await self._client.run_at_source(f"DEALLOCATE PREPARE {_TRIED}")
+        return None
+
     async def _set_global(
         self, model: PlannedSession, reader: ContextReader, told: Rewritten
     ) -> Verdict:
         """Run a SET that holds for later sessions; they have it once the client is answered."""
         assert self._shared is not None, "the model goes along with the source"
         facts = await self._known(model, told.model)
-        refusal = await self._refusal(model, told.model, model.preview(told.model).result)
+        refusal = await self._refusal(model, facts, model.preview(told.model).result)
         if refusal is not None:
             return Refuse(refusal)
         reply = await self._client.run_at_source(self._as_sent(told.source))
@@ -808,15 +965,25 @@ class PortSession:
         )
 
     async def _judge_text(
-        self, model: PlannedSession, reader: ContextReader, text: str, facts: StatementFacts
+        self,
+        model: PlannedSession,
+        reader: ContextReader,
+        text: str,
+        facts: StatementFacts,
+        *,
+        is_complete: bool = True,
     ) -> Verdict:
-        expected = model.preview(text)
-        while await self._read_missed():
-            expected = model.preview(text)
-        refusal = await self._refusal(model, text, expected.result)
+        """Judge a statement; of one that is not complete nothing is text."""
+        expected = await self._preview(model, text)
+        refusal = await self._refusal(model, facts, expected.result)
+        if isinstance(refusal, UnjudgedError) and await self._learn_variables(model, facts):
+            expected = await self._preview(model, text)
+            refusal = await self._refusal(model, facts, expected.result)
+        if isinstance(refusal, UnjudgedError):
+            refusal = await self._own_error(facts) or refusal
         if refusal is not None:
             return Refuse(refusal)
-        needs = self._needs(model, reader, facts, expected)
+        needs = self._needs(model, reader, facts, expected) if is_complete else None
         if needs is not None and reader.must_ask(needs):
             await self._read_context(model, reader, needs)
         return self._send(text, model, facts, reader, expected, needs)
@@ -841,7 +1008,7 @@ class PortSession:
                     sources[-1] = told.source
                     facts = await self._known(model, told.model, is_in_packet=True)
                 expected = model.execute(facts.text)
-                refusal = await self._refusal(model, facts.text, expected.result)
+                refusal = await self._refusal(model, facts, expected.result)
                 if refusal is not None:
                     return Refuse(refusal)
                 # What is asked of the source now is not what it will be when the statement's turn
@@ -1046,12 +1213,22 @@ class PortSession:
         assert shared is not None, "the model goes along with the source"
         facts = read(text, database=session.database, dialect=session.dialect)
         if not shared.catalog.covers(facts, session.database):
-            asked = await shared.catalog.fetch(facts, session.database)
+            try:
+                asked = await shared.catalog.fetch(facts, session.database)
+            except StatementError as error:
+                raise _NotToldError(error) from None
             if is_in_packet:
                 shared.catalog.extend(self._catalog, asked)
             else:
                 shared.catalog.fit(self._catalog)
         return facts
+
+    async def _preview(self, model: PlannedSession, text: str) -> Planned:
+        """What a statement would do, with all objects known that it uses."""
+        expected = model.preview(text)
+        while await self._read_missed():
+            expected = model.preview(text)
+        return expected
 
     async def _read_missed(self) -> bool:
         """Read what the model looked for and no text names; whether there was anything."""
@@ -1059,23 +1236,23 @@ class PortSession:
         catalog = self._shared.catalog
         missed = catalog.missed(self._catalog)
         if missed:
-            await catalog.fetch_objects(missed)
+            try:
+                await catalog.fetch_objects(missed)
+            except StatementError as error:
+                raise _NotToldError(error) from None
             catalog.fit(self._catalog)
         return bool(missed)
 
     async def _refusal(
-        self, model: PlannedSession, text: str, result: StatementResult
+        self, model: PlannedSession, facts: StatementFacts, result: StatementResult
     ) -> StatementError | None:
         """Why a statement must not run; None if it may, or the source will say it."""
         if result.unanalysed is not None:
-            if model.session.logs_rows_alone and not model.session.has_scopes:
+            if _may_take_rows(model.session) or _is_logged_by_its_text(facts, model.session):
                 return None
             at = result.unanalysed.offset
-            where = f" near {text[at : at + _SHOWN]!r}" if text[at:] else ""
-            return UnsafeStatementError(
-                f"{result.unanalysed.reason}{where}",
-                hint="what it would do is not known, so it is not guessed to be safe",
-            )
+            where = f" near {facts.text[at : at + _SHOWN]!r}" if facts.text[at:] else ""
+            return _not_known(f"{result.unanalysed.reason}{where}", model)
         error = result.error
         if error is None or not is_own(error):
             return None
@@ -1183,7 +1360,7 @@ class PortSession:
         if len(under_way) == 1:
             return [(under_way[0], replies)]
         if any(is_program(one.facts) for one in under_way):
-            self._lose_step()
+            self._lose_step(None)
             return []
         return [(one, [reply]) for one, reply in zip(under_way, replies, strict=False)]
 
@@ -1228,9 +1405,16 @@ class PortSession:
         notes = sum(note.is_told for note in one.expected.result.notes)
         return notes - self._hides(model.session, one, replies)
 
-    def _lose_step(self) -> None:
-        """The model does not know any longer what the session does."""
+    def _lose_step(self, *ran: StatementFacts | None) -> None:
+        """The model does not know any longer what the session does.
+
+        Args:
+            ran: What the statements say that it is because of; None of one that was not read.
+        """
         self._is_out_of_step = self._spoils = True
+        objects = self._catalog if self._model is None else self._model.session.objects
+        may_make_tables = any(one is None or _may_make_tables(one, objects) for one in ran)
+        self._hides_tables |= may_make_tables or bool(objects.temporary_tables())
 
     def _follow(
         self,
@@ -1253,7 +1437,7 @@ class PortSession:
         reader.ran(one.facts, one.use)
         has_failed = planned.result.error is not None
         if planned.result.unanalysed is not None or has_failed != bool(reply.errno):
-            self._lose_step()
+            self._lose_step(one.facts)
         kind = one.facts.effects.kind
         if kind in DDL_KINDS or kind is StatementKind.SET or is_program(one.facts):
             catalog.changed(one.facts, session.database, errno=reply.errno)
@@ -1268,7 +1452,7 @@ class PortSession:
         if not reply.errno:
             is_active = _is_in_transaction(reply)
             if is_active != session.is_transaction_active:
-                self._lose_step()
+                self._lose_step(one.facts)
         more = self._warnings.follow(
             *(one.facts, replies, planned.result.notes),
             hides=self._hides(session, one, replies),
@@ -1278,7 +1462,7 @@ class PortSession:
             self._find_home(planned)
         if not session.is_transaction_active and not model.waits:
             self._planning.clear()
-            self._spoils = self._is_out_of_step
+            self._spoils = self._is_out_of_step or self._hides_tables
         return more
 
     @staticmethod
@@ -1438,6 +1622,40 @@ class PortSession:
         else:
             is_bound = self._flavor is Flavor.MYSQL
             shared.attributions.done(thread_id, number, last, is_bound=is_bound)
+
+
+def _are_unscoped_rows(definitions: Iterable[Definition]) -> bool:
+    """Whether all binlogs log everything, as rows."""
+    return all(one.logging_mode is LoggingMode.ROW and one.scope.is_unscoped for one in definitions)
+
+
+def _may_take_rows(session: Session) -> bool:
+    """Whether every binlog may have the rows of what a session does, whatever it is.
+
+    Not where one has a scope: what it would have by halves is refused.
+    """
+    return session.may_log_rows and not session.has_scopes
+
+
+def _may_make_tables(facts: StatementFacts, objects: SchemaCatalog) -> bool:
+    """Whether a statement may make temporary tables: programs that it runs may."""
+    effects = facts.effects
+    if effects.is_temporary or effects.stopped_at is not None or is_program(facts):
+        return True
+    has_calls = not all(is_built_in(one.name, facts.dialect) for one in facts.functions)
+    return has_calls or (effects.kind not in DDL_KINDS and objects.has_programs)
+
+
+def _is_logged_by_its_text(facts: StatementFacts, session: Session) -> bool:
+    """Whether a statement is in the source's log, and in each binlog, as its text, whatever it is."""
+    effects = facts.effects
+    return effects.kind in DDL_KINDS and not effects.is_temporary and not session.has_scopes
+
+
+def _not_known(what: str, model: PlannedSession | None) -> UnjudgedError:
+    """Why a statement is refused of which it is not known what it does."""
+    has_scopes = model is not None and model.session.has_scopes
+    return UnjudgedError(what, hint=_WITHOUT_SCOPES if has_scopes else _AS_ROWS)
 
 
 def _carried_out(model: PlannedSession, one: _UnderWay, reply: Reply) -> Planned:

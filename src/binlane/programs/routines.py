@@ -147,9 +147,9 @@ def logged_text(
     trims: bool = True,
 ) -> str:
     """How a statement of a body is logged: variables are replaced by their values."""
-    own = facts.text_of(facts.tree)
+    own = facts.text_of(facts.whole)
     logged = with_constants(
-        facts.tree, facts, environment.names(), environment.declared, environment.flavor
+        facts.whole, facts, environment.names(), environment.declared, environment.flavor
     )
     whole = logged + environment.kept_text(statement)
     return trimmed(whole) if trims and logged == own else whole

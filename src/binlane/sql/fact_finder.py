@@ -104,7 +104,8 @@ class FactFinder(NameFinder):
         """What was found in the statement that a node is."""
         return StatementFacts(
             effects=self.effects(),
-            tree=node,
+            tree=statements.innermost(node),
+            whole=node,
             text=self.text,
             dialect=self.dialect,
             verb=self.verb,

@@ -296,7 +296,12 @@ def read(text: str, *, database: str, dialect: Dialect) -> StatementFacts:
     if len(text) > LONG:  # its facts are not kept, unless somebody holds them
         context = _contexts.get((database, dialect))
         facts = context.held.get(text) if context is not None and context.held else None
-        return facts or _read(text, database, dialect)
+        if facts is not None:
+            return facts
+        try:
+            return _read(text, database, dialect)
+        except RecursionError as error:
+            return _stopped(text, database, dialect, error)
     context = _context(database, dialect)
     facts = context.texts.get(text)
     if facts is not None:
@@ -305,7 +310,11 @@ def read(text: str, *, database: str, dialect: Dialect) -> StatementFacts:
     shape = context.shapes.get(key)
     if shape is not None:
         return shape.facts_of(text)
-    facts = _read(text, database, dialect)
+    try:
+        facts = _read(text, database, dialect)
+    except RecursionError as error:
+        # Whoever calls with more of the stack left may read it: that is not kept.
+        return _stopped(text, database, dialect, error)
     if has_shape(facts, ends := ends_of(text, dialect)):
         shape = Shape(facts, ends, partial(ends_of, dialect=dialect))
         _keep(context.shapes, key, shape)
@@ -340,7 +349,9 @@ def read_expression(text: str, *, database: str, dialect: Dialect) -> StatementF
         return facts
     try:
         facts = facts_of(parse_expression(text, dialect), text, database, dialect)
-    except (SqlSyntaxError, Stopped, Untold, RecursionError) as error:
+    except RecursionError as error:
+        return _stopped(text, database, dialect, error)
+    except (SqlSyntaxError, Stopped, Untold) as error:
         facts = _stopped(text, database, dialect, error)
     if len(text) <= LONG:
         _keep(known, text, facts)
@@ -350,7 +361,7 @@ def read_expression(text: str, *, database: str, dialect: Dialect) -> StatementF
 def _read(text: str, database: str, dialect: Dialect) -> StatementFacts:
     try:
         return facts_of(parse(text, dialect), text, database, dialect)
-    except (SqlSyntaxError, Stopped, Untold, RecursionError) as error:
+    except (SqlSyntaxError, Stopped, Untold) as error:
         return _stopped(text, database, dialect, error)
 
 

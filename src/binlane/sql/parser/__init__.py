@@ -149,10 +149,7 @@ def _read_whole(
 ) -> _Node:
     """Read a text with nothing behind it but its delimiter."""
     cursor = cursor_over(text, dialect)
-    try:
-        node = reader(cursor)
-    except RecursionError:
-        raise too_deep(cursor.token) from None
+    node = reader(cursor)
     while has_delimiter and cursor.accept_operator(";"):
         pass
     cursor.expect_end()
