@@ -106,8 +106,6 @@ class FollowedReplies(ReplyTracker):
         listener: Listener,
     ) -> None:
         super().__init__(capabilities, extended)
-        self._capabilities = capabilities
-        self._tracks = Capability.SESSION_TRACK in capabilities
         self._is_told = Capability.SESSION_TRACK in client
         self._is_untold = client != capabilities
         self._listener = listener
@@ -159,7 +157,7 @@ class FollowedReplies(ReplyTracker):
         if data[4] != OK_MARK or self._drops or len(commands) != 1 or commands[0] != _QUERY:
             return None
         role, payload = roles[0], data[FRAME_HEADER_LENGTH:]
-        ok = _short_ok(payload, tracks=self._tracks)
+        ok = _short_ok(payload)
         if ok is None or ok[2] & _MORE_RESULTS:
             return None
         if role is _JUDGED:
@@ -254,7 +252,7 @@ class FollowedReplies(ReplyTracker):
         ok: _Ok | None = None
         self._result_ended = False
         if self._is_ok(mark, step):
-            ok = _read_ok(payload, self._capabilities, tracks=self._tracks)
+            ok = _read_ok(payload)
             self._end_or_more(ok[2])
         else:
             self._packet(len(payload), payload[:HEAD_MAX])
@@ -311,7 +309,7 @@ class FollowedReplies(ReplyTracker):
             count = min(count + warnings, _WARNINGS_MAX)
             info = _with_more(info, warnings)
         if not self._is_told:
-            return payload[:status_at] + _STATUS.pack(status & ~_STATE_CHANGED, count) + info
+            status &= ~_STATE_CHANGED
         head = payload[:status_at] + _STATUS.pack(status, count)
         if not info and not status & _STATE_CHANGED:
             return head
@@ -324,12 +322,12 @@ _Ok = tuple[int, int, int, int, bytes, bytes, int]
 status as a number; and where that stands in the payload."""
 
 
-def _read_ok(payload: bytes, capabilities: Capability, *, tracks: bool) -> _Ok:
+def _read_ok(payload: bytes) -> _Ok:
     """What `OkPacket.decode` gives, in a fraction of the time for packets that are short."""
-    return _short_ok(payload, tracks=tracks) or _long_ok(OkPacket.decode(payload, capabilities))
+    return _short_ok(payload) or _long_ok(OkPacket.decode(payload))
 
 
-def _short_ok(payload: bytes, *, tracks: bool) -> _Ok | None:
+def _short_ok(payload: bytes) -> _Ok | None:
     """An OK packet whose texts are short; None where it is none, or its end is not where it says."""
     size = len(payload)
     if size < _SHORT_OK or payload[1] >= _ONE_BYTE or payload[2] == _ONE_BYTE:
@@ -344,8 +342,6 @@ def _short_ok(payload: bytes, *, tracks: bool) -> _Ok | None:
     status, warnings = _STATUS.unpack_from(payload, at)
     if start == size:
         return payload[1], insert_id, status, warnings, b"", b"", at
-    if not tracks:
-        return payload[1], insert_id, status, warnings, payload[start:], b"", at
     info_end = start + 1 + payload[start]
     state = b""
     end = info_end

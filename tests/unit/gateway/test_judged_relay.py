@@ -325,7 +325,7 @@ def test_answers_of_binlanes_own(*, is_prepared: bool) -> None:
     judged.judge.verdict = lambda _: Give(OkAnswer(warnings=1))
     judged.says(_query("SET sql_log_bin = 0"))
     (payload,) = _payloads(judged.relay.take_to_client())
-    assert OkPacket.decode(payload, OLD).warnings == 1
+    assert OkPacket.decode(payload).warnings == 1
     # Questions after that are answered in text again.
     judged.says(_query("SHOW BINLOGS"))
     judged.relay.answer(RowsAnswer(["Name"], [["orders"]]))
@@ -364,7 +364,7 @@ def test_end_of_several_statements_in_an_error_is_no_promise_of_more() -> None:
     judged.judge.verdict = lambda _: Give(OkAnswer())
     judged.says(_query("DO 2"))
     (payload,) = _payloads(judged.relay.take_to_client())
-    assert OkPacket.decode(payload, OLD).status == ServerStatus.AUTOCOMMIT
+    assert OkPacket.decode(payload).status == ServerStatus.AUTOCOMMIT
 
 
 def test_own_statements_stand_around_a_command() -> None:
