@@ -9,8 +9,10 @@ import pytest
 
 from binlane.codec.packets.commands import encode_query
 from binlane.codec.packets.execution import Execution
-from binlane.codec.packets.flags import Capability, Command
+from binlane.codec.packets.flags import Capability, Command, ServerStatus
+from binlane.codec.packets.session_state import SessionState
 from binlane.codec.types import ColumnType
+from binlane.errors import StatementError
 from binlane.service.private_server import (
     MYSQL_SOURCE_OPTIONS,
     SOURCE_OPTIONS,
@@ -97,7 +99,86 @@ def _packets(port: int, capabilities: Capability) -> list[tuple[str, list[bytes]
     return found
 
 
-@pytest.mark.parametrize("others", [Capability(0), Capability.DEPRECATE_EOF])
+_NONE: Final = Capability(0)
+_BOTH: Final = Capability.SESSION_TRACK | Capability.DEPRECATE_EOF
+
+
+@pytest.mark.parametrize(
+    "others", [_NONE, Capability.SESSION_TRACK, Capability.DEPRECATE_EOF, _BOTH]
+)
 def test_packets_are_those_of_the_server(serve: ServeProcess, others: Capability) -> None:
     wanted = _packets(serve.source.port, CAPABILITIES | others)
     assert _packets(serve.port, CAPABILITIES | others) == wanted
+
+
+_TRACKING: Final = {
+    "mariadb": (
+        "SELECT @@session_track_system_variables",
+        "SET session_track_system_variables = 'sql_mode,last_gtid'",
+        "INSERT INTO t VALUES ()",
+        "SET sql_mode = 'ANSI'",
+        "SET session_track_system_variables = CONCAT('sql', '_mode')",
+        "INSERT INTO t VALUES ()",
+        "SET sql_mode = ''",
+        "SELECT @@session_track_system_variables",
+        "SET session_track_system_variables = 'nowhere'",
+        "SET session_track_system_variables = '*'",
+        "INSERT INTO t VALUES ()",
+        "SET session_track_system_variables = DEFAULT",
+        "INSERT INTO t VALUES ()",
+        "SELECT @@session_track_system_variables",
+        "SHOW VARIABLES LIKE 'session_track_system_variables'",
+    ),
+    "mysql": (
+        "SELECT @@session_track_gtids",
+        "SET session_track_gtids = OWN_GTID",
+        "INSERT INTO t VALUES ()",
+        "SELECT @@session_track_gtids",
+        "SHOW VARIABLES LIKE 'session_track_gtids'",
+        "SET session_track_gtids = 7",
+        "SET session_track_gtids = CONCAT('O', 'FF')",
+        "INSERT INTO t VALUES ()",
+        "SET session_track_gtids = 1",
+        "INSERT INTO t VALUES ()",
+        "SET session_track_gtids = DEFAULT",
+        "INSERT INTO t VALUES ()",
+        "SELECT @@session_track_gtids",
+        "SET session_track_system_variables = 'sql_mode'",
+        "SET sql_mode = ''",
+    ),
+}
+"""What a session is told of its own state, and what it says that it wants to be told."""
+_UNTOLD: Final = (
+    "SET session_track_schema = OFF",
+    "USE mysql",
+    "SET session_track_schema = ON",
+    "USE wire",
+    "SET session_track_state_change = ON",
+    "SET @a = 1",
+)
+
+
+def _state(port: int, flavor: str) -> list[tuple[str, object]]:
+    """What a client is told of each statement: its rows, or its session's state without GTIDs' numbers."""
+    found: list[tuple[str, object]] = []
+    with RawClient(port, CAPABILITIES | _BOTH, database="wire") as client:
+        client.query("INSERT INTO t VALUES ()")
+        for text in (*_TRACKING[flavor], *_UNTOLD):
+            if text.startswith(("SELECT", "SHOW")):
+                found.append((text, client.rows(text)))
+                continue
+            try:
+                ok = client.query(text)
+            except StatementError as error:
+                found.append((text, error.errno))
+                continue
+            state = SessionState.decode(ok.session_state)
+            told = dict.fromkeys(state.variables, "")
+            others = state.database, ServerStatus.SESSION_STATE_CHANGED in ok.status
+            found.append((text, (told, bool(state.gtids), *others)))
+    return found
+
+
+def test_a_session_is_told_what_it_has_asked_for(serve: ServeProcess) -> None:
+    flavor = serve.source.program.scheme
+    assert _state(serve.port, flavor) == _state(serve.source.port, flavor)

@@ -1,7 +1,8 @@
 """Replies to a session whose statements are judged: which packets are read, changed or kept back.
 
 The source is told that the client wants to hear of the session's state. A client that did not ask
-for that gets OK packets without it. Rows pass unread.
+for that gets OK packets without it, one that did not ask for GTIDs gets them without those. Rows pass
+unread.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from binlane.codec.packets.replies import (
     ErrPacket,
     OkPacket,
 )
-from binlane.codec.packets.session_state import SessionState
+from binlane.codec.packets.session_state import SessionState, without_gtids
 from binlane.gateway.judge import Reply
 from binlane.gateway.reply_tracker import HEAD_MAX, NO_REPLY, ReplyTracker, Step
 
@@ -73,6 +74,11 @@ _JUDGED: Final = Role.JUDGED
 
 class Listener(Protocol):
     """Who is told of replies, while they are read."""
+
+    @property
+    def hides_gtids(self) -> bool:
+        """Whether the source tells GTIDs in the session's state that the client has not asked for."""
+        ...
 
     def watched(self, payload: bytes) -> None:
         """Be told the OK, ERR or EOF packet that answers a command, or the head of its reply."""
@@ -164,11 +170,11 @@ class FollowedReplies(ReplyTracker):
             self._end_only(ok[2])
             warnings = self._listener.answered([_reply_of(ok, is_result_set=False)])
             changed = (
-                self._for_client(payload, ok, warnings) if warnings or self._is_untold else None
+                self._for_client(payload, ok, warnings) if warnings or self._is_changed else None
             )
         elif role is _PASSES:
             self._end_only(ok[2])
-            changed = self._for_client(payload, ok, 0) if self._is_untold else None
+            changed = self._for_client(payload, ok, 0) if self._is_changed else None
         else:
             return None
         return data if changed is None else bytes((len(changed), 0, 0, data[3])) + changed
@@ -225,12 +231,17 @@ class FollowedReplies(ReplyTracker):
         pieces.append(data[told:offset])
         return b"".join(pieces)
 
+    @property
+    def _is_changed(self) -> bool:
+        """Whether the client gets OK packets without something that the source tells."""
+        return self._is_untold or self._listener.hides_gtids
+
     def _is_read(self, mark: int, length: int) -> bool:
         """Whether a packet is to be there as a whole; a row of 16 MB may begin as an end does."""
         return (
             mark in _MARKS
             and length < FRAME_PAYLOAD_MAX
-            and (self._is_untold or self._roles[0] is not Role.PASSES)
+            and (self._is_changed or self._roles[0] is not Role.PASSES)
         )
 
     def _end(self) -> None:
@@ -261,7 +272,7 @@ class FollowedReplies(ReplyTracker):
         if not self._result_ended:
             return None
         if role is Role.PASSES or role is Role.WATCHED:
-            return self._for_client(payload, ok, 0) if ok is not None and self._is_untold else None
+            return self._for_client(payload, ok, 0) if ok is not None and self._is_changed else None
         has_ended = len(self._roles) < count
         reply = self._reply(payload, mark, ok, is_result_set=step is not Step.HEAD)
         if role is Role.JUDGED:
@@ -284,7 +295,7 @@ class FollowedReplies(ReplyTracker):
             replies, self._replies = self._replies, []
             warnings = self._listener.answered(replies)
         if ok is not None:
-            if warnings or self._is_untold:
+            if warnings or self._is_changed:
                 return self._for_client(payload, ok, warnings)
         elif warnings and mark == EOF_MARK:
             eof = EofPacket.decode(payload)
@@ -308,13 +319,16 @@ class FollowedReplies(ReplyTracker):
         if warnings:
             count = min(count + warnings, _WARNINGS_MAX)
             info = _with_more(info, warnings)
-        if not self._is_told:
+        tells = bool(status & _STATE_CHANGED) and self._is_told
+        if tells and self._listener.hides_gtids:
+            state = without_gtids(state)
+            tells = bool(state)
+        if not tells:
             status &= ~_STATE_CHANGED
         head = payload[:status_at] + _STATUS.pack(status, count)
-        if not info and not status & _STATE_CHANGED:
+        if not (info or tells):
             return head
-        told = encode_packed_bytes(state) if status & _STATE_CHANGED else b""
-        return head + encode_packed_bytes(info) + told
+        return head + encode_packed_bytes(info) + (encode_packed_bytes(state) if tells else b"")
 
 
 _Ok = tuple[int, int, int, int, bytes, bytes, int]

@@ -158,6 +158,11 @@ class Judge(Protocol):
         """How the source reads the session's next statement; None where `learn` has to find out."""
         ...
 
+    @property
+    def hides_gtids(self) -> bool:
+        """Whether the source tells GTIDs in the session's state that the client has not asked for."""
+        ...
+
     async def learn(self) -> None:
         """Find out `reading`, for a command that cannot be told without; the source may be asked.
 

@@ -1116,6 +1116,11 @@ class Relay:
             self._followed.expect(Command.QUERY, Role.OWN)
             self._to_source.append(self._own_packet(statement))
 
+    @property
+    def hides_gtids(self) -> bool:
+        """Whether the source tells GTIDs in the session's state that the client has not asked for."""
+        return self.judge is not None and self.judge.hides_gtids
+
     def answered(self, replies: list[Reply]) -> int:
         """Be told what came of a command; by how many its count of warnings grows."""
         assert self.judge is not None, "it let the command run"

@@ -45,6 +45,7 @@ from binlane.names import quote
 from binlane.policy.refusals import NO_OUTCOME, Outcome, Refusal
 from binlane.port.binlog_variables import (
     NAMES,
+    TRACKING,
     Rewritten,
     concerns,
     known_of,
@@ -53,6 +54,8 @@ from binlane.port.binlog_variables import (
     rewrite,
     shown,
     shows,
+    telling_gtids,
+    tells_gtids,
 )
 from binlane.port.context_reader import ContextReader, Needs, may_run_programs
 from binlane.port.context_use import ContextUse, KnownUses
@@ -113,10 +116,6 @@ _WATCHED: Final = NAMES.keys() | {
 """What a session cannot set before somebody follows it."""
 _ASKED_FOR: Final = frozenset(("autocommit",))
 """Of these what the source is asked for when somebody begins to."""
-_TRACK: Final = (
-    "SET SESSION session_track_system_variables ="
-    " CONCAT_WS(',', NULLIF(@@session_track_system_variables, ''), 'last_gtid')"
-)
 _NOT_PREPARED: Final = StatementError(
     "This command is not supported in the prepared statement protocol yet", errno=1295
 )
@@ -277,6 +276,9 @@ class PortSession:
         self._reader: ContextReader | None = None
         self._lane: Lane | None = None
         self._last = ""
+        # What the variable of `TRACKING` is for the client, where it is another one at the source.
+        self._tracking: str | None = None
+        self._hides_gtids = False
         self._planning = GroupPlanning(self._flavor)
         self._under_way: list[_UnderWay] = []
         self._known_under_way: _KnownUnderWay | None = None
@@ -309,6 +311,11 @@ class PortSession:
         if found is None or found.dialect is not dialect or found.character_set != charset:
             found = self._reading = Reading(dialect, charset)
         return found
+
+    @property
+    def hides_gtids(self) -> bool:
+        """Whether the source tells GTIDs that the client has not asked for."""
+        return self._hides_gtids
 
     async def learn(self) -> None:
         """Find out how the source reads the session's next statement."""
@@ -464,6 +471,7 @@ class PortSession:
     def _forget(self) -> None:
         """Let the model go, and the lane."""
         self._leave_lane()
+        self._track(None)
         self._model = self._reader = None
         self._warnings.forget()
         self._under_way.clear()
@@ -569,18 +577,31 @@ class PortSession:
             return
         self._there_s = there_s
         number, thread_id = self._lane.number, self._client.thread_id
+        await self._have_gtids_told()
         if self._flavor is Flavor.MARIADB:
-            await self._client.run_at_source(_TRACK)
             asked = await self._client.query_source(
                 "SELECT @@last_gtid, @@GLOBAL.gtid_binlog_pos LIMIT 1"
             )
             self._last, logged = (value or "" for value in asked.texts()[0])
         else:
-            await self._client.run_at_source("SET SESSION session_track_gtids = OWN_GTID")
             asked = await self._client.query_source("SELECT @@GLOBAL.gtid_executed LIMIT 1")
             logged = asked.texts()[0][0] or ""
         # What its lane has of sessions before is logged by now.
         parts.attributions.taken(number, thread_id, parse_position(logged, self._flavor.value))
+
+    async def _have_gtids_told(self) -> None:
+        """Have the source tell the GTIDs of the session's groups, whatever the client has it tell."""
+        if self._tracking is None:
+            asked = await self._client.query_source(
+                f"SELECT @@SESSION.{TRACKING[self._flavor]} LIMIT 1"
+            )
+            await self._client.run_at_source(telling_gtids(self._flavor))
+            self._track(asked.texts()[0][0] or "")
+
+    def _track(self, tracking: str | None) -> None:
+        """Note what the client has of `TRACKING`; None for what the source has."""
+        self._tracking = tracking
+        self._hides_gtids = tracking is not None and not tells_gtids(tracking)
 
     async def _told_last(self) -> str:
         # A LIMIT of its own stands above the sql_select_limit of the client, which may be 0.
@@ -761,7 +782,8 @@ class PortSession:
                 errors_max if isinstance(errors_max, int) else None,
             )
         if shows(facts):
-            return shown(facts, await ask(facts.text), known_of(model.session))
+            known = known_of(model.session, tracking=self._tracking)
+            return shown(facts, await ask(facts.text), known)
         return None
 
     async def shown(self, statement: str, result: ResultSet) -> RowsAnswer:
@@ -770,13 +792,13 @@ class PortSession:
         if model is not None:
             facts = await self._known(model, statement)
             if shows(facts):
-                return shown(facts, result, known_of(model.session))
+                return shown(facts, result, known_of(model.session, tracking=self._tracking))
         return RowsAnswer(result.heads, result.rows)
 
     async def _rewrite(self, model: PlannedSession, facts: StatementFacts) -> Rewritten:
         """What the source runs of a statement on the binlogs' variables, and what the model."""
         session = model.session
-        known = known_of(session, self._warnings.count)
+        known = known_of(session, self._warnings.count, self._tracking)
         asked = question(facts, known)
         return rewrite(
             facts,
@@ -841,7 +863,7 @@ class PortSession:
             StatementError: If the source would have to be asked before its turn comes.
         """
         what = "an expression"
-        if question(facts, known_of(model.session)) is None:
+        if question(facts, known_of(model.session, tracking=self._tracking)) is None:
             told = await self._rewrite(model, facts)
             if not told.global_values:
                 return told
@@ -1199,14 +1221,21 @@ class PortSession:
             hides=bool(reply.warnings) and _is_of_blackhole(one.facts, session),
         )
         self._tell(one, planned, replies)
-        if one.rewritten is not None and one.rewritten.leaves_lane and not has_failed:
-            self._leave_lane()
+        if one.rewritten is not None and not has_failed:
+            self._have_set(one.rewritten)
         if planned.homeless:
             self._find_home(planned)
         if not session.is_transaction_active and not model.waits:
             self._planning.clear()
             self._spoils = self._is_out_of_step
         return more
+
+    def _have_set(self, told: Rewritten) -> None:
+        """Follow what a client has set of its session's own."""
+        if told.leaves_lane:
+            self._leave_lane()
+        if told.tracking is not None:
+            self._track(told.tracking)
 
     def _tell(self, one: _UnderWay, planned: Planned, replies: Sequence[Reply]) -> None:
         """Tell `Attributions` which groups are of a statement, or find that out first."""
