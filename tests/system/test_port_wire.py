@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import pytest
@@ -27,6 +27,7 @@ from tests.servers import QUICK, execute, mysql_program
 _SETUP: Final = (
     "CREATE DATABASE wire",
     "CREATE TABLE wire.t (id INT PRIMARY KEY AUTO_INCREMENT, v VARCHAR(10))",
+    "INSERT INTO wire.t (v) VALUES ('z')",
     "CREATE PROCEDURE wire.p() BEGIN SELECT 1; UPDATE t SET v = 'z' ORDER BY id; END",
 )
 _STATEMENTS: Final = (
@@ -107,6 +108,7 @@ _BOTH: Final = Capability.SESSION_TRACK | Capability.DEPRECATE_EOF
     "others", [_NONE, Capability.SESSION_TRACK, Capability.DEPRECATE_EOF, _BOTH]
 )
 def test_packets_are_those_of_the_server(serve: ServeProcess, others: Capability) -> None:
+    execute(serve.source, "TRUNCATE TABLE wire.t")
     wanted = _packets(serve.source.port, CAPABILITIES | others)
     assert _packets(serve.port, CAPABILITIES | others) == wanted
 
@@ -182,3 +184,27 @@ def _state(port: int, flavor: str) -> list[tuple[str, object]]:
 def test_a_session_is_told_what_it_has_asked_for(serve: ServeProcess) -> None:
     flavor = serve.source.program.scheme
     assert _state(serve.port, flavor) == _state(serve.source.port, flavor)
+
+
+@pytest.mark.parametrize(
+    "statements",
+    [
+        ("SELECT 1 / 0", "SELECT @@warning_count"),
+        ("SELECT 1 / 0", "SHOW WARNINGS", "SELECT @@warning_count", "SHOW WARNINGS"),
+        ("SELECT 1 / 0 FROM t", "SHOW COUNT(*) WARNINGS", "SELECT @@warning_count"),
+        ("SELECT 1 / 0", "GET DIAGNOSTICS @n = NUMBER", "SELECT @n"),
+        ("SELECT 1 / 0", "SET @n = @@warning_count", "SELECT @n"),
+        ("SELECT 1 FROM nowhere", "SELECT @@warning_count, @@error_count", "SHOW ERRORS"),
+        ("DROP TABLE IF EXISTS nowhere", "SHOW WARNINGS", "SELECT @@warning_count"),
+    ],
+)
+def test_warnings_of_what_a_session_begins_with(
+    serve: ServeProcess, statements: Sequence[str]
+) -> None:
+    assert _told(serve.port, statements) == _told(serve.source.port, statements)
+
+
+def _told(port: int, statements: Sequence[str]) -> list[tuple[str, list[bytes]]]:
+    """What a new session gets, packet by packet."""
+    with RawClient(port, CAPABILITIES | _BOTH, database="wire") as client:
+        return [(one, client.say(encode_query(one, client.capabilities))) for one in statements]

@@ -182,15 +182,25 @@ def known_of(session: Session, notes: int = 0, tracking: str | None = None) -> K
     return known
 
 
-def concerns(facts: StatementFacts) -> bool:
-    """Whether a statement has to be rewritten before it goes on."""
+def concerns(facts: StatementFacts, *, is_first: bool = False) -> bool:
+    """Whether a statement has to be rewritten before it goes on.
+
+    Args:
+        facts: Of the statement.
+        is_first: Nobody has followed the session: its warnings are the source's.
+    """
     variables = facts.system_variables
     assigned = facts.assignments or facts.statement_assignments
     if not (variables or assigned):
         return False  # nearly all
     return any(
         _is_held(one.name) for one in (*facts.assignments, *facts.statement_assignments)
-    ) or (facts.effects.kind in _READING and any(_is_read(one.name) for one in variables))
+    ) or (
+        facts.effects.kind in _READING
+        and any(
+            _is_read(one.name) and not (is_first and one.name == _WARNINGS) for one in variables
+        )
+    )
 
 
 def shows(facts: StatementFacts) -> bool:

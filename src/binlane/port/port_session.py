@@ -94,6 +94,8 @@ logger = logging.getLogger(__name__)
 
 _READS: Final = frozenset((StatementKind.SELECT, StatementKind.SESSION, StatementKind.EMPTY))
 """What a session may begin with that the model need not know of."""
+_DIAGNOSTICS: Final = "GET DIAGNOSTICS"
+"""Likewise; and to begin with somebody would take away what it reads."""
 _OWN: Final = ("ER_BINLOG_", "BINLANE_", "ER_INSIDE_TRANSACTION_PREVENTS_")
 """How the symbols of refusals begin that are binlane's to give: the source logs rows, whatever the
 binlogs have, and would let such a statement pass."""
@@ -627,11 +629,11 @@ class PortSession:
             return False
         if effects.kind is StatementKind.SET:
             names = {one.name for one in facts.assignments}
-            is_heard = names.isdisjoint(_WATCHED) and not concerns(facts)
+            is_heard = names.isdisjoint(_WATCHED) and not concerns(facts, is_first=True)
             return is_heard and not any(use.database for use in facts.functions)
         return (
-            effects.kind in _READS
-            and not concerns(facts)
+            (effects.kind in _READS or facts.verb == _DIAGNOSTICS)
+            and not concerns(facts, is_first=True)
             and not shows(facts)
             and not effects.writes
             and not facts.has_into
@@ -693,7 +695,7 @@ class PortSession:
         return (
             facts.effects.stopped_at is None
             and names.isdisjoint(_WATCHED - _ASKED_FOR)
-            and not concerns(facts)
+            and not concerns(facts, is_first=True)
             and not shows(facts)
         )
 
