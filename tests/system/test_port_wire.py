@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Final
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from binlane.codec.packets.commands import encode_query
 from binlane.codec.packets.execution import Execution
 from binlane.codec.packets.flags import Capability, Command, ServerStatus
+from binlane.codec.packets.replies import ErrPacket
 from binlane.codec.packets.session_state import SessionState
 from binlane.codec.types import ColumnType
 from binlane.errors import StatementError
@@ -45,8 +47,7 @@ _STATEMENTS: Final = (
     "SELECT id FROM t ORDER BY id LIMIT 2",
     "SELECT 1 / 0",
     "INSERT INTO nowhere VALUES (1)",
-    "SET NAMES latin1",
-    "SET NAMES utf8mb4",
+    "SET time_zone = '+01:00'",
     "USE mysql",
     "USE wire",
     "SET autocommit = 0",
@@ -79,6 +80,10 @@ def serve(
         source.kill()
 
 
+_RESET: Final = bytes((Command.RESET_CONNECTION,))
+_NO_STATEMENT: Final = 1_000_000
+
+
 def _packets(port: int, capabilities: Capability) -> list[tuple[str, list[bytes]]]:
     """What a client gets, command by command."""
     found: list[tuple[str, list[bytes]]] = []
@@ -94,8 +99,19 @@ def _packets(port: int, capabilities: Capability) -> list[tuple[str, list[bytes]
         values = Execution(statement_id=insert, types=(ColumnType.VAR_STRING,), values=(b"a",))
         say("COM_STMT_EXECUTE", values.encode())
         say("COM_PING", bytes((Command.PING,)))
-        say("COM_RESET_CONNECTION", bytes((Command.RESET_CONNECTION,)))
+        for reset in (bytes((Command.STMT_CLOSE,)) + insert.to_bytes(4, "little"), _RESET):
+            client.say(reset)
+            # Servers number statements of all sessions together.
+            gone = replace(values, statement_id=_NO_STATEMENT)
+            say("COM_STMT_EXECUTE of what is gone", gone.encode())
+            errors = [ErrPacket.decode(packet).errno for packet in client.say(values.encode())]
+            assert errors == [1243]
+            insert = client.prepare("INSERT INTO t (v) VALUES (?), ('z')")
+            values = replace(values, statement_id=insert)
+        say("COM_RESET_CONNECTION", _RESET)
         found.append(("COM_CHANGE_USER", [client.change_user("root", "wire")]))
+        errors = [ErrPacket.decode(packet).errno for packet in client.say(values.encode())]
+        assert errors == [1243]
         say("TRUNCATE", encode_query("TRUNCATE TABLE t", client.capabilities))
     return found
 

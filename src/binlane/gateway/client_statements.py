@@ -63,7 +63,7 @@ class ClientStatements:
             reading: How the source reads it; None if that is not known.
 
         Returns:
-            None where that would have to be known.
+            None where that would have to be known; nothing where the source has no such statement.
 
         Raises:
             CodecError: If it is no such command.
@@ -89,21 +89,21 @@ class ClientStatements:
         # As `ClientStatement(text)`, in a third of the time.
         return (tuple.__new__(ClientStatement, (text, False, True, False)),)
 
-    def unread(self, command: int, payload: bytes) -> ClientStatement:
+    def unread(self, command: int, payload: bytes) -> tuple[ClientStatement, ...]:
         """The same where nobody knows how the source reads it; arguments and errors as of `of`."""
         if command == Command.QUERY:
             text = bare(text_of(self.query(payload)))
-            return ClientStatement(text, is_complete=False)
+            return (ClientStatement(text, is_complete=False),)
         return self.prepared.executed(command, payload, None)
 
     def _executed(
         self, command: int, payload: bytes, reading: Reading | None
     ) -> tuple[ClientStatement, ...] | None:
         if not self.prepared.has_values(command, payload):
-            return (self.prepared.executed(command, payload, None),)
+            return self.prepared.executed(command, payload, None)
         if reading is None:
             return None
         dialect = reading.dialect
         flavor = Flavor.MYSQL if dialect.flavor == Flavor.MYSQL.value else Flavor.MARIADB
         style = LogStyle(flavor, reading.character_set, dialect.no_backslash_escapes)
-        return (self.prepared.executed(command, payload, style),)
+        return self.prepared.executed(command, payload, style)

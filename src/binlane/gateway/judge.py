@@ -195,7 +195,8 @@ class Judge(Protocol):
 
         Args:
             statements: Of one packet, in order; one where it is no multi-statement. One may be
-                nothing but comments, which gets a reply too.
+                nothing but comments, which gets a reply too. None at all if the source has no
+                prepared statement that it could execute: it says so itself.
         """
         ...
 

@@ -564,7 +564,7 @@ class Relay:
             self._judge(judge, question.command)
         else:
             unread = self._statements.unread(question.command.number, question.command.payload)
-            self._ask_judge(judge, (unread,), question.command)
+            self._ask_judge(judge, unread, question.command)
         if self._get_question() is None:
             self._close_question()
 
@@ -987,18 +987,20 @@ class Relay:
         prepared = self._statements.prepared
         if number in _JUDGED_COMMANDS:
             self._reply_number = 1
-            statement = prepared.unread(number, head)
-            self._ask_judge(judge, (statement,), ClientCommand(number, head, b""))
+            statements = prepared.unread(number, head)
+            self._ask_judge(judge, statements, ClientCommand(number, head, b""))
             return True
+        role = Role.PASSES
         if number == Command.STMT_SEND_LONG_DATA:
             prepared.lose_long_data(_LONG_DATA.unpack(head)[1])
         elif number == Command.STMT_PREPARE:
-            prepared.add_none()
+            self._watchers.append(partial(self._statement_prepared, "", judge))
+            role = Role.WATCHED
         else:
             raise CodecError(
                 f"the client sends command {number} with more than {FRAME_PAYLOAD_MAX} bytes"
             )
-        followed.expect(number)
+        followed.expect(number, role)
         self._begin_to_pass(FRAME_PAYLOAD_MAX)
         return True
 

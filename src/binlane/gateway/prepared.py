@@ -20,7 +20,6 @@ LAST: Final = 0xFFFFFFFF
 LONG_DATA_MAX: Final = 16 << 20
 """Bytes of values that are sent before a statement is run; of more nobody keeps any."""
 _ROW_COUNTS: Final = frozenset(("LIMIT", "OFFSET", "FIRST", "NEXT"))
-_UNKNOWN: Final = ClientStatement("", is_prepared=True, is_complete=False)
 
 
 @dataclass(slots=True)
@@ -28,7 +27,7 @@ class Prepared:
     """A prepared statement.
 
     Attributes:
-        text: As it was sent, without what stands around it.
+        text: As it was sent, without what stands around it; empty if it was too long to be read.
         parameter_count: How many values it takes.
         parts: What stands before, between and behind its values; empty if that is not known.
         row_counts: Numbers of the values that count rows, behind LIMIT: a server makes whole
@@ -69,7 +68,7 @@ class PreparedStatements:
 
         Args:
             statement_id: Which one.
-            text: It.
+            text: It; empty if it was too long to be read.
             parameter_count: How many values the source wants for it.
             dialect: How the source has read it.
         """
@@ -97,23 +96,22 @@ class PreparedStatements:
             prepared.long_data.clear()
             prepared.has_lost_data = True
 
-    def unread(self, command: int, payload: bytes) -> ClientStatement:
-        """What a command runs that is too large to be read.
+    def unread(self, command: int, payload: bytes) -> tuple[ClientStatement, ...]:
+        """What a command runs that is too large to be read; nothing if the source has no such one.
 
         Args:
             command: COM_QUERY, COM_STMT_EXECUTE or COM_STMT_BULK_EXECUTE.
             payload: Its beginning.
         """
         if command == Command.QUERY:
-            return ClientStatement("", is_complete=False)
+            return (ClientStatement("", is_complete=False),)
         prepared = self._find(_statement_id(payload))
         if prepared is None:
-            return _UNKNOWN
+            return ()
         # Types that come with it hold for later ones, and are not known.
         prepared.types = None
         prepared.long_data.clear()
-        is_bulk = command == Command.STMT_BULK_EXECUTE
-        return ClientStatement(prepared.text, is_prepared=True, is_complete=False, is_bulk=is_bulk)
+        return (_unread(command, prepared),)
 
     def reset(self, statement_id: int) -> None:
         """Forget the values that were sent before."""
@@ -131,8 +129,12 @@ class PreparedStatements:
         is_bulk = command == Command.STMT_BULK_EXECUTE
         return prepared is not None and prepared.parameter_count > 0 and not is_bulk
 
-    def executed(self, command: int, payload: bytes, style: LogStyle | None) -> ClientStatement:
+    def executed(
+        self, command: int, payload: bytes, style: LogStyle | None
+    ) -> tuple[ClientStatement, ...]:
         """What a COM_STMT_EXECUTE or COM_STMT_BULK_EXECUTE runs.
+
+        Nothing if the source has no such statement: it was never prepared, or is gone since.
 
         Args:
             command: Which of the two.
@@ -141,12 +143,12 @@ class PreparedStatements:
         """
         prepared = self._find(_statement_id(payload))
         if prepared is None:
-            return _UNKNOWN
+            return ()
         is_bulk = command == Command.STMT_BULK_EXECUTE
         text = None if is_bulk else self._text(prepared, payload, style)
         if text is not None:
-            return ClientStatement(text, is_prepared=True)
-        return ClientStatement(prepared.text, is_prepared=True, is_complete=False, is_bulk=is_bulk)
+            return (ClientStatement(text, is_prepared=True),)
+        return (_unread(command, prepared),)
 
     def _find(self, statement_id: int) -> Prepared | None:
         return self._by_id.get(self._last if statement_id == LAST else statement_id)
@@ -172,7 +174,7 @@ class PreparedStatements:
         except CodecError:
             return None  # the source says what it thinks of it
         if not prepared.parameter_count:
-            return prepared.text
+            return prepared.text or None
         prepared.types = execution.types
         if not prepared.parts or style is None:
             return None
@@ -186,6 +188,11 @@ class PreparedStatements:
                 return None
             parts += (text_of(literal), prepared.parts[index + 1])
         return "".join(parts)
+
+
+def _unread(command: int, prepared: Prepared) -> ClientStatement:
+    is_bulk = command == Command.STMT_BULK_EXECUTE
+    return ClientStatement(prepared.text, is_prepared=True, is_complete=False, is_bulk=is_bulk)
 
 
 def _statement_id(payload: bytes) -> int:
