@@ -87,7 +87,7 @@ class ClientStatements:
         if self.has_many and ";" in text:
             return None
         # As `ClientStatement(text)`, in a third of the time.
-        return (tuple.__new__(ClientStatement, (text, False, True, False)),)
+        return (tuple.__new__(ClientStatement, (text, False, True, False, False)),)
 
     def unread(self, command: int, payload: bytes) -> tuple[ClientStatement, ...]:
         """The same where nobody knows how the source reads it; arguments and errors as of `of`."""
@@ -99,7 +99,7 @@ class ClientStatements:
     def _executed(
         self, command: int, payload: bytes, reading: Reading | None
     ) -> tuple[ClientStatement, ...] | None:
-        if not self.prepared.has_values(command, payload):
+        if not self.prepared.has_values(payload):
             return self.prepared.executed(command, payload, None)
         if reading is None:
             return None

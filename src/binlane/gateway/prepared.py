@@ -19,6 +19,7 @@ LAST: Final = 0xFFFFFFFF
 """The id by which MariaDB's clients mean the statement that was prepared last."""
 LONG_DATA_MAX: Final = 16 << 20
 """Bytes of values that are sent before a statement is run; of more nobody keeps any."""
+_ROW_COUNT_VALUES: Final = range(1 << 64)
 _ROW_COUNTS: Final = frozenset(("LIMIT", "OFFSET", "FIRST", "NEXT"))
 
 
@@ -123,11 +124,10 @@ class PreparedStatements:
         """Forget one."""
         self._by_id.pop(self._last if statement_id == LAST else statement_id, None)
 
-    def has_values(self, command: int, payload: bytes) -> bool:
-        """Whether the text of what `executed` gives hangs on how values are logged."""
+    def has_values(self, payload: bytes) -> bool:
+        """Whether what `executed` gives hangs on how values are logged."""
         prepared = self._find(_statement_id(payload))
-        is_bulk = command == Command.STMT_BULK_EXECUTE
-        return prepared is not None and prepared.parameter_count > 0 and not is_bulk
+        return prepared is not None and prepared.parameter_count > 0
 
     def executed(
         self, command: int, payload: bytes, style: LogStyle | None
@@ -148,7 +148,8 @@ class PreparedStatements:
         text = None if is_bulk else self._text(prepared, payload, style)
         if text is not None:
             return (ClientStatement(text, is_prepared=True),)
-        return (_unread(command, prepared),)
+        lacks_values = style is not None and bool(prepared.parts)
+        return (_unread(command, prepared)._replace(lacks_values=lacks_values),)
 
     def _find(self, statement_id: int) -> Prepared | None:
         return self._by_id.get(self._last if statement_id == LAST else statement_id)
@@ -181,9 +182,8 @@ class PreparedStatements:
         parts = [prepared.parts[0]]
         for index, value in enumerate(execution.values):
             given = bytes(long_data[index]) if index in long_data else value
-            if index in prepared.row_counts and not _counts_rows(given):
-                return None
-            literal = logged(given, style)
+            counts = index in prepared.row_counts
+            literal = _row_count(given) if counts else logged(given, style)
             if literal is None:
                 return None
             parts += (text_of(literal), prepared.parts[index + 1])
@@ -199,8 +199,12 @@ def _statement_id(payload: bytes) -> int:
     return int.from_bytes(payload[1:5], "little")
 
 
-def _counts_rows(value: Value) -> bool:
-    return isinstance(value, int) and value >= 0
+def _row_count(value: Value) -> bytes | None:
+    """The number that a server makes of a value behind LIMIT; None where that is not known."""
+    if isinstance(value, float) and not value.is_integer():
+        return None
+    number = int(value) if isinstance(value, int | float) else -1
+    return b"%d" % number if number in _ROW_COUNT_VALUES else None
 
 
 def _find_parameters(prepared: Prepared, dialect: Dialect) -> None:

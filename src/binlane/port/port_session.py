@@ -338,7 +338,7 @@ class PortSession:
             return PASS
         if len(statements) != 1:
             return None
-        told, _, is_complete, _ = statements[0]
+        told, _, is_complete, _, _ = statements[0]
         model, reader, shared = self._model, self._reader, self._shared
         if not is_complete or is_long(told):
             return None
@@ -387,17 +387,17 @@ class PortSession:
             await self._enter_lane(shared)
         if any(reader.must_ask_to_read(one.text) for one in statements):
             await reader.read(self._client.query_source)
-        texts: list[str] = []
-        for one in statements:
-            text = reader.read_text(one.text) if one.is_complete else None
-            if text is None:
-                return self._judge_unread(model, one)
-            texts.append(text)
+        read_texts = [_read_text(reader, one) for one in statements]
+        texts = [text for text in read_texts if text is not None]
+        if len(texts) < len(statements):
+            return self._judge_unread(model, statements[read_texts.index(None)])
         session = model.session
         if await self._long_texts.read(texts, session.database, session.dialect):
             self._make_current(model, shared)
         if len(texts) > 1:
             return await self._judge_several(model, texts)
+        if statements[0].lacks_values:
+            return await self._judge_without_values(model, reader, texts[0], statements[0])
         is_prepared = statements[0].is_prepared
         return await self._judge_one(model, reader, texts[0], is_prepared=is_prepared)
 
@@ -728,6 +728,22 @@ class PortSession:
         reader.lost_track()
         return Run(reader.owed(None))
 
+    async def _judge_without_values(
+        self,
+        model: PlannedSession,
+        reader: ContextReader,
+        text: str,
+        statement: ClientStatement,
+    ) -> Verdict:
+        """Judge a prepared statement whose values cannot be told: what it changes goes as rows."""
+        if statement.is_bulk and model.session.has_statement_binlogs:
+            return Refuse(_NO_BULK)
+        facts = await self._known(model, text)
+        if facts.effects.kind not in _CHANGING and facts.effects.kind is not StatementKind.SELECT:
+            # What it does to the session hangs on them, too.
+            return self._judge_unread(model, statement)
+        return await self._judge_text(model, reader, text, facts, has_values=False)
+
     async def _judge_one(
         self, model: PlannedSession, reader: ContextReader, text: str, *, is_prepared: bool
     ) -> Verdict:
@@ -811,7 +827,13 @@ class PortSession:
         )
 
     async def _judge_text(
-        self, model: PlannedSession, reader: ContextReader, text: str, facts: StatementFacts
+        self,
+        model: PlannedSession,
+        reader: ContextReader,
+        text: str,
+        facts: StatementFacts,
+        *,
+        has_values: bool = True,
     ) -> Verdict:
         expected = model.preview(text)
         while await self._read_missed():
@@ -819,7 +841,7 @@ class PortSession:
         refusal = await self._refusal(model, text, expected.result)
         if refusal is not None:
             return Refuse(refusal)
-        needs = self._needs(model, reader, facts, expected)
+        needs = self._needs(model, reader, facts, expected) if has_values else None
         if needs is not None and reader.must_ask(needs):
             await reader.read(self._client.query_source, needs)
         return self._send(text, model, facts, reader, expected, needs)
@@ -1385,6 +1407,12 @@ class PortSession:
                 self._lose(model, name, homeless.planned.homeless[name])
         else:
             shared.attributions.done(lane.number, number, last)
+
+
+def _read_text(reader: ContextReader, statement: ClientStatement) -> str | None:
+    """What a statement says in its character set; None where it cannot be read."""
+    is_there = statement.is_complete or statement.lacks_values
+    return reader.read_text(statement.text) if is_there else None
 
 
 def _carried_out(model: PlannedSession, one: _UnderWay, reply: Reply) -> Planned:

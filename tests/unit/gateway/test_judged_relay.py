@@ -571,7 +571,11 @@ def test_prepared_statement_is_judged_with_its_values(client: Capability) -> Non
         ClientStatement("INSERT INTO t VALUES (8, '?', 'long')", is_prepared=True),
         ClientStatement("INSERT INTO t VALUES (8, '?', NULL)", is_prepared=True),
         ClientStatement(
-            "INSERT INTO t VALUES (?, '?', ?)", is_prepared=True, is_complete=False, is_bulk=True
+            "INSERT INTO t VALUES (?, '?', ?)",
+            is_prepared=True,
+            is_complete=False,
+            is_bulk=True,
+            lacks_values=True,
         ),
     ]
 
