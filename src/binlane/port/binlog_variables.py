@@ -29,6 +29,7 @@ from binlane.sql.facts import (
     SystemVariableUse,
     VariableScope,
 )
+from binlane.sql.stored import runs_nothing_stored
 from binlane.sql.tokens import TokenKind, tokenise
 from binlane.sql.tree.expressions import Literal, LiteralKind, Name, SelectItem, walk
 from binlane.sql.tree.statements import Set, SetItem, SetStatement
@@ -204,8 +205,11 @@ def concerns(facts: StatementFacts, *, is_first: bool = False) -> bool:
 
 
 def shows(facts: StatementFacts) -> bool:
-    """Whether a statement shows variables, so that its rows have to be told by `shown`."""
-    return facts.verb in _SHOWING
+    """Whether a statement shows variables, so that its rows have to be told by `shown`.
+
+    What may run a stored function is not asked for beside the session.
+    """
+    return facts.verb in _SHOWING and runs_nothing_stored(facts)
 
 
 def question(facts: StatementFacts, known: Known) -> str | None:

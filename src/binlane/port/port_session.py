@@ -79,7 +79,6 @@ from binlane.session.recurring import KnownEffect
 from binlane.session.report import StatementResult
 from binlane.session.session import Session
 from binlane.sql.catalog import SchemaCatalog
-from binlane.sql.evaluation.functions import is_built_in
 from binlane.sql.facts import (
     DDL_KINDS,
     WRITING_KINDS,
@@ -89,6 +88,7 @@ from binlane.sql.facts import (
 )
 from binlane.sql.reading import read
 from binlane.sql.servers import Dialect, LoggingMode
+from binlane.sql.stored import runs_nothing_stored
 
 logger = logging.getLogger(__name__)
 
@@ -630,7 +630,7 @@ class PortSession:
         if effects.kind is StatementKind.SET:
             names = {one.name for one in facts.assignments}
             is_heard = names.isdisjoint(_WATCHED) and not concerns(facts, is_first=True)
-            return is_heard and not any(use.database for use in facts.functions)
+            return is_heard and runs_nothing_stored(facts)
         return (
             (effects.kind in _READS or facts.verb == _DIAGNOSTICS)
             and not concerns(facts, is_first=True)
@@ -638,7 +638,7 @@ class PortSession:
             and not effects.writes
             and not facts.has_into
             and not facts.statement_assignments
-            and all(is_built_in(one.name, facts.dialect) for one in facts.functions)
+            and runs_nothing_stored(facts)
         )
 
     def _pass_unread(self, text: str) -> Pass | None:
@@ -818,6 +818,14 @@ class PortSession:
         session = model.session
         known = known_of(session, self._warnings.count, self._tracking)
         asked = question(facts, known)
+        if asked is not None and not runs_nothing_stored(facts):
+            raise StatementError(
+                "binlane doesn't yet support 'stored functions and tables in the value of a variable"
+                " of the binlogs'",
+                errno=1235,
+                sqlstate="42000",
+                hint="SET a user variable to it before",
+            )
         return rewrite(
             facts,
             known,

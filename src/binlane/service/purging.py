@@ -6,14 +6,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from binlane.codec.format import flavor_of
 from binlane.errors import DefinitionError, StatementError
 from binlane.gateway.handler import SessionContext
+from binlane.sql.reading import read
+from binlane.sql.servers import Dialect
+from binlane.sql.stored import runs_nothing_stored
 from binlane.store.files import BinlogFile
 from binlane.store.live import LiveBinlog
 from binlane.store.purging import ended_before
 
 _UNKNOWN_TARGET_BINLOG: Final = 1373
 _WRONG_TIME: Final = 1292
+_NOT_SUPPORTED: Final = 1235
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,8 +76,17 @@ async def evaluated_time(session: SessionContext, expression: str) -> float:
     """What the source makes of an expression, in seconds since 1970.
 
     Raises:
-        StatementError: If it is no time.
+        StatementError: If it is no time, or may change something.
     """
+    dialect = Dialect(flavor=flavor_of(session.server_version).value)
+    facts = read(f"SELECT {expression}", database="", dialect=dialect)
+    if facts.error is not None or not runs_nothing_stored(facts):
+        raise StatementError(
+            "binlane doesn't yet support 'stored functions and subqueries in PURGE BINARY LOGS'",
+            errno=_NOT_SUPPORTED,
+            sqlstate="42000",
+            hint="write the time itself",
+        )
     found = await session.query_source(f"SELECT UNIX_TIMESTAMP({expression}) LIMIT 1")
     cells = [cell for row in found.texts() for cell in row]
     # An invalid time is 0, with a warning of which a purge must not make nothing.
