@@ -145,6 +145,19 @@ def test_what_runs_a_function_out_of_scope_is_refused(binlogs: FollowedBinlogs) 
     assert found == {}
 
 
+def test_binlanes_own_statements_take_no_stored_functions(binlogs: FollowedBinlogs) -> None:
+    before = _counts(binlogs.serve)
+    for text in (
+        "PURGE BINARY LOGS BEFORE f()",
+        "PURGE BINARY LOGS FOR 's' BEFORE (SELECT x FROM vf)",
+        "SET binlog_format = f()",
+        "SET binlog_format = (SELECT x FROM vf)",
+        "SET binlog_format = f(",
+    ):
+        assert _run(binlogs.serve, text), text
+    assert _counts(binlogs.serve) == before
+
+
 def test_what_a_function_does_in_scope_is_on_replicas(binlogs: FollowedBinlogs) -> None:
     serve = binlogs.serve
     for form in (*_BOTH, *_OWN[binlogs.flavor]):
