@@ -224,3 +224,20 @@ def _told(port: int, statements: Sequence[str]) -> list[tuple[str, list[bytes]]]
     """What a new session gets, packet by packet."""
     with RawClient(port, CAPABILITIES | _BOTH, database="wire") as client:
         return [(one, client.say(encode_query(one, client.capabilities))) for one in statements]
+
+
+@pytest.mark.parametrize("charset", ["ucs2", "utf16le", "utf32", "filename"])
+def test_results_may_come_in_any_character_set(serve: ServeProcess, charset: str) -> None:
+    if charset == "filename" and serve.source.program.scheme == "mysql":
+        pytest.skip("MySQL has it for itself")
+    statements = (
+        f"SET character_set_results = {charset}",
+        "REPLACE INTO t VALUES (1, 'a')",
+        "SELECT v FROM t WHERE id = 1",
+        "SET @a = 'b'",
+        "REPLACE INTO t VALUES (1, @a)",
+        "SELECT @@sql_mode, v FROM t WHERE id = 1",
+        "SET character_set_results = utf8mb4",
+        "SELECT v FROM t WHERE id = 1",
+    )
+    assert _told(serve.port, statements) == _told(serve.source.port, statements)

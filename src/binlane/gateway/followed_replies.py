@@ -55,8 +55,9 @@ _NO_OK: Final = frozenset((Command.STMT_PREPARE, Command.STATISTICS))
 _QUERY: Final = int(Command.QUERY)
 # Members of enumerations are looked up anew each time that they are named.
 _HEAD: Final = Step.HEAD
+_RESULTS: Final = b"\x15character_set_results"
 _LAST_GTID: Final = b"\x09last_gtid"
-"""A variable's name behind its length."""
+"""Variables' names behind their lengths."""
 
 
 class Role(Enum):
@@ -101,6 +102,10 @@ class FollowedReplies(ReplyTracker):
         extended: MariaDB's own among them.
         client: What the client has agreed on.
         listener: Is told.
+
+    Attributes:
+        results_charset: `character_set_results` as the source told last that it changed; empty
+            before.
     """
 
     def __init__(
@@ -119,6 +124,7 @@ class FollowedReplies(ReplyTracker):
         self._replies: list[Reply] = []
         self._drops = False
         self._result_ended = False
+        self.results_charset = ""
 
     @property
     def is_judged(self) -> bool:
@@ -166,6 +172,8 @@ class FollowedReplies(ReplyTracker):
         ok = _short_ok(payload)
         if ok is None or ok[2] & _MORE_RESULTS:
             return None
+        if _RESULTS in ok[5]:
+            self._note_results(ok[5])
         if role is _JUDGED:
             self._end_only(ok[2])
             warnings = self._listener.answered([_reply_of(ok, is_result_set=False)])
@@ -231,6 +239,10 @@ class FollowedReplies(ReplyTracker):
         pieces.append(data[told:offset])
         return b"".join(pieces)
 
+    def _note_results(self, state: bytes) -> None:
+        told = SessionState.decode(state).variables.get("character_set_results")
+        self.results_charset = self.results_charset if told is None else told
+
     @property
     def _is_changed(self) -> bool:
         """Whether the client gets OK packets without something that the source tells."""
@@ -264,6 +276,8 @@ class FollowedReplies(ReplyTracker):
         self._result_ended = False
         if self._is_ok(mark, step):
             ok = _read_ok(payload)
+            if _RESULTS in ok[5]:
+                self._note_results(ok[5])
             self._end_or_more(ok[2])
         else:
             self._packet(len(payload), payload[:HEAD_MAX])

@@ -349,6 +349,11 @@ class Relay:
         return self._login.privacy.of_client
 
     @property
+    def results_charset(self) -> str:
+        """What the client has set `character_set_results` to; empty where that is not known."""
+        return "" if self._followed is None else self._followed.results_charset
+
+    @property
     def is_refused(self) -> bool:
         """Whether the login was refused, by the source or here."""
         return self._login.phase is LoginPhase.REFUSED
@@ -1222,6 +1227,8 @@ class Relay:
         if is_error(reply):
             self.user = self._former_user
         self._statements.prepared.clear()
+        if self._followed is not None:
+            self._followed.results_charset = ""
         self._next_start = Starting(is_reset=True)
 
     def _settle(self) -> None:
