@@ -108,7 +108,7 @@ class RawClient:
         if is_error(last):
             error = ErrPacket.decode(last)
             raise StatementError(error.message, errno=error.errno, sqlstate=error.sqlstate or "")
-        return OkPacket.decode(last, self.capabilities)
+        return OkPacket.decode(last)
 
     def query(self, text: str | bytes) -> OkPacket:
         """Run a statement that gives no rows; errors as of `ok`."""

@@ -411,7 +411,10 @@ def test_values_that_were_sent_before_and_counts_of_rows(
     assert [each.text.encode() for each in complete] == _logged(source, begin)[:3]
     assert all(each.is_complete for each in complete)
     assert last == ClientStatement(
-        "DELETE FROM t WHERE id > ? ORDER BY id LIMIT ?", is_prepared=True, is_complete=False
+        "DELETE FROM t WHERE id > ? ORDER BY id LIMIT ?",
+        is_prepared=True,
+        is_complete=False,
+        lacks_values=True,
     )
 
 
@@ -467,7 +470,11 @@ def test_many_rows_of_values(mariadb_server: PrivateServer) -> None:
         assert client.execute(one).affected_rows == 1
         assert port.judges[0].statements[0] == (
             ClientStatement(
-                "INSERT INTO t VALUES (?)", is_prepared=True, is_complete=False, is_bulk=True
+                "INSERT INTO t VALUES (?)",
+                is_prepared=True,
+                is_complete=False,
+                is_bulk=True,
+                lacks_values=True,
             ),
         )
         assert port.judges[0].texts[-1] == "INSERT INTO t VALUES (4)"

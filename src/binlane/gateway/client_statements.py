@@ -86,7 +86,7 @@ class ClientStatements:
             reading: How the source reads it; None if that is not known.
 
         Returns:
-            None where that would have to be known.
+            None where that would have to be known; nothing where the source has no such statement.
 
         Raises:
             CodecError: If it is no such command.
@@ -113,13 +113,13 @@ class ClientStatements:
         if self.has_many and ";" in text:
             return None
         # As `ClientStatement(text)`, in a third of the time.
-        return (tuple.__new__(ClientStatement, (text, False, True, False)),)
+        return (tuple.__new__(ClientStatement, (text, False, True, False, False)),)
 
-    def unread(self, command: int, payload: bytes) -> ClientStatement:
+    def unread(self, command: int, payload: bytes) -> tuple[ClientStatement, ...]:
         """The same where nobody knows how the source reads it; arguments and errors as of `of`."""
         if command == Command.QUERY:
             text = bare(text_of(self.query(payload)))
-            return ClientStatement(text, is_complete=False)
+            return (ClientStatement(text, is_complete=False),)
         return self.prepared.executed(command, payload, None)
 
     def _executed(
@@ -129,12 +129,13 @@ class ClientStatements:
         if is_read_otherwise is None:
             return None
         if is_read_otherwise:
-            return (self.prepared.executed(command, payload, None)._replace(is_complete=False),)
-        if not self.prepared.has_values(command, payload):
-            return (self.prepared.executed(command, payload, None),)
+            executed = self.prepared.executed(command, payload, None)
+            return tuple(one._replace(is_complete=False) for one in executed)
+        if not self.prepared.has_values(payload):
+            return self.prepared.executed(command, payload, None)
         if reading is None:
             return None
         dialect = reading.dialect
         flavor = Flavor.MYSQL if dialect.flavor == Flavor.MYSQL.value else Flavor.MARIADB
         style = LogStyle(flavor, reading.character_set, dialect.no_backslash_escapes)
-        return (self.prepared.executed(command, payload, style),)
+        return self.prepared.executed(command, payload, style)

@@ -70,6 +70,11 @@ class GuardedJudge:
         """As of `Judge`."""
         return self._judge.reading
 
+    @property
+    def hides_gtids(self) -> bool:
+        """As of `Judge`."""
+        return self._judge.hides_gtids
+
     async def learn(self) -> None:
         """As of `Judge`; with a fault it stays unknown how statements are read."""
         await self._waited("learning how its statements are read", self._judge.learn())

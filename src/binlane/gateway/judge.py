@@ -33,12 +33,15 @@ class ClientStatement(NamedTuple):
         is_bulk: It came as COM_STMT_BULK_EXECUTE, for many rows of values, and is not complete.
             MariaDB refuses that with error 4033 where binlog_format is STATEMENT, and logs rows
             with MIXED: an INSERT or REPLACE as one statement, others one for each row of values.
+        lacks_values: It is not complete, and but for the values in the places of its `?` the source
+            runs this text.
     """
 
     text: str
     is_prepared: bool = False
     is_complete: bool = True
     is_bulk: bool = False
+    lacks_values: bool = False
 
 
 class Reading(NamedTuple):
@@ -158,6 +161,11 @@ class Judge(Protocol):
         """How the source reads the session's next statement; None where `learn` has to find out."""
         ...
 
+    @property
+    def hides_gtids(self) -> bool:
+        """Whether the source tells GTIDs in the session's state that the client has not asked for."""
+        ...
+
     async def learn(self) -> None:
         """Find out `reading`, for a command that cannot be told without; the source may be asked.
 
@@ -190,7 +198,8 @@ class Judge(Protocol):
 
         Args:
             statements: Of one packet, in order; one where it is no multi-statement. One may be
-                nothing but comments, which gets a reply too.
+                nothing but comments, which gets a reply too. None at all if the source has no
+                prepared statement that it could execute: it says so itself.
         """
         ...
 

@@ -363,6 +363,11 @@ class Relay:
         return self._login.privacy.of_client
 
     @property
+    def results_charset(self) -> str:
+        """What the client has set `character_set_results` to; empty where that is not known."""
+        return "" if self._followed is None else self._followed.results_charset
+
+    @property
     def is_refused(self) -> bool:
         """Whether the login was refused, by the source or here."""
         return self._login.phase is LoginPhase.REFUSED
@@ -578,7 +583,7 @@ class Relay:
             self._judge(judge, question.command)
         else:
             unread = self._statements.unread(question.command.number, question.command.payload)
-            self._ask_judge(judge, (unread,), question.command)
+            self._ask_judge(judge, unread, question.command)
         if self._get_question() is None:
             self._close_question()
 
@@ -1018,18 +1023,20 @@ class Relay:
         prepared = self._statements.prepared
         if number in _JUDGED_COMMANDS:
             self._reply_number = 1
-            statement = prepared.unread(number, head)
-            self._ask_judge(judge, (statement,), ClientCommand(number, head, b""))
+            statements = prepared.unread(number, head)
+            self._ask_judge(judge, statements, ClientCommand(number, head, b""))
             return True
+        role = Role.PASSES
         if number == Command.STMT_SEND_LONG_DATA:
             prepared.lose_long_data(_LONG_DATA.unpack(head)[1])
         elif number == Command.STMT_PREPARE:
-            prepared.add_none()
+            self._watchers.append(partial(self._statement_prepared, "", judge))
+            role = Role.WATCHED
         else:
             raise CodecError(
                 f"the client sends command {number} with more than {FRAME_PAYLOAD_MAX} bytes"
             )
-        followed.expect(number)
+        followed.expect(number, role)
         self._begin_to_pass(FRAME_PAYLOAD_MAX)
         return True
 
@@ -1151,6 +1158,11 @@ class Relay:
             self._followed.expect(Command.QUERY, Role.OWN)
             self._to_source.append(self._own_packet(statement))
 
+    @property
+    def hides_gtids(self) -> bool:
+        """Whether the source tells GTIDs in the session's state that the client has not asked for."""
+        return self.judge is not None and self.judge.hides_gtids
+
     def answered(self, replies: list[Reply]) -> int:
         """Be told what came of a command; by how many its count of warnings grows."""
         assert self.judge is not None, "it let the command run"
@@ -1247,6 +1259,8 @@ class Relay:
         if is_error(reply):
             self.user = self._former_user
         self._statements.prepared.clear()
+        if self._followed is not None:
+            self._followed.results_charset = ""
         self._next_start = Starting(is_reset=True)
 
     def _settle(self) -> None:

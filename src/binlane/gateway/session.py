@@ -67,6 +67,8 @@ _UNKNOWN_SYSTEM_VARIABLE: Final = 1193
 _NOT_PREPARED: Final = 1295
 _HIDDEN_IN_MYSQL: Final = frozenset(fact.value for fact in UNKNOWN_TO_MYSQL)
 _WAITING_MAX: Final = 1 << 20
+_WITHOUT_ASCII: Final = frozenset(("ucs2", "utf16", "utf16le", "utf32", "filename"))
+"""Character sets in which ASCII stands in other bytes: what is asked could not be read."""
 # How long the source may take for a statement whose client has gone, and a judge to follow it.
 _SETTLE_S: Final = 2.0
 # The connection behind a dump is silent: without this the source would close it after 8 hours.
@@ -270,6 +272,16 @@ class Session:
         return reply
 
     async def _ask(self, statement: str) -> OkPacket | ErrPacket | ResultSet:
+        """Ask the source, which answers in a character set that can be read."""
+        charset = self._relay.results_charset
+        if charset not in _WITHOUT_ASCII:
+            return await self._exchange(statement)
+        await self._exchange("SET character_set_results = utf8mb4")
+        reply = await self._exchange(statement)
+        await self._exchange(f"SET character_set_results = {charset}")
+        return reply
+
+    async def _exchange(self, statement: str) -> OkPacket | ErrPacket | ResultSet:
         relay = self._relay
         relay.ask(statement)
         await self._flush()

@@ -52,6 +52,7 @@ from binlane.names import quote
 from binlane.policy.refusals import NO_OUTCOME, Outcome, Refusal
 from binlane.port.binlog_variables import (
     NAMES,
+    TRACKING,
     Rewritten,
     concerns,
     known_of,
@@ -60,6 +61,8 @@ from binlane.port.binlog_variables import (
     rewrite,
     shown,
     shows,
+    telling_gtids,
+    tells_gtids,
 )
 from binlane.port.context_reader import ContextReader, Needs, may_run_programs
 from binlane.port.context_use import ContextUse, KnownUses
@@ -96,12 +99,15 @@ from binlane.sql.facts import (
 from binlane.sql.lexis import lexed_as
 from binlane.sql.reading import read
 from binlane.sql.servers import Dialect, LoggingMode
+from binlane.sql.stored import runs_nothing_stored
 from binlane.sql.tree.statements import Prepare
 
 logger = logging.getLogger(__name__)
 
 _READS: Final = frozenset((StatementKind.SELECT, StatementKind.SESSION, StatementKind.EMPTY))
 """What a session may begin with that the model need not know of."""
+_DIAGNOSTICS: Final = "GET DIAGNOSTICS"
+"""Likewise; and to begin with somebody would take away what it reads."""
 _OWN: Final = ("ER_BINLOG_", "BINLANE_", "ER_INSIDE_TRANSACTION_PREVENTS_")
 """How the symbols of refusals begin that are binlane's to give: the source logs rows, whatever the
 binlogs have, and would let such a statement pass."""
@@ -124,10 +130,6 @@ _WATCHED: Final = NAMES.keys() | {
 """What a session cannot set before somebody follows it."""
 _ASKED_FOR: Final = frozenset(("autocommit",))
 """Of these what the source is asked for when somebody begins to."""
-_TRACK: Final = (
-    "SET SESSION session_track_system_variables ="
-    " CONCAT_WS(',', NULLIF(@@session_track_system_variables, ''), 'last_gtid')"
-)
 _NOT_PREPARED: Final = StatementError(
     "This command is not supported in the prepared statement protocol yet", errno=1295
 )
@@ -322,6 +324,9 @@ class PortSession:
         self._reader: ContextReader | None = None
         self._is_tracked = False
         self._last = ""
+        # What the variable of `TRACKING` is for the client, where it is another one at the source.
+        self._tracking: str | None = None
+        self._hides_gtids = False
         self._planning = GroupPlanning(self._flavor)
         self._under_way: list[_UnderWay] = []
         # Those whose replies are there, until all is told of them.
@@ -359,6 +364,11 @@ class PortSession:
             found = self._reading = Reading(dialect, charset)
         return found
 
+    @property
+    def hides_gtids(self) -> bool:
+        """Whether the source tells GTIDs that the client has not asked for."""
+        return self._hides_gtids
+
     async def learn(self) -> None:
         """Find out how the source reads the session's next statement."""
         model = self._model or await self._begin()
@@ -378,7 +388,7 @@ class PortSession:
             return PASS
         if len(statements) != 1:
             return None
-        told, _, is_complete, _ = statements[0]
+        told, _, is_complete, _, _ = statements[0]
         model, reader, shared = self._model, self._reader, self._shared
         if not is_complete or is_long(told):
             return None
@@ -424,33 +434,33 @@ class PortSession:
             return Pass()
         self._make_current(model, shared)
         if self._wants_tracking(model):
-            await self._track(shared)
+            await self._begin_tracking(shared)
         if any(reader.must_ask_to_read(one.text) for one in statements):
             await self._read_context(model, reader)
-        texts: list[str] = []
-        for one in statements:
-            text = reader.read_text(one.text) if one.is_complete else None
-            if text is None:
-                return await self._judge_unread(model, reader, one)
-            texts.append(text)
+        read_texts = [_read_text(reader, one) for one in statements]
+        texts = [text for text in read_texts if text is not None]
+        if len(texts) < len(statements):
+            unread = statements[read_texts.index(None)]
+            return self._judge_unread(model, unread)
         session = model.session
         if await self._long_texts.read(texts, session.database, session.dialect):
             self._make_current(model, shared)
-        return await self._judge_read(model, reader, texts, is_prepared=statements[0].is_prepared)
+        return await self._judge_read(model, reader, texts, statements[0])
 
     async def _judge_read(
         self,
         model: PlannedSession,
         reader: ContextReader,
         texts: Sequence[str],
-        *,
-        is_prepared: bool,
+        first: ClientStatement,
     ) -> Verdict:
         """Judge statements of which the texts are known, if not all that they use."""
         try:
             if len(texts) > 1:
                 return await self._judge_several(model, texts)
-            return await self._judge_one(model, reader, texts[0], is_prepared=is_prepared)
+            if first.lacks_values:
+                return await self._judge_without_values(model, reader, texts[0], first)
+            return await self._judge_one(model, reader, texts[0], is_prepared=first.is_prepared)
         except _NotToldError as error:
             told = error.told
         session = model.session
@@ -594,6 +604,7 @@ class PortSession:
     def _forget(self) -> None:
         """Let the model go, and what is told of its groups."""
         self._end_tracking()
+        self._track(None)
         self._model = self._reader = None
         self._warnings.forget()
         self._under_way.clear()
@@ -680,23 +691,36 @@ class PortSession:
         """Whether it matters from now on which groups of the source are the session's."""
         return not self._is_tracked and model.needs_plans and not self._is_in_transaction
 
-    async def _track(self, parts: PortParts) -> None:
+    async def _begin_tracking(self, parts: PortParts) -> None:
         """Have the source tell the session's groups by their GTIDs."""
         await parts.marker.open()
         there_s = time.monotonic()
+        await self._have_gtids_told()
         if self._flavor is Flavor.MARIADB:
-            await self._client.run_at_source(_TRACK)
             asked = await self._client.query_source(
                 "SELECT @@last_gtid, @@GLOBAL.gtid_binlog_pos LIMIT 1"
             )
             self._last, logged = (value or "" for value in asked.texts()[0])
         else:
-            await self._client.run_at_source("SET SESSION session_track_gtids = OWN_GTID")
             asked = await self._client.query_source("SELECT @@GLOBAL.gtid_executed LIMIT 1")
             logged = asked.texts()[0][0] or ""
         self._there_s, self._is_tracked = there_s, True
         position = parse_position(logged, self._flavor.value)
         parts.attributions.taken(self._client.thread_id, position)
+
+    async def _have_gtids_told(self) -> None:
+        """Have the source tell the GTIDs of the session's groups, whatever the client has it tell."""
+        if self._tracking is None:
+            asked = await self._client.query_source(
+                f"SELECT @@SESSION.{TRACKING[self._flavor]} LIMIT 1"
+            )
+            await self._client.run_at_source(telling_gtids(self._flavor))
+            self._track(asked.texts()[0][0] or "")
+
+    def _track(self, tracking: str | None) -> None:
+        """Note what the client has of `TRACKING`; None for what the source has."""
+        self._tracking = tracking
+        self._hides_gtids = tracking is not None and not tells_gtids(tracking)
 
     async def _told_last(self) -> str:
         # A LIMIT of its own stands above the sql_select_limit of the client, which may be 0.
@@ -724,16 +748,16 @@ class PortSession:
             return False
         if effects.kind is StatementKind.SET:
             names = {one.name for one in facts.assignments}
-            is_heard = names.isdisjoint(_WATCHED) and not concerns(facts)
-            return is_heard and not any(use.database for use in facts.functions)
+            is_heard = names.isdisjoint(_WATCHED) and not concerns(facts, is_first=True)
+            return is_heard and runs_nothing_stored(facts)
         return (
-            effects.kind in _READS
-            and not concerns(facts)
+            (effects.kind in _READS or facts.verb == _DIAGNOSTICS)
+            and not concerns(facts, is_first=True)
             and not shows(facts)
             and not effects.writes
             and not facts.has_into
             and not facts.statement_assignments
-            and all(is_built_in(one.name, facts.dialect) for one in facts.functions)
+            and runs_nothing_stored(facts)
         )
 
     def _pass_unread(self, text: str) -> Pass | None:
@@ -793,22 +817,16 @@ class PortSession:
             facts.effects.stopped_at is None
             and _MAY_HIDE.search(facts.text) is None
             and names.isdisjoint(_WATCHED - _ASKED_FOR)
-            and not concerns(facts)
+            and not concerns(facts, is_first=True)
             and not shows(facts)
         )
 
     # Before a statement runs ----------------------------------------------------------------------
 
-    async def _judge_unread(
-        self, model: PlannedSession, reader: ContextReader, statement: ClientStatement
-    ) -> Verdict:
+    def _judge_unread(self, model: PlannedSession, statement: ClientStatement) -> Verdict:
         """Judge a command whose text is not known, or not with its values."""
         if model.session.may_log_rows:
-            text = reader.read_text(statement.text) if statement.is_prepared else None
-            if not text:
-                return self._run_unread(None)
-            facts = await self._known(model, text)
-            return await self._judge_text(model, reader, text, facts, is_complete=False)
+            return self._run_unread(None)
         if statement.is_bulk:
             return Refuse(_NO_BULK)
         if statement.is_prepared:
@@ -828,6 +846,22 @@ class PortSession:
             return Pass()
         reader.lost_track()
         return Run(reader.owed(None))
+
+    async def _judge_without_values(
+        self,
+        model: PlannedSession,
+        reader: ContextReader,
+        text: str,
+        statement: ClientStatement,
+    ) -> Verdict:
+        """Judge a prepared statement whose values cannot be told: what it changes goes as rows."""
+        if statement.is_bulk and model.session.has_statement_binlogs:
+            return Refuse(_NO_BULK)
+        facts = await self._known(model, text)
+        if facts.effects.kind not in _CHANGING and facts.effects.kind is not StatementKind.SELECT:
+            # What it does to the session hangs on them, too.
+            return self._judge_unread(model, statement)
+        return await self._judge_text(model, reader, text, facts, has_values=False)
 
     async def _judge_one(
         self, model: PlannedSession, reader: ContextReader, text: str, *, is_prepared: bool
@@ -939,7 +973,8 @@ class PortSession:
                 errors_max if isinstance(errors_max, int) else None,
             )
         if shows(facts):
-            return shown(facts, await ask(self._as_sent(facts.text)), known_of(model.session))
+            known = known_of(model.session, tracking=self._tracking)
+            return shown(facts, await ask(self._as_sent(facts.text)), known)
         return None
 
     async def shown(self, statement: str, result: ResultSet) -> RowsAnswer:
@@ -948,14 +983,22 @@ class PortSession:
         if model is not None:
             facts = await self._known(model, statement)
             if shows(facts):
-                return shown(facts, result, known_of(model.session))
+                return shown(facts, result, known_of(model.session, tracking=self._tracking))
         return RowsAnswer(result.heads, result.rows)
 
     async def _rewrite(self, model: PlannedSession, facts: StatementFacts) -> Rewritten:
         """What the source runs of a statement on the binlogs' variables, and what the model."""
         session = model.session
-        known = known_of(session, self._warnings.count)
+        known = known_of(session, self._warnings.count, self._tracking)
         asked = question(facts, known)
+        if asked is not None and not runs_nothing_stored(facts):
+            raise StatementError(
+                "binlane doesn't yet support 'stored functions and tables in the value of a variable"
+                " of the binlogs'",
+                errno=1235,
+                sqlstate="42000",
+                hint="SET a user variable to it before",
+            )
         return rewrite(
             facts,
             known,
@@ -971,7 +1014,7 @@ class PortSession:
         text: str,
         facts: StatementFacts,
         *,
-        is_complete: bool = True,
+        has_values: bool = True,
     ) -> Verdict:
         """Judge a statement; of one that is not complete nothing is text."""
         expected = await self._preview(model, text)
@@ -983,7 +1026,7 @@ class PortSession:
             refusal = await self._own_error(facts) or refusal
         if refusal is not None:
             return Refuse(refusal)
-        needs = self._needs(model, reader, facts, expected) if is_complete else None
+        needs = self._needs(model, reader, facts, expected) if has_values else None
         if needs is not None and reader.must_ask(needs):
             await self._read_context(model, reader, needs)
         return self._send(text, model, facts, reader, expected, needs)
@@ -1037,7 +1080,7 @@ class PortSession:
             StatementError: If the source would have to be asked before its turn comes.
         """
         what = "an expression"
-        if question(facts, known_of(model.session)) is None:
+        if question(facts, known_of(model.session, tracking=self._tracking)) is None:
             told = await self._rewrite(model, facts)
             if not told.global_values:
                 return told
@@ -1458,6 +1501,8 @@ class PortSession:
             hides=self._hides(session, one, replies),
         )
         self._tell(one, planned, replies)
+        if one.rewritten is not None and not has_failed:
+            self._have_set(one.rewritten)
         if planned.homeless:
             self._find_home(planned)
         if not session.is_transaction_active and not model.waits:
@@ -1469,6 +1514,11 @@ class PortSession:
     def _hides(session: Session, one: _UnderWay, replies: Sequence[Reply]) -> bool:
         """Whether one of the source's warnings is about its own log of rows alone."""
         return bool(replies[-1].warnings) and _is_of_blackhole(one.facts, session)
+
+    def _have_set(self, told: Rewritten) -> None:
+        """Follow what a client has set of its session's own."""
+        if told.tracking is not None:
+            self._track(told.tracking)
 
     def _tell(self, one: _UnderWay, planned: Planned, replies: Sequence[Reply]) -> None:
         """Tell `Attributions` which groups are of a statement, or find that out first."""
@@ -1656,6 +1706,12 @@ def _not_known(what: str, model: PlannedSession | None) -> UnjudgedError:
     """Why a statement is refused of which it is not known what it does."""
     has_scopes = model is not None and model.session.has_scopes
     return UnjudgedError(what, hint=_WITHOUT_SCOPES if has_scopes else _AS_ROWS)
+
+
+def _read_text(reader: ContextReader, statement: ClientStatement) -> str | None:
+    """What a statement says in its character set; None where it cannot be read."""
+    is_there = statement.is_complete or statement.lacks_values
+    return reader.read_text(statement.text) if is_there else None
 
 
 def _carried_out(model: PlannedSession, one: _UnderWay, reply: Reply) -> Planned:

@@ -95,6 +95,18 @@ class Exhausted:
 Jump: TypeAlias = Leave | Iterate | Returned | Refusal | Exited | Exhausted
 
 
+class ExpressionError(Exception):
+    """What an expression calls must not run.
+
+    Attributes:
+        refusal: Why.
+    """
+
+    def __init__(self, refusal: Refusal) -> None:
+        super().__init__(refusal.message)
+        self.refusal = refusal
+
+
 class Actions(Protocol):
     """What the statements and expressions of a program do."""
 
@@ -102,7 +114,11 @@ class Actions(Protocol):
         """Run an SQL statement; the error if it fails."""
 
     def value(self, expression: Expression, environment: RoutineEnvironment) -> Value:
-        """The value of an expression; functions in it are called."""
+        """The value of an expression; functions in it are called.
+
+        Raises:
+            ExpressionError: If they must not be.
+        """
 
 
 def read_body(sql: str, dialect: Dialect) -> Body | None:
@@ -175,10 +191,14 @@ class Interpreter:
             return Exhausted()
         environment.running.append(statement.at)
         runner = self._runners.get(type(statement))
-        if runner is None:
-            jump: Jump | None = self._actions.statement(statement, environment)
-        else:
-            jump = runner(statement, environment)
+        scopes = environment.scopes
+        try:
+            if runner is None:
+                jump: Jump | None = self._actions.statement(statement, environment)
+            else:
+                jump = runner(statement, environment)
+        except ExpressionError as refused:
+            environment.scopes, jump = scopes, refused.refusal
         environment.running.pop()
         if isinstance(jump, Refusal) and not isinstance(statement, _COMPOUND):
             return self._handle(jump, environment)
@@ -192,6 +212,8 @@ class Interpreter:
 
     def _handle(self, raised: Refusal, environment: RoutineEnvironment) -> Jump | None:
         """Look for a handler, from the innermost block outwards, and run it."""
+        if raised.is_for_safety:
+            return raised
         scopes = environment.scopes
         for index in range(len(scopes) - 1, -1, -1):
             scope = scopes[index]

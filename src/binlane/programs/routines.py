@@ -121,15 +121,6 @@ def type_of(text: str, dialect: Dialect) -> DataType:
         return DataType(0, 0, "")
 
 
-def calls_stored(node: Node, objects: SchemaCatalog, database: str) -> bool:
-    """Whether an expression calls a stored function."""
-    if isinstance(node, Call):
-        name = TableName(node.database or database, node.name)
-        if objects.function(name) is not None:
-            return True
-    return any(calls_stored(each, objects, database) for each in children(node))
-
-
 # Texts --------------------------------------------------------------------------------------------
 
 

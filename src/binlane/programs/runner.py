@@ -18,10 +18,9 @@ from binlane.programs.environment import (
     is_variable,
 )
 from binlane.programs.host import NO_DATA, Expected, Host, InnerStatement, Prepared, Remembered
-from binlane.programs.interpreter import Interpreter
+from binlane.programs.interpreter import ExpressionError, Interpreter
 from binlane.programs.routines import (
     call_error,
-    calls_stored,
     facts_of,
     logged_text,
     recursion,
@@ -152,7 +151,9 @@ class _Runner:
         if self._running.count(routine.name) > allowed:
             return recursion(routine, is_mariadb=environment.is_mariadb)
         self._host.evaluates(facts, environment.database)
-        self._functions_of(facts, call, environment)
+        refusal = self._functions_of(facts, call, environment)
+        if refusal is not None and refusal.is_for_safety:
+            return refusal
         with silent(environment):
             values = [evaluate(node, facts, environment) for node in call.arguments]
         given = [
@@ -178,16 +179,25 @@ class _Runner:
 
     def _functions_of(
         self, facts: StatementFacts, call: CallProcedure, environment: SessionEnvironment
-    ) -> None:
+    ) -> Refusal | None:
         """Run the stored functions in the arguments of CALL, which are logged by themselves."""
+        arguments = map(facts.text_of, call.arguments)
         called = [
-            facts.text_of(node)
-            for node in call.arguments
-            if calls_stored(node, self._host.objects, environment.database)
+            one
+            for one in arguments
+            if self._calls_stored(self._read(f"DO {one}", environment, facts.dialect), environment)
         ]
-        if called:
-            text = f"DO {', '.join(called)}"
-            self._inner(text, facts.dialect, text, environment, Remembered())
+        if not called:
+            return None
+        text = f"DO {', '.join(called)}"
+        return self._inner(text, facts.dialect, text, environment, Remembered())
+
+    def _calls_stored(self, facts: StatementFacts, environment: SessionEnvironment) -> bool:
+        """Whether an expression calls a stored function, or reads a view, which may call one."""
+        objects = self._host.objects
+        return any(
+            objects.function(routine_name(use, environment)) for use in facts.functions
+        ) or any(objects.view(use.name) for use in facts.tables)
 
     # Prepared statements -------------------------------------------------------------------------
 
@@ -382,7 +392,9 @@ class _Runner:
         """The value of an expression of a procedure; what its functions do is logged."""
         with silent(environment):
             value = environment.value(expression)
-        self._functions_in(expression, environment.text, environment, is_condition=True)
+        refusal = self._functions_in(expression, environment.text, environment, is_condition=True)
+        if refusal is not None and refusal.is_for_safety:
+            raise ExpressionError(refusal)
         return value
 
     def _functions_in(
@@ -401,9 +413,7 @@ class _Runner:
         refusal = self._host.evaluates(facts, environment.database)
         if refusal is not None:
             return refusal
-        if not any(
-            self._host.objects.function(routine_name(use, environment)) for use in facts.functions
-        ):
+        if not self._calls_stored(facts, environment):
             return None
         return self._inner(
             sql, facts.dialect, sql, environment, Remembered(), is_condition=is_condition

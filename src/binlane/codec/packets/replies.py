@@ -1,9 +1,12 @@
 """Replies of one packet: OK, ERR, EOF.
 
 Their layouts depend on what the connection has agreed on: with SESSION_TRACK an OK packet carries
-session state, with DEPRECATE_EOF an OK packet that begins with 0xFE ends a result set.
+session state, with DEPRECATE_EOF an OK packet that begins with 0xFE ends a result set. Its text has
+its length before it whatever was agreed on; where there is neither text nor state, nothing stands
+there.
 
-Source: MariaDB 10.11 sql/protocol.cc, net_send_ok, net_send_eof, net_send_error_packet.
+Source: MariaDB 10.11 sql/protocol.cc, net_send_ok, net_send_eof, net_send_error_packet; MySQL 9.7
+sends the same bytes.
 """
 
 from __future__ import annotations
@@ -55,7 +58,7 @@ class OkPacket:
     ends_rows: bool = False
 
     @classmethod
-    def decode(cls, payload: bytes, capabilities: Capability) -> Self:
+    def decode(cls, payload: bytes) -> Self:
         """Read a packet that begins with 0x00 or 0xFE."""
         reader = Reader(payload)
         mark = reader.u8()
@@ -63,13 +66,9 @@ class OkPacket:
             raise CodecError(f"0x{mark:02X} starts no OK packet")
         affected_rows, insert_id = reader.packed_int(), reader.packed_int()
         status, warnings = reader.unpack(_STATUS)
-        info, session_state = b"", b""
-        if Capability.SESSION_TRACK not in capabilities:
-            info = reader.rest()
-        elif reader.remaining:
-            info = packed_bytes(reader)
-            if status & ServerStatus.SESSION_STATE_CHANGED:
-                session_state = packed_bytes(reader)
+        info = packed_bytes(reader) if reader.remaining else b""
+        tells_state = status & ServerStatus.SESSION_STATE_CHANGED and reader.remaining
+        session_state = packed_bytes(reader) if tells_state else b""
         reader.finish()
         return cls(
             affected_rows=affected_rows,
@@ -91,12 +90,11 @@ class OkPacket:
             encode_packed_int(self.insert_id),
             _STATUS.pack(status, self.warnings),
         ]
-        if not tracks:
-            parts.append(self.info)
-        elif self.info or status & ServerStatus.SESSION_STATE_CHANGED:
+        tells_state = status & ServerStatus.SESSION_STATE_CHANGED
+        if self.info or tells_state:
             parts.append(encode_packed_bytes(self.info))
-            if status & ServerStatus.SESSION_STATE_CHANGED:
-                parts.append(encode_packed_bytes(self.session_state))
+        if tells_state:
+            parts.append(encode_packed_bytes(self.session_state))
         return b"".join(parts)
 
 
