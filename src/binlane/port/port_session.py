@@ -63,6 +63,7 @@ from binlane.port.lanes import Lane, LanePool
 from binlane.port.live_catalog import LiveCatalog
 from binlane.port.long_texts import LongTexts, is_long
 from binlane.port.marks import Marker
+from binlane.port.own_questions import own_questions
 from binlane.port.sayings import Sayings
 from binlane.port.statement_context import StatementContext
 from binlane.port.told_refusals import as_told
@@ -790,7 +791,7 @@ class PortSession:
         self, model: PlannedSession, reader: ContextReader, text: str, facts: StatementFacts
     ) -> Verdict:
         expected = model.preview(text)
-        while await self._read_missed():
+        while await self._read_missed(model, facts):
             expected = model.preview(text)
         refusal = await self._refusal(model, text, expected.result)
         if refusal is not None:
@@ -1017,20 +1018,22 @@ class PortSession:
         assert shared is not None, "the model goes along with the source"
         facts = read(text, database=session.database, dialect=session.dialect)
         if not shared.catalog.covers(facts, session.database):
-            asked = await shared.catalog.fetch(facts, session.database)
+            own = own_questions(self._client, session, facts)
+            asked = await shared.catalog.fetch(facts, session.database, own)
             if is_in_packet:
                 shared.catalog.extend(self._catalog, asked)
             else:
                 shared.catalog.fit(self._catalog)
         return facts
 
-    async def _read_missed(self) -> bool:
+    async def _read_missed(self, model: PlannedSession, facts: StatementFacts) -> bool:
         """Read what the model looked for and no text names; whether there was anything."""
         assert self._shared is not None, "the model goes along with the source"
         catalog = self._shared.catalog
         missed = catalog.missed(self._catalog)
         if missed:
-            await catalog.fetch_objects(missed)
+            own = own_questions(self._client, model.session, facts)
+            await catalog.fetch_objects(missed, own)
             catalog.fit(self._catalog)
         return bool(missed)
 
@@ -1265,12 +1268,19 @@ class PortSession:
             return True
         try:
             for one in doubts:
+                if self._locks_tables and not shared.catalog.covers(one.facts, one.database):
+                    return False  # others would wait for its locks
                 await shared.catalog.fetch(one.facts, one.database)
             objects = shared.catalog.catalog()
         except StatementError as error:
             logger.warning("%s: %s", self._client.peer, error, extra={"peer": self._client.peer})
             return False
         return all(one.is_settled(objects) for one in doubts)
+
+    @property
+    def _locks_tables(self) -> bool:
+        """Whether LOCK TABLES is in force."""
+        return self._model is not None and self._model.session.state.locked_tables is not None
 
     async def _find_last(self, one: _Told) -> None:
         """Find out the last group of a statement, if its replies did not tell it."""
