@@ -24,7 +24,11 @@ from binlane.sql.tree.expressions import DataType
 
 BINARY: Final = "binary"
 """The collation of byte strings."""
-UNKNOWN_TEXT: Final = "#"
+NOT_AS_LOGGED: Final = "\ufdd0"
+"""Stands in an event's text before what is not in it as the server has it: no character of any text."""
+IN_UTF8: Final = "\ufdd1"
+"""Stands in an event's text before letters whose bytes are those of UTF-8, whatever the text is in."""
+UNKNOWN_TEXT: Final = f"{NOT_AS_LOGGED}#"
 """Stands in an event's text for a value that cannot be known."""
 
 _ESCAPES: Final = str.maketrans(
@@ -197,11 +201,16 @@ def _shown(value: Text, *, has_escapes: bool) -> str:
     Letters of other character sets stand in the event as their bytes, which are shown so.
     """
     text = escaped(value.content, has_escapes=has_escapes)
+    if text.isascii():
+        return text
+    if value.charset in _UNICODE:
+        return IN_UTF8 + text
     if value.charset in {"latin1", "binary"}:
-        return "".join(letter if letter.isascii() else "\\?" for letter in text)
-    return text
+        text = "".join(letter if letter.isascii() else "\\?" for letter in text)
+    return NOT_AS_LOGGED + text
 
 
+_UNICODE: Final = frozenset(("utf8mb3", "utf8mb4"))
 _SCALE_MAX: Final = 30
 """Digits behind the point of a DECIMAL of MySQL."""
 _GROUP: Final = 9
