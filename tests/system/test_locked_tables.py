@@ -22,6 +22,7 @@ _KNOWN: Final = "the port knows all that was logged so far"
 _OWN_LOCKS: Final = (
     "CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, a TINYINT) ENGINE=InnoDB",
     "CREATE TRIGGER g BEFORE INSERT ON t FOR EACH ROW SET NEW.a = NEW.a + 1",
+    "SET sql_mode = 'ANSI_QUOTES', sql_quote_show_create = 0",
     "LOCK TABLES t WRITE",
     "ALTER TABLE t DISABLE KEYS",
     _KNOWN,
