@@ -46,7 +46,6 @@ from binlane.gateway.machine import (
     Statement,
 )
 from binlane.gateway.replica_statements import recognise
-from binlane.sql.parser import statement_texts
 from tests.recording_judge import RecordingJudge
 
 _OFFERED: Final = (
@@ -299,7 +298,7 @@ class _Conversation:
 
     def _read(self, question: Learning | Cutting, *, learns: bool) -> None:
         if isinstance(question, Cutting):
-            self._relay.cut(statement_texts(*question.uncut))
+            self._relay.cut(question.uncut.cut())
             return
         if learns and self._judge is not None:
             asyncio.run(self._judge.learn())

@@ -37,7 +37,8 @@ from binlane.sql.facts import (
 from binlane.sql.schema import OBJECT_KINDS, ChildTables, ObjectStore, small
 from binlane.sql.servers import Dialect, Version
 from binlane.sql.tokens import LONG
-from binlane.sql.tree.definitions import AccountStatement, CreateRoutine
+from binlane.sql.tree.definitions import AccountStatement, AlterTable, CreateRoutine
+from binlane.sql.tree.statements import innermost
 
 _COVERED_MAX: Final = 8_192
 _NO_OBJECTS: Final = frozenset(
@@ -51,6 +52,13 @@ _NO_OBJECTS: Final = frozenset(
 """DDL of what nobody asks for here."""
 _BESIDE_DDL: Final = frozenset(("IMPORT TABLE", "INSTALL COMPONENT", "UNINSTALL COMPONENT"))
 """What makes objects, and is no DDL to the log."""
+_KEEPING: Final = frozenset(
+    (
+        *("ALGORITHM", "DISABLE KEYS", "DISCARD TABLESPACE", "ENABLE KEYS", "IMPORT TABLESPACE"),
+        *("LOCK", "VALIDATION"),
+    )
+)
+"""Actions of ALTER TABLE that leave a table's definition as it is."""
 _GLOBAL: Final = frozenset((VariableScope.GLOBAL, VariableScope.PERSIST))
 
 
@@ -370,7 +378,9 @@ class KnownObjects:
 
     def tables_changed(self, facts: StatementFacts) -> None:
         """Tables, sequences, their indexes."""
-        effects = facts.effects
+        effects, tree = facts.effects, innermost(facts.tree)
+        if isinstance(tree, AlterTable) and all(one.kind in _KEEPING for one in tree.actions):
+            return  # a dump has two for each table, under a lock that nobody else can read behind
         names = set(self._touched(facts))
         found = {Question(topic, name) for name in names for topic in (Topic.TABLE, Topic.TRIGGERS)}
         if effects.renames or effects.drops or facts.is_or_replace:

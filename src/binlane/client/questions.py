@@ -156,6 +156,7 @@ class Asked:
         store: Databases, settings and accounts; not to be changed.
         programs: By database the answer to PROGRAMS.
         users: Whose accounts in `store` are not as they are any more; None: all.
+        sql_mode: Of the session that asks: SHOW CREATE quotes the names of tables and views by it.
     """
 
     flavor: Flavor
@@ -163,6 +164,7 @@ class Asked:
     store: ObjectStore
     programs: Mapping[str, Answer]
     users: frozenset[str] | None = None
+    sql_mode: str = ""
 
     @property
     def is_mariadb(self) -> bool:
@@ -616,7 +618,7 @@ def _needs_of_body(program: Routine | Trigger, database: str) -> tuple[Need, ...
 
 def _applied(asked: Asked, database: str, text: str) -> SchemaCatalog:
     catalog = asked.empty(database)
-    _apply(catalog, database, text)
+    _apply(catalog, database, text, CreationContext(sql_mode=asked.sql_mode))
     return catalog
 
 

@@ -72,6 +72,7 @@ from binlane.port.known_statements import Circumstances, KnownRead, KnownWrite, 
 from binlane.port.live_catalog import LiveCatalog
 from binlane.port.long_texts import LongTexts
 from binlane.port.marks import Marker
+from binlane.port.own_questions import own_questions
 from binlane.port.sayings import Sayings
 from binlane.port.session_values import cell_text
 from binlane.port.statement_context import StatementContext
@@ -1017,10 +1018,10 @@ class PortSession:
         has_values: bool = True,
     ) -> Verdict:
         """Judge a statement; of one that is not complete nothing is text."""
-        expected = await self._preview(model, text)
+        expected = await self._preview(model, text, facts)
         refusal = await self._refusal(model, facts, expected.result)
         if isinstance(refusal, UnjudgedError) and await self._learn_variables(model, facts):
-            expected = await self._preview(model, text)
+            expected = await self._preview(model, text, facts)
             refusal = await self._refusal(model, facts, expected.result)
         if isinstance(refusal, UnjudgedError):
             refusal = await self._own_error(facts) or refusal
@@ -1256,8 +1257,9 @@ class PortSession:
         assert shared is not None, "the model goes along with the source"
         facts = read(text, database=session.database, dialect=session.dialect)
         if not shared.catalog.covers(facts, session.database):
+            own = own_questions(self._client, session, facts)
             try:
-                asked = await shared.catalog.fetch(facts, session.database)
+                asked = await shared.catalog.fetch(facts, session.database, own)
             except StatementError as error:
                 raise _NotToldError(error) from None
             if is_in_packet:
@@ -1266,21 +1268,22 @@ class PortSession:
                 shared.catalog.fit(self._catalog)
         return facts
 
-    async def _preview(self, model: PlannedSession, text: str) -> Planned:
+    async def _preview(self, model: PlannedSession, text: str, facts: StatementFacts) -> Planned:
         """What a statement would do, with all objects known that it uses."""
         expected = model.preview(text)
-        while await self._read_missed():
+        while await self._read_missed(model, facts):
             expected = model.preview(text)
         return expected
 
-    async def _read_missed(self) -> bool:
+    async def _read_missed(self, model: PlannedSession, facts: StatementFacts) -> bool:
         """Read what the model looked for and no text names; whether there was anything."""
         assert self._shared is not None, "the model goes along with the source"
         catalog = self._shared.catalog
         missed = catalog.missed(self._catalog)
         if missed:
+            own = own_questions(self._client, model.session, facts)
             try:
-                await catalog.fetch_objects(missed)
+                await catalog.fetch_objects(missed, own)
             except StatementError as error:
                 raise _NotToldError(error) from None
             catalog.fit(self._catalog)
@@ -1576,12 +1579,19 @@ class PortSession:
             return True
         try:
             for one in doubts:
+                if self._locks_tables and not shared.catalog.covers(one.facts, one.database):
+                    return False  # others would wait for its locks
                 await shared.catalog.fetch(one.facts, one.database)
             objects = shared.catalog.catalog()
         except StatementError as error:
             logger.warning("%s: %s", self._client.peer, error, extra={"peer": self._client.peer})
             return False
         return all(one.is_settled(objects) for one in doubts)
+
+    @property
+    def _locks_tables(self) -> bool:
+        """Whether LOCK TABLES is in force."""
+        return self._model is not None and self._model.session.state.locked_tables is not None
 
     async def _find_last(self, one: _Told) -> None:
         """Find out the last group of a statement, if its replies did not tell it."""

@@ -19,7 +19,7 @@ from binlane.policy.server import Server
 from binlane.programs.ways import NoWays, Ways
 from binlane.sql.catalog import SchemaCatalog
 from binlane.sql.evaluation.evaluator import Environment
-from binlane.sql.evaluation.values import UNKNOWN, UNKNOWN_TEXT, Temporal, Value, number_text
+from binlane.sql.evaluation.values import UNKNOWN, Temporal, Value, number_text
 from binlane.sql.facts import StatementFacts
 from binlane.sql.schema import Routine, Trigger
 from binlane.sql.servers import ANY, Dialect
@@ -378,7 +378,7 @@ def printed_variable(variable: LoggedVariable, server: Server) -> str:
     if value is None:
         shown = "NULL"
     elif value is UNKNOWN:
-        shown = UNKNOWN_TEXT
+        shown = "#"
     elif isinstance(value, int | float | Decimal):
         shown = number_text(value)
     elif isinstance(value, Temporal):

@@ -109,3 +109,15 @@ def test_definitions_are_printed_with_the_quotes_of_the_session(flavor: str) -> 
     assert '; CREATE TABLE "n""w" (\n  "x" ' in text
     assert '  "b" varchar(5) DEFAULT \'x"y\',\n  KEY "x" ("x")\n)' in text
     assert "`" not in text.partition("; ")[2]
+
+
+def test_functions_that_mariadb_qualifies_came_with_it() -> None:
+    session = _session("mariadb")
+    # As SHOW CREATE VIEW tells those of a view that was made in sql_mode ORACLE.
+    session.execute("CREATE VIEW v AS SELECT oracle_schema.concat('1', a) AS b FROM u")
+    for query in ("SELECT b FROM v", "SELECT mariadb_schema.concat('1', a) FROM u"):
+        found = session.execute(f"INSERT INTO t {query}")
+        assert (found.error, found.unanalysed) == (None, None)
+    refused = _session("mysql").execute("INSERT INTO t SELECT oracle_schema.concat('1', a) FROM u")
+    assert refused.error is not None
+    assert refused.error.errno == 1305
