@@ -20,6 +20,7 @@ import pymysql
 from pymysql.connections import Connection
 from pymysql.cursors import Cursor
 
+from binlane.codec.packets.framing import bytes_of
 from binlane.service.private_server import PrivateServer
 from tests.differential.logging.symbols import symbol
 from tests.logged_events import Event, comparable
@@ -168,7 +169,7 @@ class PortRecorder:
     def _execute(self, connection: Connection[Cursor], statement: str) -> Answered:
         error, message = None, ""
         try:
-            connection.query(statement)
+            connection.query(bytes_of(statement))
             while _result(connection).has_next:
                 connection.next_result()
         except pymysql.MySQLError as failure:

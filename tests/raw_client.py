@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from binlane.codec.packets.commands import encode_query
-from binlane.codec.packets.execution import Execution
+from binlane.codec.packets.execution import Execution, opens_cursor
 from binlane.codec.packets.flags import (
     NO_EXTENSIONS,
     Capability,
@@ -50,6 +50,7 @@ class RawClient:
         extended: ExtendedCapability = NO_EXTENSIONS,
         *,
         database: str = "",
+        collation: int = 45,
     ) -> None:
         self._socket = socket.create_connection(("127.0.0.1", port), timeout=_TIMEOUT_S)
         self._splitter = PacketSplitter()
@@ -63,7 +64,7 @@ class RawClient:
         head = SslRequest(
             capabilities=self.capabilities,
             payload_max=1 << 30,
-            character_set=45,
+            character_set=collation,
             extended_capabilities=extended,
         )
         response = HandshakeResponse(
@@ -83,7 +84,7 @@ class RawClient:
     def say(self, *payloads: bytes) -> list[bytes]:
         """Send commands in one write; the packets of their replies."""
         for payload in payloads:
-            self._tracker.expect(payload[0])
+            self._tracker.expect(payload[0], opens_cursor=opens_cursor(payload))
         self._socket.sendall(b"".join(frame(payload, 0) for payload in payloads))
         found: list[bytes] = []
         self.numbers = []

@@ -162,6 +162,27 @@ def execute(server: PrivateServer, *statements: str) -> tuple[tuple[Any, ...], .
         return tuple(cursor.fetchall())
 
 
+def dump_command(server: PrivateServer) -> list[str]:
+    """The server's own tool for dumps, with how it logs in as root."""
+    login = [f"-h{server.host}", f"-P{server.port}", "-uroot"]
+    if server.program is MARIADB:
+        return ["mariadb-dump", "--no-defaults", *login]
+    folder = mysql_program().folder
+    if folder is None:
+        pytest.skip("mysqldump is looked for where MySQL was unpacked")
+    return [
+        *(str(folder / "exec"), "/usr/bin/mysqldump", "--no-defaults", *login),
+        "--set-gtid-purged=OFF",
+    ]
+
+
+def dump(server: PrivateServer, *options: str) -> bytes:
+    """What the server's own tool for dumps writes."""
+    return subprocess.run(
+        [*dump_command(server), *options], stdout=subprocess.PIPE, check=True
+    ).stdout
+
+
 def end_xa(server: PrivateServer, *statements: str) -> None:
     """Run XA COMMIT and ROLLBACK of transactions that sessions prepared which have just gone.
 

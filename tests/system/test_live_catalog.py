@@ -21,6 +21,7 @@ from binlane.client.settings import ServerUrl
 from binlane.errors import SourceDownError, StatementError
 from binlane.names import TableName
 from binlane.policy.server import Server
+from binlane.policy.used_objects import body_use
 from binlane.port import live_catalog
 from binlane.port.live_catalog import LiveCatalog
 from binlane.service.private_server import SOURCE_OPTIONS, PrivateServer
@@ -136,6 +137,77 @@ def test_sequences_and_merge_tables_are_followed(mariadb_server: PrivateServer) 
             found = catalog.catalog()
             assert {one.table for one in found.tables} == {"s", "numbered", "m1", "m2", "merged"}
             assert found.store.tables[name("s")].is_sequence
+
+    asyncio.run(run())
+    drop(mariadb_server)
+
+
+def test_programs_are_read_in_the_sql_mode_of_their_creation(server: PrivateServer) -> None:
+    modes = {
+        "ANSI_QUOTES": """INSERT INTO "noted" VALUES ('x')""",
+        "NO_BACKSLASH_ESCAPES": r"""INSERT INTO noted VALUES ('\')""",
+        "PIPES_AS_CONCAT": """INSERT INTO noted VALUES ('a' || "'")""",
+        "ANSI,NO_BACKSLASH_ESCAPES": r"""INSERT INTO "noted" VALUES ('\' || '"')""",
+        "ORACLE": """INSERT INTO "noted" VALUES ('x')""",
+    }
+    if is_mysql(server):
+        del modes["ORACLE"]
+    execute(server, "CREATE DATABASE cat_a", "CREATE TABLE cat_a.noted (a TEXT) ENGINE=InnoDB")
+    for number, (mode, body) in enumerate(modes.items()):
+        is_oracle = mode == "ORACLE"
+        execute(
+            server,
+            "USE cat_a",
+            "SET GLOBAL log_bin_trust_function_creators = 1",
+            f"SET sql_mode = '{mode}', NAMES latin1 COLLATE latin1_german1_ci",
+            f"CREATE TABLE t{number} (a INT) ENGINE=InnoDB",
+            f"CREATE TRIGGER g{number} BEFORE INSERT ON t{number} FOR EACH ROW BEGIN {body}; END",
+            f"CREATE PROCEDURE p{number}() {'AS' if is_oracle else ''} BEGIN {body}; END",
+            f"CREATE FUNCTION f{number}() {'RETURN INT AS' if is_oracle else 'RETURNS INT'}"
+            f" BEGIN {body}; RETURN 1; END",
+            f"CREATE VIEW v{number} AS SELECT a, 'x' || a, SUBSTR(a, 0, 1) FROM t{number}",
+        )
+
+    async def run() -> None:
+        async with live(settings_of(server)) as catalog:
+            for number, mode in enumerate(modes):
+                filled = f"INSERT INTO t{number} SELECT f{number}() FROM v{number}"
+                await fetch(catalog, filled, "cat_a")
+                await fetch(catalog, f"CALL p{number}()", "cat_a")
+                found = catalog.catalog()
+                (trigger,) = found.triggers(name(f"t{number}"))
+                routines = found.procedure(name(f"p{number}")), found.function(name(f"f{number}"))
+                for one in (trigger, *routines):
+                    assert one is not None
+                    assert one.context is not None
+                    assert one.context.collation == "latin1_german1_ci"
+                    assert set(mode.split(",")) <= set(one.context.sql_mode.split(","))
+                    use = body_use(one.body, "cat_a", one.dialect)
+                    assert use.is_understood
+                    assert {table.name for table in use.tables} == {name("noted")}
+
+    asyncio.run(run())
+
+
+def test_a_table_whose_trigger_is_not_understood_may_be_dropped(
+    mariadb_server: PrivateServer,
+) -> None:
+    drop(mariadb_server)
+    execute(
+        mariadb_server,
+        "CREATE DATABASE cat_a",
+        "USE cat_a",
+        "CREATE TABLE t (a INT) ENGINE=InnoDB",
+        "SET sql_mode = 'ORACLE'",
+        "CREATE TRIGGER g BEFORE INSERT ON t FOR EACH ROW"
+        " DECLARE x INT; BEGIN x := 1; :NEW.a := x; END",
+    )
+
+    async def run() -> None:
+        async with live(settings_of(mariadb_server)) as catalog:
+            await fetch(catalog, "DROP TABLE t", "cat_a")
+            (trigger,) = catalog.catalog().triggers(name("t"))
+            assert not body_use(trigger.body, "cat_a", trigger.dialect).is_understood
 
     asyncio.run(run())
     drop(mariadb_server)
@@ -472,15 +544,15 @@ def test_what_is_not_understood_is_asked_once(server: PrivateServer) -> None:
     execute(
         server,
         "CREATE DATABASE cat_a",
-        "CREATE TABLE cat_a.t (a INT)",
+        "CREATE EVENT cat_a.e ON SCHEDULE EVERY 1 DAY DISABLE DO SELECT 1",
         "CREATE TABLE cat_a.u (a INT)",
     )
 
     async def run() -> None:
         async with live(settings_of(server)) as catalog:
-            question = Question(Topic.TABLE, name("t"))
+            question = Question(Topic.EVENT, name("e"))
             await catalog.fetch_objects([Question(Topic.TABLE, name("u"))])
-            facts = facts_of(catalog, "INSERT INTO t VALUES (1)", "cat_a")
+            facts = facts_of(catalog, "ALTER EVENT e ENABLE", "cat_a")
             known = catalog._known
             assert known is not None
             known.fail(question, NotUnderstoodError("the source says strange things"))
@@ -488,8 +560,8 @@ def test_what_is_not_understood_is_asked_once(server: PrivateServer) -> None:
                 with pytest.raises(StatementError, match="strange things"):
                     await catalog.fetch(facts, "cat_a")
                 assert not catalog.covers(facts, "cat_a")
-            catalog.changed(facts_of(catalog, "ALTER TABLE t ADD b INT", "cat_a"), "cat_a")
-            await fetch(catalog, "INSERT INTO t VALUES (1)", "cat_a")
+            catalog.changed(facts, "cat_a")
+            await fetch(catalog, "ALTER EVENT e ENABLE", "cat_a")
 
     asyncio.run(run())
 

@@ -23,7 +23,7 @@ def test_a_server_tells_the_columns_of_its_tables(mariadb_server: PrivateServer)
         "CREATE SEQUENCE counter",
     )
     definitions = read_schema(ServerUrl.parse(mariadb_server.url), "")
-    assert all(database != "sys" for database, _ in definitions)
+    assert all(one.database != "sys" for one in definitions)
     catalog = SchemaCatalog()
     catalog.load_statements(definitions)
     found = catalog.definition(TableName("sche`ma", "a`b"))

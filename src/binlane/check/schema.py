@@ -12,7 +12,7 @@ from typing import Final
 
 from binlane.errors import ConfigError
 from binlane.policy.server import Server
-from binlane.sql.catalog import CatalogProblem, SchemaCatalog
+from binlane.sql.catalog import CatalogProblem, SchemaCatalog, ToldStatement
 from binlane.sql.script import Script
 
 _HEADER_BYTES: Final = 4096
@@ -29,13 +29,13 @@ class Schema:
     Attributes:
         name: What messages call it: the path of a file, the address of a server.
         script: Its text or bytes, as the clients take it.
-        definitions: Statements that a server told, each with its default database.
+        definitions: Statements that a server told.
         variables: Global ones of that server.
     """
 
     name: str
     script: str | Script = b""
-    definitions: Sequence[tuple[str, str]] = ()
+    definitions: Sequence[ToldStatement] = ()
     variables: tuple[tuple[str, str], ...] = ()
 
     def load(self, catalog: SchemaCatalog, server: Server) -> list[CatalogProblem]:

@@ -21,7 +21,7 @@ from binlane.policy.used_objects import body_use
 from binlane.sql.accounts import AccountName, Grantee
 from binlane.sql.catalog import SchemaCatalog
 from binlane.sql.facts import StatementFacts, StatementKind
-from binlane.sql.schema import ObjectStore, Routine, Table, Trigger, small
+from binlane.sql.schema import CreationContext, ObjectStore, Routine, Table, Trigger, small
 from binlane.sql.servers import Version
 from binlane.sql.tree.definitions import AccountStatement
 
@@ -38,11 +38,18 @@ _NO_SUCH_ROUTINE: Final = 1305
 _NO_SUCH_TRIGGER: Final = 1360
 _BAD_DATABASE: Final = 1049
 _VIEW_RECURSION: Final = 1462
+_BROKEN: Final = frozenset((1016, 1017, 1033, 1034, 1035, 1168, 1194, 1195, 1286, 1812, 1814, 1932))
+"""Errors of tables that are there, and that nobody can open until they are mended."""
 _ACCESS_DENIED: Final = 1142
 _ABSENT: Final = frozenset((_NO_SUCH_TABLE, _NO_SUCH_ROUTINE, _NO_SUCH_TRIGGER, _BAD_DATABASE))
 _DENIED: Final = frozenset((1044, 1045, 1141, _ACCESS_DENIED, 1143, 1227))
-_DATABASE_COLLATION: Final = 5
-"""Which column of SHOW CREATE FUNCTION it is."""
+_SQL_MODE: Final = 1
+"""Which column of SHOW CREATE it is, of whatever is a program."""
+_PROGRAM: Final = 2
+"""Which column of SHOW CREATE FUNCTION, PROCEDURE and TRIGGER is the text."""
+_COLLATION_CONNECTION: Final = 2
+_DATABASE_COLLATION: Final = 3
+"""Which column it is behind that of the text."""
 _SYSTEM: Final = frozenset(("information_schema", "performance_schema", "mysql", "sys"))
 _CONFIGURED: Final = (
     *("binlog_format", "character_set_server", "default_storage_engine"),
@@ -199,6 +206,8 @@ def _table(name: TableName, asked: Asked) -> Asking:
     try:
         text = yield from _created("TABLE", 1, name)
     except StatementError as error:
+        if error.errno in _BROKEN:
+            raise NotUnderstoodError(str(error)) from None
         if error.errno != _VIEW_RECURSION:
             raise
         text = yield from _recursive_view(name, asked)
@@ -249,9 +258,10 @@ def _recursive_view(name: TableName, asked: Asked) -> Generator[str, Rows, str |
 def _triggers(table: TableName, asked: Asked) -> Asking:
     catalog = asked.empty(table.database)
     for name in asked.programs[table.database].triggers.get(table, ()):
-        text = yield from _created("TRIGGER", 2, name)
-        if text is not None:
-            _apply(catalog, table.database, text)
+        row = yield from _shown("TRIGGER", _PROGRAM, name)
+        if row is not None:
+            text = row[_PROGRAM] or ""
+            _apply(catalog, table.database, text, creation_context(row, _PROGRAM))
     triggers = catalog.store.triggers.get(table, ())
     return Answer(
         objects=ObjectStore(triggers={table: triggers} if triggers else {}),
@@ -268,13 +278,15 @@ def _procedure(name: TableName, asked: Asked) -> Asking:
 
 
 def _routine(kind: str, name: TableName, asked: Asked) -> Asking:
-    row = yield from _shown(kind, 2, name)
+    row = yield from _shown(kind, _PROGRAM, name)
     if row is None:
         return Answer()
     catalog = asked.empty(name.database)
     # That of the database when the routine was made.
-    catalog.store.databases[name.database] = (row[_DATABASE_COLLATION] or "").partition("_")[0]
-    _apply(catalog, name.database, text := row[2] or "")
+    collation = row[_PROGRAM + _DATABASE_COLLATION] or ""
+    catalog.store.databases[name.database] = collation.partition("_")[0]
+    text = row[_PROGRAM] or ""
+    _apply(catalog, name.database, text, creation_context(row, _PROGRAM))
     routine = catalog.store.routines.get((kind == "FUNCTION", small(name)))
     if routine is None:
         raise _misread(text)
@@ -319,6 +331,17 @@ def _shown(
     if not rows or rows[0][column] is None:
         raise hidden(kind, name)
     return rows[0]
+
+
+def creation_context(row: Sequence[str | None], column: int) -> CreationContext:
+    """How a program is read and runs, as SHOW CREATE tells it beside the text.
+
+    Args:
+        row: Of SHOW CREATE FUNCTION, PROCEDURE, TRIGGER or EVENT.
+        column: Which of it is the text.
+    """
+    collation = row[column + _COLLATION_CONNECTION] or ""
+    return CreationContext(sql_mode=row[_SQL_MODE] or "", collation=collation)
 
 
 def hidden(kind: str, name: TableName) -> StatementError:
@@ -585,12 +608,8 @@ def _needs_of_table(table: Table) -> tuple[Need, ...]:
 
 
 def _needs_of_body(program: Routine | Trigger, database: str) -> tuple[Need, ...]:
+    """What a body leads to; of one that is not understood whoever runs it is told."""
     use = body_use(program.body, database, program.dialect)
-    if not use.is_understood:
-        raise NotUnderstoodError(
-            "a routine or trigger that the statement uses is not understood:"
-            f" {program.name}: {program.body[:200]}"
-        )
     found = (need for facts in use.facts for need in questions_of(facts, database))
     return tuple(dict.fromkeys(found))
 
@@ -601,8 +620,10 @@ def _applied(asked: Asked, database: str, text: str) -> SchemaCatalog:
     return catalog
 
 
-def _apply(catalog: SchemaCatalog, database: str, text: str) -> None:
-    catalog.apply(text, database=database)
+def _apply(
+    catalog: SchemaCatalog, database: str, text: str, context: CreationContext | None = None
+) -> None:
+    catalog.apply(text, database=database, context=context)
     if catalog.problems:
         raise _misread(text)
 
@@ -610,7 +631,7 @@ def _apply(catalog: SchemaCatalog, database: str, text: str) -> None:
 def _misread(text: str) -> StatementError:
     return NotUnderstoodError(
         f"what the source says of an object is not understood: {text[:200]}",
-        hint="run `binlane check` with a schema instead",
+        hint="SET SESSION binlog_format = 'ROW' lets what uses it run",
     )
 
 

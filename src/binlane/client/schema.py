@@ -8,9 +8,11 @@ from typing import Final
 from binlane.client.account import account_at
 from binlane.client.conversation import hold
 from binlane.client.dialogue import Account, Dialogue, ask, log_in
+from binlane.client.questions import creation_context
 from binlane.client.settings import ServerUrl
 from binlane.errors import PeerError
 from binlane.names import TableName, quote
+from binlane.sql.catalog import ToldStatement
 
 # Definitions shall not depend on how the server is set up.
 _SETTINGS: Final = "SET SESSION sql_mode = '', sql_quote_show_create = 1"
@@ -52,6 +54,7 @@ _OTHERS: Final = (
     (_TRIGGERS, "TRIGGER", 2),
     (_EVENTS, "EVENT", 3),
 )
+_PROGRAMS: Final = frozenset(("FUNCTION", "PROCEDURE", "TRIGGER", "EVENT"))
 _CONFIGURED: Final = (
     *("binlog_format", "default_storage_engine", "enforce_gtid_consistency", "gtid_mode"),
     *("innodb_autoinc_lock_mode", "log_bin_trust_function_creators", "lower_case_table_names"),
@@ -59,9 +62,11 @@ _CONFIGURED: Final = (
 )
 # Dropped since it was listed, broken, or not to be seen by this account.
 _UNKNOWN_TABLE: Final = 1146
-_UNTOLD: Final = frozenset((_UNKNOWN_TABLE, 1044, 1141, 1142, 1143, 1227, 1305, 1356, 1360, 1539))
+_UNTOLD: Final = frozenset(
+    (_UNKNOWN_TABLE, 1044, 1064, 1141, 1142, 1143, 1227, 1305, 1356, 1360, 1539)
+)
 
-Definitions = list[tuple[str, str]]
+Definitions = list[ToldStatement]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +76,7 @@ class ServerObjects:
     Attributes:
         version: As it says: `10.11.6-MariaDB-log`.
         variables: Global ones that bear on logging.
-        definitions: Statements that make its objects, each with its default database.
+        definitions: Statements that make its objects.
     """
 
     version: str
@@ -87,8 +92,7 @@ def read_schema(url: ServerUrl, password: str) -> Definitions:
         password: Of the account.
 
     Returns:
-        Statements that make them, each with its default database, for
-        `SchemaCatalog.load_statements`.
+        Statements that make them, for `SchemaCatalog.load_statements`.
 
     Raises:
         PeerError: If the server cannot be reached, or refuses something.
@@ -131,15 +135,14 @@ def _accounts(peer: str) -> Dialogue[Definitions]:
     # MariaDB's roles have no host.
     accounts = [f"{user}@{host}" if host != "''" else user for user, host in names]
     found = [
-        ("", f"CREATE {'USER' if '@' in account else 'ROLE'} IF NOT EXISTS {account}")
+        ToldStatement("", f"CREATE {'USER' if '@' in account else 'ROLE'} IF NOT EXISTS {account}")
         for account in accounts
     ]
     for account in accounts:
-        found += [
-            ("", text) for [text] in (yield from _allowed(f"SHOW GRANTS FOR {account}", peer))
-        ]
+        grants = yield from _allowed(f"SHOW GRANTS FOR {account}", peer)
+        found += [ToldStatement("", text) for [text] in grants]
     for user, host, role, of in (yield from _allowed(_DEFAULT_ROLES, peer)):
-        found.append(("", f"SET DEFAULT ROLE {role}@{of} TO {user}@{host}"))
+        found.append(ToldStatement("", f"SET DEFAULT ROLE {role}@{of} TO {user}@{host}"))
     return found
 
 
@@ -148,7 +151,14 @@ def _shown(listing: str, kind: str, column: int, peer: str) -> Dialogue[Definiti
     for database, name in (yield from _texts(listing, peer)):
         shown = yield from _allowed(f"SHOW CREATE {kind} {TableName(database, name)}", peer)
         # The text of a routine is NULL for who may not see it.
-        found += [(database, row[column]) for row in shown if row[column]]
+        found += [
+            ToldStatement(
+                *(database, row[column]),
+                creation_context(row, column) if kind in _PROGRAMS else None,
+            )
+            for row in shown
+            if row[column]
+        ]
     return found
 
 
@@ -168,7 +178,8 @@ def _definitions(account: Account) -> Dialogue[Definitions]:
     yield from ask(_SETTINGS, peer=peer)
     found: Definitions = []
     for database, charset in (yield from _texts(_DATABASES, peer)):
-        found.append(("", f"CREATE DATABASE {quote(database)} CHARACTER SET {charset}"))
+        text = f"CREATE DATABASE {quote(database)} CHARACTER SET {charset}"
+        found.append(ToldStatement("", text))
     for database, table in (yield from _texts(_TABLES, peer)):
         try:
             shown = yield from _texts(f"SHOW CREATE TABLE {TableName(database, table)}", peer)
@@ -176,7 +187,7 @@ def _definitions(account: Account) -> Dialogue[Definitions]:
             if error.errno != _UNKNOWN_TABLE:
                 raise
         else:
-            found += [(database, row[1]) for row in shown]
+            found += [ToldStatement(database, row[1]) for row in shown]
     return found
 
 

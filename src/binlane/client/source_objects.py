@@ -34,7 +34,7 @@ _SESSION: Final = (
     *("autocommit", "binlog_direct_non_transactional_updates", "binlog_format"),
     "binlog_row_image",
     *("default_storage_engine", "default_tmp_storage_engine", "sql_log_bin", "sql_mode"),
-    *("foreign_key_checks", "transaction_isolation", "tx_isolation"),
+    *("character_set_client", "foreign_key_checks", "transaction_isolation", "tx_isolation"),
 )
 _ACCESS_DENIED: Final = 1142
 _TIMED_OUT: Final = 3024

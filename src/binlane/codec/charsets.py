@@ -139,6 +139,7 @@ _DIFFERENCES: Final[Mapping[str, Mapping[int, int]]] = MappingProxyType(
         "ujis": {0xFF3C: 0x5C},
     }
 )
+_NO_DIFFERENCES: Final[Mapping[int, int]] = MappingProxyType({})
 _ASCII: Final = "".join(map(chr, range(128)))
 # latin1 is cp1252 whose five unassigned bytes are C1 controls.
 _LATIN1: Final = "".join(
@@ -177,6 +178,11 @@ def text_table(charset: str) -> str | None:
 def python_codec(charset: str) -> str | None:
     """The name of Python's codec, which differs from the servers in a few characters."""
     return _PYTHON_CODECS.get(charset)
+
+
+def codec_differences(charset: str) -> Mapping[int, int]:
+    """Where the servers have another character than Python's codec: its code point → theirs."""
+    return _DIFFERENCES.get(charset, _NO_DIFFERENCES)
 
 
 @cache

@@ -131,11 +131,11 @@ class FollowedReplies(ReplyTracker):
         """Whether the reply that comes is one to statements that a judge has let run."""
         return bool(self._roles) and self._roles[0] is Role.JUDGED
 
-    def expect(self, command: int, role: Role = Role.PASSES) -> None:
-        """A command goes to the source."""
+    def expect(self, command: int, role: Role = Role.PASSES, *, opens_cursor: bool = False) -> None:
+        """A command goes to the source; arguments as of `ReplyTracker.expect`."""
         if command not in NO_REPLY:
             self._roles.append(role)
-            super().expect(command)
+            super().expect(command, opens_cursor=opens_cursor)
 
     def expect_query(self, role: Role) -> None:
         """A COM_QUERY goes to the source, which owes nothing."""

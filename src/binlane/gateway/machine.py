@@ -30,6 +30,7 @@ from binlane.codec.packets.commands import (
     decode_query,
     encode_query,
 )
+from binlane.codec.packets.execution import FLAGS_END, opens_cursor
 from binlane.codec.packets.flags import Capability, Command
 from binlane.codec.packets.framing import (
     FRAME_HEADER_LENGTH,
@@ -62,7 +63,7 @@ from binlane.codec.packets.results import (
 from binlane.errors import CodecError, StatementError
 from binlane.gateway.answers import OkAnswer, RowsAnswer, RowsInParts
 from binlane.gateway.authentication import Authentication, clear_password_refusal
-from binlane.gateway.client_statements import ClientStatements, bare
+from binlane.gateway.client_statements import ClientStatements, Uncut, bare
 from binlane.gateway.counts import PortCounts
 from binlane.gateway.followed_replies import FollowedReplies, Role
 from binlane.gateway.handler import SessionAge
@@ -82,7 +83,6 @@ from binlane.gateway.judge import (
 from binlane.gateway.login import LOGIN_MAX, Login, LoginPhase, LoginRules
 from binlane.gateway.replica_statements import INSPECTED_MAX, may_concern_binlogs
 from binlane.gateway.reply_tracker import ReplyTracker
-from binlane.sql.servers import Dialect
 
 # Commands whose whole packet is looked at; of all others only the first byte.
 _READ_COMMANDS: Final = frozenset(
@@ -116,7 +116,7 @@ _FOLLOWED_COMMANDS: Final = (
     }
 )
 _RESETTING_COMMANDS: Final = frozenset({Command.CHANGE_USER, Command.RESET_CONNECTION})
-_READ_BY_MODE: Final = frozenset(b'"\\')
+_READ_BY_MODE: Final = frozenset(b'"\\[]{}^~')
 """Where these stand in a statement the sql_mode says what is a string."""
 # Commands for which the source must owe nothing.
 _LONE_COMMANDS: Final = _JUDGED_COMMANDS | _RESETTING_COMMANDS
@@ -179,6 +179,19 @@ class Learning:
 
 
 @dataclass(frozen=True, slots=True)
+class Cutting:
+    """A question: which are the statements of a long packet?
+
+    Attributes:
+        uncut: They.
+        command: That holds them.
+    """
+
+    uncut: Uncut
+    command: ClientCommand
+
+
+@dataclass(frozen=True, slots=True)
 class Judging:
     """A question: what becomes of a command?
 
@@ -227,6 +240,7 @@ Question = (
     | Entering
     | Starting
     | Learning
+    | Cutting
     | Judging
     | Following
 )
@@ -573,6 +587,16 @@ class Relay:
         if self._get_question() is None:
             self._close_question()
 
+    def cut(self, texts: Iterable[str]) -> None:
+        """Say which are the statements of the packet."""
+        question, judge = self.question, self.judge
+        assert isinstance(question, Cutting), "nothing was to be cut"
+        assert judge is not None, "statements are for a judge"
+        self.question = None
+        self._ask_judge(judge, tuple(map(ClientStatement, texts)), question.command)
+        if self._get_question() is None:
+            self._close_question()
+
     def decide(self, verdict: Verdict) -> None:
         """Say what becomes of the command that is judged."""
         question = self.question
@@ -620,6 +644,10 @@ class Relay:
         self._counts.refuse(error, is_judged=isinstance(self.question, Judging))
         self._reply_to_client([error_packet(error)])
         self._close_question()
+
+    def count_fault(self) -> None:
+        """Count a fault of binlane's own."""
+        self._counts.faults += 1
 
     def end_dump(self, last_packet: bytes) -> None:
         """End the open dump.
@@ -793,8 +821,11 @@ class Relay:
         command = buffer[FRAME_HEADER_LENGTH]
         is_long = length > INSPECTED_MAX and command in _TEXT_COMMANDS
         if command not in _READ_COMMANDS or is_long:
+            head = bytes(buffer[FRAME_HEADER_LENGTH : FRAME_HEADER_LENGTH + FLAGS_END])
+            if command == Command.STMT_EXECUTE and len(head) < min(length, FLAGS_END):
+                return False
             self._commands += 1
-            self._tracker.expect(command)
+            self._tracker.expect(command, opens_cursor=opens_cursor(head))
             self._begin_to_pass(length)
             return True
         found = self._find_packet(length)
@@ -1025,7 +1056,7 @@ class Relay:
         """Whether where the values of a statement stand hangs on what is not known."""
         return (
             number == Command.STMT_PREPARE
-            and not _READ_BY_MODE.isdisjoint(payload)
+            and not (payload.isascii() and _READ_BY_MODE.isdisjoint(payload))
             and judge.reading is None
         )
 
@@ -1056,8 +1087,10 @@ class Relay:
         statements = self._statements.of(command.number, command.payload, judge.reading)
         if statements is None:
             self.question = Learning(command)
-            return
-        self._ask_judge(judge, statements, command)
+        elif isinstance(statements, Uncut):
+            self.question = Cutting(statements, command)
+        else:
+            self._ask_judge(judge, statements, command)
 
     def _ask_judge(
         self, judge: Judge, statements: Sequence[ClientStatement], command: ClientCommand
@@ -1109,7 +1142,9 @@ class Relay:
 
     def _send(self, command: ClientCommand, after: Iterable[str]) -> None:
         assert self._followed is not None, "there is a judge"
-        self._followed.expect(command.number, Role.JUDGED)
+        self._followed.expect(
+            command.number, Role.JUDGED, opens_cursor=opens_cursor(command.payload)
+        )
         self._to_source.append(command.packet)
         if not command.packet:
             self._passes_large = True
@@ -1208,11 +1243,8 @@ class Relay:
             prepared.add_none()
             return
         _, statement_id, _, parameter_count = Reader(reply).unpack(_PREPARED)
-        reading = judge.reading
-        dialect = Dialect(flavor=flavor_of(self.server_version).value)
-        if reading is not None:
-            dialect = reading.dialect
-        prepared.add(statement_id, text, parameter_count, dialect)
+        flavor = flavor_of(self.server_version)
+        prepared.add(statement_id, text, parameter_count, judge.reading, flavor)
 
     def _reset(self, followed: FollowedReplies, command: ClientCommand) -> None:
         user = self.user

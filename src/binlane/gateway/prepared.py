@@ -6,15 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from binlane.codec.client_text import is_lexed_alike, read_text, written_text
 from binlane.codec.packets.execution import Execution, Value
 from binlane.codec.packets.flags import Capability, Command
-from binlane.codec.packets.framing import text_of
+from binlane.codec.packets.framing import bytes_of, text_of
+from binlane.codec.types import Flavor
 from binlane.errors import CodecError, UnsupportedError
-from binlane.gateway.judge import ClientStatement
+from binlane.gateway.judge import ClientStatement, Reading
 from binlane.gateway.value_texts import LogStyle, logged
 from binlane.sql.servers import Dialect
 from binlane.sql.tokens import SqlSyntaxError, TokenKind, read_tokens
 
+_UTF8: Final = "utf8mb4"
 LAST: Final = 0xFFFFFFFF
 """The id by which MariaDB's clients mean the statement that was prepared last."""
 LONG_DATA_MAX: Final = 16 << 20
@@ -29,6 +32,7 @@ class Prepared:
 
     Attributes:
         text: As it was sent, without what stands around it; empty if it was too long to be read.
+        reading: How the source has read it; None if that is not known.
         parameter_count: How many values it takes.
         parts: What stands before, between and behind its values; empty if that is not known.
         row_counts: Numbers of the values that count rows, behind LIMIT: a server makes whole
@@ -40,6 +44,7 @@ class Prepared:
 
     text: str
     parameter_count: int
+    reading: Reading | None = None
     parts: Sequence[str] = ()
     row_counts: frozenset[int] = frozenset()
     types: Sequence[int] | None = None
@@ -64,17 +69,25 @@ class PreparedStatements:
         self._by_id.clear()
         self._last = LAST
 
-    def add(self, statement_id: int, text: str, parameter_count: int, dialect: Dialect) -> None:
+    def add(
+        self,
+        statement_id: int,
+        text: str,
+        parameter_count: int,
+        reading: Reading | None,
+        flavor: Flavor,
+    ) -> None:
         """Be told of one.
 
         Args:
             statement_id: Which one.
             text: It; empty if it was too long to be read.
             parameter_count: How many values the source wants for it.
-            dialect: How the source has read it.
+            reading: How the source has read it; None if that is not known.
+            flavor: Of the source.
         """
-        prepared = Prepared(text, parameter_count)
-        _find_parameters(prepared, dialect)
+        prepared = Prepared(text, parameter_count, reading)
+        _find_parameters(prepared, reading or Reading(Dialect(flavor=flavor.value), _UTF8))
         self._by_id[statement_id] = prepared
         self._last = statement_id
 
@@ -124,10 +137,11 @@ class PreparedStatements:
         """Forget one."""
         self._by_id.pop(self._last if statement_id == LAST else statement_id, None)
 
-    def has_values(self, payload: bytes) -> bool:
-        """Whether what `executed` gives hangs on how values are logged."""
+    def has_values(self, command: int, payload: bytes) -> bool:
+        """Whether the text of what `executed` gives hangs on how values are logged."""
         prepared = self._find(_statement_id(payload))
-        return prepared is not None and prepared.parameter_count > 0
+        is_bulk = command == Command.STMT_BULK_EXECUTE
+        return prepared is not None and prepared.parameter_count > 0 and not is_bulk
 
     def executed(
         self, command: int, payload: bytes, style: LogStyle | None
@@ -148,8 +162,22 @@ class PreparedStatements:
         text = None if is_bulk else self._text(prepared, payload, style)
         if text is not None:
             return (ClientStatement(text, is_prepared=True),)
-        lacks_values = style is not None and bool(prepared.parts)
-        return (_unread(command, prepared)._replace(lacks_values=lacks_values),)
+        return (_unread(command, prepared),)
+
+    def is_read_otherwise(self, payload: bytes, reading: Reading | None) -> bool | None:
+        """Whether what an execution runs was read in another way than the session reads now.
+
+        Args:
+            payload: Of a COM_STMT_EXECUTE or COM_STMT_BULK_EXECUTE.
+            reading: How it reads; None if that is not known.
+
+        Returns:
+            None where that would have to be known.
+        """
+        prepared = self._find(_statement_id(payload))
+        if prepared is None or (is_lexed_alike(prepared.text) and '"' not in prepared.text):
+            return False
+        return None if reading is None else prepared.reading != reading
 
     def _find(self, statement_id: int) -> Prepared | None:
         return self._by_id.get(self._last if statement_id == LAST else statement_id)
@@ -207,11 +235,14 @@ def _row_count(value: Value) -> bytes | None:
     return b"%d" % number if number in _ROW_COUNT_VALUES else None
 
 
-def _find_parameters(prepared: Prepared, dialect: Dialect) -> None:
+def _find_parameters(prepared: Prepared, reading: Reading) -> None:
     """Find the places of a statement's values, if there are as many as the source says."""
-    text = prepared.text
+    charset = reading.character_set
+    text = read_text(bytes_of(prepared.text), charset)
+    if text is None:
+        return
     try:
-        tokens = read_tokens(text, dialect)
+        tokens = read_tokens(text, reading.dialect)
     except SqlSyntaxError:
         return
     words, starts = tokens.words, tokens.starts
@@ -224,7 +255,7 @@ def _find_parameters(prepared: Prepared, dialect: Dialect) -> None:
         return
     ends = [0, *(starts[place] + 1 for place in places)]
     prepared.parts = [
-        text[start:end]
+        text_of(written_text(text[start:end], charset) or b"")
         for start, end in zip(ends, [*(starts[place] for place in places), len(text)], strict=True)
     ]
     prepared.row_counts = frozenset(

@@ -50,7 +50,7 @@ _SHOWN: Final = re.compile(rb"\b(?:variables|status)\b")
 _KILL: Final = re.compile(rb"\bfor\s+kill\b")
 _LEAD: Final = re.compile(
     rb"""(?six)
-    (?> \s | /\*M?!\d* | /\*.*?\*/ | --[\x00-\x20][^\n]*\n | \#[^\n]*\n | \( )*+
+    (?: \s | /\*M?!\d*+ | /\*.*?\*/ | --[\x00-\x20][^\n]*+\n | \#[^\n]*+\n | \( | (?!) )*+
     (?: SELECT|SHOW|SET|CREATE|ALTER|DROP|FLUSH|PURGE|EXPLAIN|DESCRIBE|DESC|GRANT|REVOKE|WITH
       | TABLE|START|STOP|DO | (?P<kill>KILL) )\b
     """

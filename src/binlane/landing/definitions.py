@@ -91,7 +91,10 @@ class Definitions:
     def follow(self, statement: Statement) -> None:
         """Do what a statement does to the definitions."""
         self._catalog.apply(
-            statement.text, database=statement.database, sql_mode=statement.sql_mode
+            statement.text,
+            database=statement.database,
+            sql_mode=statement.sql_mode,
+            charset=statement.charset,
         )
         effects = statement.effects()
         if effects.kind is StatementKind.CREATE_TRIGGER:

@@ -65,8 +65,6 @@ _ALL_GTIDS: Final = "ALL_GTIDS"
 _TOLD: Final = ("OFF", "OWN_GTID", _ALL_GTIDS)
 """Values of MySQL's, by number."""
 _TRACKED: Final = "last_gtid"
-_LEAVING: Final = frozenset(("gtid_domain_id", "gtid_next", "gtid_seq_no", "server_id"))
-"""What a session sets that gives its groups GTIDs of its own choice."""
 _GLOBAL: Final = frozenset((VariableScope.GLOBAL, VariableScope.PERSIST))
 _READING: Final = WRITING_KINDS | {
     *(StatementKind.SELECT, StatementKind.SET, StatementKind.DO, StatementKind.CALL),
@@ -105,7 +103,6 @@ class Rewritten:
         model: For the model of the session: values instead of expressions.
         global_values: What it gives to later sessions once the source has run it, by name; None
             for DEFAULT.
-        leaves_lane: The session's groups get GTIDs of its own choice from here on.
         tracking: What the variable of `TRACKING` is for the client once the source has run it; None
             for what it was.
     """
@@ -113,7 +110,6 @@ class Rewritten:
     source: str
     model: str
     global_values: Mapping[str, str | None] = field(default_factory=dict)
-    leaves_lane: bool = False
     tracking: str | None = None
 
 
@@ -285,7 +281,6 @@ def rewrite(
         source=_edited(facts.text, source),
         model=_edited(facts.text, model),
         global_values=global_values,
-        leaves_lane=leaves_lane(facts),
         tracking=tracking,
     )
 
@@ -324,12 +319,6 @@ def mended(values: Mapping[str, str]) -> str | None:
     return f"SET SESSION {', '.join(wrong)}" if wrong else None
 
 
-def leaves_lane(facts: StatementFacts) -> bool:
-    """Whether a session gives its groups GTIDs of its own choice from here on."""
-    assigned = (*facts.assignments, *facts.statement_assignments)
-    return any(one.name in _LEAVING and one.scope not in _GLOBAL for one in assigned)
-
-
 def shown(facts: StatementFacts, result: ResultSet, known: Known) -> RowsAnswer:
     """The rows of SHOW VARIABLES with the values that the binlogs have.
 
@@ -351,7 +340,7 @@ def shown(facts: StatementFacts, result: ResultSet, known: Known) -> RowsAnswer:
 
 
 def _is_held(name: str) -> bool:
-    return name in NAMES or name == _KEPT or name in _TRACKING or name in _LEAVING
+    return name in NAMES or name == _KEPT or name in _TRACKING
 
 
 def _is_read(name: str) -> bool:
@@ -359,7 +348,7 @@ def _is_read(name: str) -> bool:
 
 
 def _set_items(facts: StatementFacts) -> Iterator[SetItem]:
-    node = facts.tree
+    node = facts.whole
     while isinstance(node, SetStatement):
         yield from node.items
         node = node.statement
@@ -500,7 +489,7 @@ def _reads(facts: StatementFacts, known: Known) -> list[_Edit]:
         uses.append(use)
         literal = _literal(use.name, value, is_warned_of=is_warned_of)
         edits.append(_Edit(use.offset, use.offset + use.length, literal))
-    for node in walk(facts.tree):
+    for node in walk(facts.whole):
         if isinstance(node, SelectItem) and node.alias is None:
             start, end = facts.place(node.at), facts.place(node.end)
             is_short = end - start <= _ALIAS_MAX

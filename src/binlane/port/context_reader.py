@@ -17,19 +17,21 @@ import secrets
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
+from binlane.codec.charsets import collation_of
+from binlane.codec.client_text import is_alike, read_text, text_telling, written_text
 from binlane.codec.format import Format
-from binlane.codec.packets.framing import text_of
+from binlane.codec.packets.framing import bytes_of, text_of
 from binlane.codec.packets.results import ResultSet
 from binlane.codec.types import ChecksumAlgorithm, Flavor
 from binlane.codec.variables import IntvarEvent, IntvarKind, RandEvent
 from binlane.errors import StatementError
 from binlane.names import TableName
 from binlane.policy.server import Server
-from binlane.port.client_text import read_text, written_text
 from binlane.port.context_use import PLAIN, ContextUse
 from binlane.port.session_values import SessionValues, asked_values, cell_text, session_values
 from binlane.port.statement_context import StatementContext
@@ -93,6 +95,7 @@ _OF_DIAGNOSTICS: Final = frozenset(
 )
 
 
+_SYSTEM_CHARSET: Final = "utf8mb3"
 _AT_THE_END: Final = PLAIN._replace(is_thread_specific=True)
 
 
@@ -125,6 +128,7 @@ class ContextReader:
     Attributes:
         values: The session's variables as last read; None before, and where they are not known.
         is_dirty: They may have changed since.
+        is_charset_known: In which character set the client's texts are is among what has not.
     """
 
     def __init__(
@@ -166,14 +170,13 @@ class ContextReader:
         self._fixed: int | None = None
         self._held: float | None = None
         self._was_given_back = False
-        self._is_charset_known = False
+        self.is_charset_known = False
         self._is_collation_own = True
         self._own_collation: tuple[str, str] | None = None
 
     def must_ask_to_read(self, text: str) -> bool:
         """Whether the source has to be asked in which character set a text of the client is."""
-        # All of those that a client may send in have the characters of ASCII in the same bytes.
-        return not (self._is_charset_known or text.isascii())
+        return not (self.is_charset_known or is_alike(text))
 
     def read_text(self, text: str) -> str | None:
         """A client's text, read in the character set that it is in; None where it cannot be read.
@@ -181,11 +184,11 @@ class ContextReader:
         Args:
             text: As the gateway has it; where `must_ask_to_read` says so, `read` comes first.
         """
-        if text.isascii():
+        if self.values is None or not self.is_charset_known:
+            return text if is_alike(text) else None
+        if text.isascii() or self.values.is_text_as_it_came:
             return text
-        if self.values is None or not self._is_charset_known:
-            return None
-        return read_text(text, self.values.client_charset)
+        return read_text(bytes_of(text), self.values.client_charset)
 
     # Before a statement -------------------------------------------------------------------------
 
@@ -247,7 +250,7 @@ class ContextReader:
 
     async def _read(self, ask: Ask, needs: Needs | None) -> None:
         names = () if needs is None else needs.variables
-        if not (self._is_charset_known or all(map(str.isascii, names))):
+        if not (self.is_charset_known or all(map(is_alike, names))):
             await self._read(ask, None)
         if needs is not None:
             for routine in needs.use.routines:
@@ -319,7 +322,7 @@ class ContextReader:
             self._may_have_timestamp = False
             self._offset_s, self._measured = float(said) - middle, middle
         self.is_dirty = False
-        self._is_charset_known = self.values is not None
+        self.is_charset_known = self.values is not None
 
     async def _ask_routine(self, ask: Ask, name: TableName) -> None:
         """Ask in which context a procedure runs: that of its creation."""
@@ -331,9 +334,11 @@ class ContextReader:
 
     def _sent(self, name: str) -> str:
         """A name as the client would send it, which the gateway takes for UTF-8; empty: it cannot."""
-        if name.isascii() or self.values is None:
+        if self.values is None or is_alike(name):
             return name
-        return text_of(written_text(name, self.values.client_charset) or b"")
+        text = text_telling(name, self.values.client_charset)
+        written = None if text is None else written_text(text, self.values.client_charset)
+        return text_of(written or b"")
 
     def _take_variable(self, name: str, written: str, answer: ResultSet, at: int) -> None:
         try:
@@ -441,7 +446,13 @@ class ContextReader:
 
     def last(self) -> StatementContext | None:
         """The context of what the server itself has logged at the session's end."""
-        return None if self.values is None else StatementContext(self.values, _AT_THE_END)
+        values = self.values
+        if values is None:
+            return None
+        # The servers name temporary tables in UTF-8 then, whatever set the client was in.
+        charset = (collation_of(_SYSTEM_CHARSET) or 0, *values.charset[1:])
+        values = replace(values, client_charset=_SYSTEM_CHARSET, charset=charset)
+        return StatementContext(values, _AT_THE_END)
 
     # Behind a statement -------------------------------------------------------------------------
 
@@ -479,7 +490,7 @@ class ContextReader:
             self._has_own_seeds = True
         if not names.isdisjoint(_CLIENT_CHARSETS):
             self._login_collation = None
-            self._is_charset_known = False
+            self.is_charset_known = False
         if not names.isdisjoint(_DATABASE_COLLATIONS):
             self._is_collation_own = False
 
@@ -490,7 +501,7 @@ class ContextReader:
     def _ran_anything(self) -> None:
         self.is_dirty = self._may_have_timestamp = self._has_own_seeds = True
         self._login_collation = None
-        self._is_charset_known = self._is_collation_own = False
+        self.is_charset_known = self._is_collation_own = False
 
 
 def _reads_diagnostics(facts: StatementFacts) -> bool:

@@ -11,9 +11,11 @@ Measured on MariaDB 10.11, 11.8 and MySQL 9.7, by their logs in STATEMENT format
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from itertools import pairwise
 from typing import Final, NamedTuple
 
+from binlane.codec.client_text import is_alike, text_telling
 from binlane.names import TableName
 from binlane.policy.reasons import default_facts
 from binlane.policy.resolution import ResolvedStatement, TableAccess
@@ -35,8 +37,9 @@ from binlane.sql.facts import (
 )
 from binlane.sql.reading import read
 from binlane.sql.schema import Objects, Routine, Trigger
+from binlane.sql.servers import Dialect
 from binlane.sql.table_definitions import TableColumn
-from binlane.sql.tokens import SqlSyntaxError, TokenKind, server_text, tokenise
+from binlane.sql.tokens import SqlSyntaxError, TokenKind, quoted_name, server_text, tokenise
 from binlane.sql.tree.definitions import Column, CreateTable
 from binlane.sql.tree.expressions import Literal, Name, Star, UserVariable, walk
 from binlane.sql.tree.statements import Prepare
@@ -326,7 +329,9 @@ class _Finder:
         names: dict[str, str] = {}
         for text in self.texts:
             for use in text.user_variables:
-                written = text.text[use.offset + 1 : use.offset + use.length].strip("`'\"")
+                written = text.text[use.offset + 1 : use.offset + use.length]
+                if written[:1] in ("`", "'", '"'):
+                    written = quoted_name(written, text.dialect)
                 if written.lower() == use.name:
                     names.setdefault(use.name, written)
         return tuple(names.items())
@@ -601,6 +606,9 @@ class KnownUses:
             version: Of the objects that all sessions have; what is known holds for one version.
         """
         facts = executed(facts, session)
+        if facts.dialect is not session.dialect and not _reads_alike(facts, session.dialect):
+            # It was prepared in another sql_mode or character set than its event would tell.
+            return _use_in(facts, session)._replace(is_known=False)
         if version != self._version:
             self._version = version
             self._known.clear()
@@ -615,6 +623,23 @@ class KnownUses:
         return found
 
 
+def _reads_alike(facts: StatementFacts, dialect: Dialect) -> bool:
+    """Whether a text says the same in another dialect as in its own."""
+    text, own = facts.text, facts.dialect
+    is_plain = is_alike(text) and '"' not in text
+    return own == dialect or (
+        is_plain
+        and own
+        == replace(
+            dialect,
+            ansi_quotes=own.ansi_quotes,
+            no_backslash_escapes=own.no_backslash_escapes,
+            pipes_as_concat=own.pipes_as_concat,
+            charset=own.charset,
+        )
+    )
+
+
 def executed(facts: StatementFacts, session: Session) -> StatementFacts:
     """The statement that EXECUTE or EXECUTE IMMEDIATE runs; itself where that is not known.
 
@@ -623,11 +648,11 @@ def executed(facts: StatementFacts, session: Session) -> StatementFacts:
         session: That runs it.
     """
     text: str | None = None
-    tree = facts.tree
+    dialect, tree = session.dialect, facts.tree
     if facts.effects.kind is StatementKind.EXECUTE:
         known = session.programs.prepared.get(facts.name.lower())
         if known is not None and len(known.statements) == 1:
-            text = known.statements[0]
+            text, dialect = known.statements[0], known.dialect
     elif (
         facts.effects.kind is StatementKind.EXECUTE_IMMEDIATE
         and isinstance(tree, Prepare)
@@ -635,10 +660,11 @@ def executed(facts: StatementFacts, session: Session) -> StatementFacts:
     ):
         value = evaluate(tree.source, facts, SessionEnvironment(session))
         if isinstance(value, Text):
-            text = trimmed(server_text(value.content, session.dialect).read)
+            told = text_telling(value.content, session.dialect.charset)
+            text = None if told is None else trimmed(server_text(told, session.dialect).read)
     if text is None:
         return facts
-    return read(text, database=session.database, dialect=session.dialect)
+    return read(text, database=session.database, dialect=dialect)
 
 
 def _use_in(facts: StatementFacts, session: Session) -> ContextUse:

@@ -331,7 +331,8 @@ class LiveCatalog:
         dialect = known.dialect
         for logged, gtid in changes:
             database = folded(logged.database) if known.ignores_case else logged.database
-            facts = read(logged.text, database=database, dialect=dialect.with_mode(logged.sql_mode))
+            own = dialect.with_mode(logged.sql_mode, logged.charset)
+            facts = read(logged.text, database=database, dialect=own)
             work.append(partial(self._note, facts, database, gtid))
         self._later(work)
 

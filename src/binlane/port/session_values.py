@@ -15,11 +15,11 @@ from types import MappingProxyType
 from typing import Final
 
 from binlane.codec.charsets import charset_of, text_decoder
+from binlane.codec.client_text import AS_IT_IS
 from binlane.codec.collation_names import collation_name
 from binlane.codec.packets.results import ResultSet
 from binlane.codec.types import Flavor
 from binlane.policy.server import Server
-from binlane.port.client_text import is_as_it_came
 from binlane.sql.servers import Version, default_collation
 
 _COLLATIONS_MAX: Final = 4096
@@ -252,7 +252,7 @@ class SessionValues:
         object.__setattr__(self, "heads", (head + charset, head + collations + charset))
         object.__setattr__(self, "zone", bytes((5, len(zone))) + zone)
         object.__setattr__(self, "tail", b"".join(tail))
-        object.__setattr__(self, "is_text_as_it_came", is_as_it_came(self.client_charset))
+        object.__setattr__(self, "is_text_as_it_came", self.client_charset in AS_IT_IS)
         object.__setattr__(self, "collation", _U16.pack(18, self.utf8mb4_collation))
 
     def in_routine(

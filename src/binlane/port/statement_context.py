@@ -15,12 +15,12 @@ from struct import Struct
 from types import MappingProxyType
 from typing import Any, Final
 
+from binlane.codec.client_text import written_text
 from binlane.codec.load_data import BeginLoadQueryEvent, ExecuteLoadQueryEvent
 from binlane.codec.query import QueryEvent
 from binlane.codec.status_vars import DDL_LOGGED_WITH_XID, decode_status_vars
 from binlane.codec.types import EventType, Flavor, HeaderFlag
 from binlane.codec.variables import IntvarEvent, IntvarKind, RandEvent
-from binlane.port.client_text import written_text
 from binlane.port.context_use import PLAIN, ContextUse
 from binlane.port.session_values import SessionValues
 from binlane.programs.host import LoggedVariable
@@ -166,6 +166,7 @@ def complete(
     return tuple(found)
 
 
+_HAS_VALUES: Final = re.compile(rb"NAME_CONST\(| COLLATE '")
 _Events = Sequence[EncodedEvent] | None
 
 
@@ -183,6 +184,8 @@ def _query_parts(
     """The post-header of a statement, what follows it, and the flags of the event."""
     values, use = context.values, context.use
     query = body.query
+    if use.is_program and not query.isascii() and _HAS_VALUES.search(query):
+        return None  # values stand there in bytes of character sets of their own
     if not values.is_text_as_it_came:
         written = written_text(query.decode("utf-8", "surrogateescape"), values.client_charset)
         if written is None:

@@ -22,7 +22,7 @@ from binlane.sql.evaluation.evaluator import Environment
 from binlane.sql.evaluation.values import UNKNOWN, UNKNOWN_TEXT, Temporal, Value, number_text
 from binlane.sql.facts import StatementFacts
 from binlane.sql.schema import Routine, Trigger
-from binlane.sql.servers import Dialect
+from binlane.sql.servers import ANY, Dialect
 
 
 class LoggedVariable(NamedTuple):
@@ -129,10 +129,12 @@ class Prepared:
         statements: Its text as PREPARE was given it; all that it can be, where that hangs on data:
             None stands for none prepared. Empty if it cannot be known.
         remembered: Of earlier executions.
+        dialect: How PREPARE has read it.
     """
 
     statements: tuple[str | None, ...]
     remembered: Remembered = field(default_factory=Remembered)
+    dialect: Dialect = ANY
 
 
 class Expected(NamedTuple):
@@ -204,6 +206,7 @@ class ProgramState:
         ways: Of the current statement of the client.
         expected: How the program goes that an outcome is stated of, once that was found out.
         possible: Values of user variables of which one alone is not known.
+        hides_prepared: Statements may be prepared of which nobody knows: the session is followed late.
     """
 
     user_variables: dict[str, Value] = field(default_factory=dict)
@@ -214,13 +217,14 @@ class ProgramState:
     ways: Ways | NoWays = field(default_factory=NoWays)
     expected: Expected | None = None
     possible: dict[str, tuple[Value, ...]] = field(default_factory=dict)
+    hides_prepared: bool = False
 
     def copy(self) -> ProgramState:
         """As it is now."""
         return ProgramState(
             user_variables=self.user_variables.copy(),
             prepared={
-                name: Prepared(one.statements, one.remembered.copy())
+                name: Prepared(one.statements, one.remembered.copy(), one.dialect)
                 for name, one in self.prepared.items()
             },
             remembered={place: reasons.copy() for place, reasons in self.remembered.items()},
@@ -229,7 +233,13 @@ class ProgramState:
             ways=self.ways,
             expected=self.expected,
             possible=self.possible.copy(),
+            hides_prepared=self.hides_prepared,
         )
+
+    def know(self, name: str, value: Value) -> None:
+        """Know the value of a user variable, whatever it was taken for."""
+        self.user_variables[name] = value
+        self.possible.pop(name, None)
 
     def remembered_of(self, routine: TableName | None, offset: int) -> Remembered:
         """Where the reasons of a procedure's statement are kept; outside of one they are not."""
@@ -257,6 +267,7 @@ class InnerStatement:
 
     Attributes:
         sql: As it stands in the body, or as it was prepared with its values in place.
+        dialect: How `sql` is read.
         logged: As it is logged: local variables and parameters replaced by their values.
         database: The default database while it runs.
         environment: What its expressions can refer to.
@@ -269,6 +280,7 @@ class InnerStatement:
     """
 
     sql: str
+    dialect: Dialect
     logged: str
     database: str
     environment: Environment
@@ -323,7 +335,10 @@ class Host(Protocol):
         """Why the account whose privileges hold may not run a statement; None if it may."""
 
     def acting_for(self, program: Routine | Trigger) -> AbstractContextManager[Refusal | None]:
-        """A program runs with the privileges of whom it says; the error where nobody is that."""
+        """A program runs in the context of its creation, with the privileges of whom it says.
+
+        The error where nobody is that.
+        """
 
     def resolved(self, facts: StatementFacts, database: str) -> ResolvedStatement:
         """The tables and functions of a statement."""

@@ -121,12 +121,19 @@ class Actions(Protocol):
         """
 
 
-@lru_cache(_CACHE_SIZE)
 def read_body(sql: str, dialect: Dialect) -> Body | None:
     """A body; None if its text is not understood."""
     try:
+        return _read_body(sql, dialect)
+    except RecursionError:
+        return None  # which is not kept: whoever calls with more of the stack left may read it
+
+
+@lru_cache(_CACHE_SIZE)
+def _read_body(sql: str, dialect: Dialect) -> Body | None:
+    try:
         return Body(sql, dialect, parse_body(sql, dialect))
-    except (Stopped, SqlSyntaxError, RecursionError):
+    except (Stopped, SqlSyntaxError):
         return None
 
 
@@ -461,15 +468,15 @@ class Interpreter:
         condition = environment.condition(statement.condition) or statement.condition
         sqlstate = condition.upper().removeprefix("SQLSTATE").strip().strip("'\"")
         errno = {"01": 1642, "02": 1643}.get(sqlstate[:2], 1644)
-        message = ""
+        message, given = "", 0
         for name, item in statement.items:
             value = self._actions.value(item, environment)
             if name == "MESSAGE_TEXT" and value is not None and value is not UNKNOWN:
                 message = plain_text(value)
             elif name == "MYSQL_ERRNO" and isinstance(value, int):
-                errno = value
-        told = (errno, sqlstate or "45000", "ER_SIGNAL_EXCEPTION", message or _SIGNALLED[errno])
-        return Refusal(*told, is_own=True)
+                given = value
+        told = (given or errno, sqlstate or "45000", "ER_SIGNAL_EXCEPTION")
+        return Refusal(*told, message or _SIGNALLED[errno], is_own=True)
 
 
 _ROUNDS_MAX: Final = 6

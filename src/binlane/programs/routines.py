@@ -65,7 +65,7 @@ def run_routine(
         return jump
     if not isinstance(jump, Returned):
         return UNKNOWN
-    kind = environment.stored_type(type_of(routine.returns, environment.host.dialect))
+    kind = environment.stored_type(type_of(routine.returns, routine.dialect))
     return kind.store(jump.value)
 
 
@@ -95,7 +95,7 @@ def declare_parameters(
     environment.scopes = [BlockScope()]
     for index, parameter in enumerate(routine.parameters):
         value = arguments[index] if index < len(arguments) else None
-        data_type = type_of(parameter.type_text, environment.host.dialect)
+        data_type = type_of(parameter.type_text, routine.dialect)
         environment.declare(parameter.name, data_type, value)
 
 
@@ -126,11 +126,8 @@ def type_of(text: str, dialect: Dialect) -> DataType:
 
 def facts_of(node: Node, environment: RoutineEnvironment) -> StatementFacts:
     """What a statement or query of a body says."""
-    return read(
-        environment.text.text_of(node),
-        database=environment.database,
-        dialect=environment.host.dialect,
-    )
+    body = environment.text
+    return read(body.text_of(node), database=environment.database, dialect=body.dialect)
 
 
 def logged_text(
@@ -141,9 +138,9 @@ def logged_text(
     trims: bool = True,
 ) -> str:
     """How a statement of a body is logged: variables are replaced by their values."""
-    own = facts.text_of(facts.tree)
+    own = facts.text_of(facts.whole)
     logged = with_constants(
-        facts.tree, facts, environment.names(), environment.declared, environment.flavor
+        facts.whole, facts, environment.names(), environment.declared, environment.flavor
     )
     whole = logged + environment.kept_text(statement)
     return trimmed(whole) if trims and logged == own else whole

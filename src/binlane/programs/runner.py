@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from binlane.codec.client_text import text_telling
 from binlane.names import TableName
 from binlane.policy.refusals import Outcome, Refusal
 from binlane.programs.environment import (
@@ -15,7 +16,6 @@ from binlane.programs.environment import (
     give,
     has_no_row,
     is_variable,
-    own_statement,
 )
 from binlane.programs.host import NO_DATA, Expected, Host, InnerStatement, Prepared, Remembered
 from binlane.programs.interpreter import ExpressionError, Interpreter
@@ -34,7 +34,8 @@ from binlane.sql.evaluation.evaluator import StatementText, evaluate, possible_v
 from binlane.sql.evaluation.values import UNKNOWN, UNKNOWN_TEXT, Text, Value, parameter
 from binlane.sql.facts import StatementFacts, StatementKind
 from binlane.sql.reading import read
-from binlane.sql.tokens import server_text
+from binlane.sql.servers import Dialect
+from binlane.sql.tokens import SqlSyntaxError, server_text
 from binlane.sql.tree.expressions import (
     Call,
     Expression,
@@ -52,9 +53,16 @@ _WRONG_ARGUMENTS: Final = Refusal(
 )
 
 
+_IN_USE: Final = Refusal(
+    *(1444, "HY000", "ER_PS_NO_RECURSION"),
+    "The prepared statement contains a stored routine call that refers to that same statement. It's"
+    " not allowed to execute a prepared statement in such a recursive manner",
+)
+
+
 def is_program(facts: StatementFacts) -> bool:
     """Whether a statement is one that `run` is for."""
-    return facts.effects.stopped_at is None and isinstance(own_statement(facts), _PROGRAMS)
+    return facts.effects.stopped_at is None and isinstance(facts.tree, _PROGRAMS)
 
 
 def run(
@@ -113,10 +121,11 @@ class _Runner:
         self._host = host
         self._outcomes = outcomes
         self._running: list[TableName] = []
+        self._executing: list[str] = []
 
     def run(self, facts: StatementFacts, environment: SessionEnvironment) -> Refusal | None:
         """Run a statement that is a program: also a compound one outside of routines."""
-        tree = own_statement(facts)
+        tree = facts.tree
         if isinstance(tree, CallProcedure):
             return self._call(facts, tree, environment)
         if isinstance(tree, Prepare):
@@ -172,16 +181,15 @@ class _Runner:
         self, facts: StatementFacts, call: CallProcedure, environment: SessionEnvironment
     ) -> Refusal | None:
         """Run the stored functions in the arguments of CALL, which are logged by themselves."""
-        arguments = map(facts.text_of, call.arguments)
         called = [
             one
-            for one in arguments
-            if self._calls_stored(self._read(f"DO {one}", environment), environment)
+            for one in map(facts.text_of, call.arguments)
+            if self._calls_stored(self._read(f"DO {one}", environment, facts.dialect), environment)
         ]
         if not called:
             return None
         text = f"DO {', '.join(called)}"
-        return self._inner(text, text, environment, Remembered())
+        return self._inner(text, facts.dialect, text, environment, Remembered())
 
     def _calls_stored(self, facts: StatementFacts, environment: SessionEnvironment) -> bool:
         """Whether an expression calls a stored function, or reads a view, which may call one."""
@@ -196,19 +204,41 @@ class _Runner:
         self, facts: StatementFacts, tree: Prepare, environment: SessionEnvironment
     ) -> Refusal | None:
         """PREPARE, EXECUTE, EXECUTE IMMEDIATE and DEALLOCATE PREPARE."""
+        name = tree.name.lower()
+        if name and name in self._executing:
+            return _IN_USE
         if tree.verb == "PREPARE":
             return self._prepare(facts, tree, environment)
         if tree.verb == "EXECUTE":
             prepared = self._prepared(tree.name, "EXECUTE")
             if not isinstance(prepared, Prepared):
                 return prepared
-            return self._execute(prepared, facts, tree, environment)
+            self._executing.append(name)
+            raised = self._execute(prepared, facts, tree, environment)
+            self._executing.pop()
+            return raised
         if tree.verb == "DEALLOCATE":
-            found = self._prepared(tree.name, "DEALLOCATE PREPARE")
-            self._host.programs.prepared.pop(tree.name.lower(), None)
-            return found if isinstance(found, Refusal) else None
+            return self._deallocate(tree.name)
         text = self._text(facts, tree, environment)
-        return None if text is None else self._execute(Prepared((text,)), facts, tree, environment)
+        if text is None:
+            assert tree.source is not None, "the grammar wants one"
+            reason = f"the text to be executed is not known: {facts.text_of(tree.source)}"
+            self._host.programs.effort.unfollowed = reason
+            return None
+        prepared = Prepared((text,), dialect=self._host.dialect)
+        return self._execute(prepared, facts, tree, environment)
+
+    def _deallocate(self, name: str) -> Refusal | None:
+        programs = self._host.programs
+        known = programs.prepared.get(name.lower())
+        if (known is None and programs.hides_prepared) or (
+            known is not None and not known.statements
+        ):
+            programs.prepared.pop(name.lower(), None)
+            return None  # whatever it was
+        found = self._prepared(name, "DEALLOCATE PREPARE")
+        programs.prepared.pop(name.lower(), None)
+        return found if isinstance(found, Refusal) else None
 
     def _prepare(
         self, facts: StatementFacts, tree: Prepare, environment: SessionEnvironment
@@ -221,19 +251,25 @@ class _Runner:
         if text is None:
             programs.prepared[name] = Prepared(())
             return None
-        inner = self._read(trimmed(text), environment)
+        dialect = self._host.dialect
+        inner = self._read(trimmed(text), environment, dialect)
+        if inner.error is not None:
+            return _syntax_error(inner.error)
         denied = self._host.denied(inner, environment.database)
         if denied is not None:
             return denied
-        programs.prepared[name] = Prepared((trimmed(text),))
-        if inner.effects.stopped_at is not None:
-            programs.effort.unfollowed = "the text to be prepared is not understood"
+        # What is not understood does nothing before it is executed.
+        programs.prepared[name] = Prepared((trimmed(text),), dialect=dialect)
         return None
 
     def _text(
         self, facts: StatementFacts, tree: Prepare, environment: SessionEnvironment
     ) -> str | None:
-        """The text of a statement that an expression gives; of several, one on each way."""
+        """The text of a statement that an expression gives; of several, one on each way.
+
+        None where it is not known, NULL included: whoever follows a session late takes what was set
+        before for that.
+        """
         source, programs = tree.source, self._host.programs
         assert source is not None
         value = evaluate(source, facts, environment)
@@ -246,19 +282,25 @@ class _Runner:
                 value = texts[programs.ways.choose(condition, len(texts)) if texts[1:] else 0]
                 give(source, value, environment)
         if not isinstance(value, Text):
-            reason = f"the text to be prepared is not known: {facts.text_of(source)}"
-            programs.effort.unfollowed = reason
             return None
-        return server_text(value.content, facts.dialect).read
+        text = text_telling(value.content, facts.dialect.charset)
+        if text is None:
+            programs.effort.unfollowed = (
+                "the text to be prepared is not in the client's character set"
+            )
+            return None
+        return server_text(text, facts.dialect).read
 
-    def _read(self, text: str, environment: SessionEnvironment) -> StatementFacts:
-        return read(text, database=environment.database, dialect=self._host.dialect)
+    @staticmethod
+    def _read(text: str, environment: SessionEnvironment, dialect: Dialect) -> StatementFacts:
+        return read(text, database=environment.database, dialect=dialect)
 
     def _prepared(self, name: str, verb: str) -> Prepared | Refusal | None:
         """A prepared statement on this way; None if its text cannot be known."""
         programs = self._host.programs
         found = programs.prepared.get(name.lower())
-        if found is not None and not found.statements:
+        is_hidden = found is None and programs.hides_prepared
+        if is_hidden or (found is not None and not found.statements):
             programs.effort.unfollowed = f"what was prepared as {name} is not known"
             return None
         if found is None:
@@ -270,7 +312,7 @@ class _Runner:
         if found.statements[number] is None:
             del programs.prepared[name.lower()]
             return _no_statement(name, verb)
-        chosen = Prepared((found.statements[number],), found.remembered)
+        chosen = Prepared((found.statements[number],), found.remembered, found.dialect)
         programs.prepared[name.lower()] = chosen
         return chosen
 
@@ -285,26 +327,35 @@ class _Runner:
         text = prepared.statements[0]
         assert text is not None
         statement = trimmed(text)
-        known = self._read(statement, environment)
+        known = self._read(statement, environment, prepared.dialect)
+        if known.error is not None:
+            return _syntax_error(known.error)
         parameters = sorted(known.place(node.at) for node in _parameters(known.tree))
         if len(parameters) != len(values):
             return _WRONG_ARGUMENTS
         is_mariadb = self._host.server.is_mariadb
-        shown = [
-            None if value is UNKNOWN else parameter(value, is_mariadb=is_mariadb)
-            for value in values
-        ]
-        logged = _with_values(statement, parameters, shown, UNKNOWN_TEXT)
+        logged, shown = (
+            [
+                None
+                if value is UNKNOWN
+                else parameter(
+                    value, is_mariadb=is_mariadb, has_escapes=not dialect.no_backslash_escapes
+                )
+                for value in values
+            ]
+            for dialect in (self._host.dialect, prepared.dialect)
+        )
+        text = _with_values(statement, parameters, logged, UNKNOWN_TEXT)
         sql = _with_values(statement, parameters, shown, "NULL")
-        inner = self._read(sql, environment)
+        inner = self._read(sql, environment, prepared.dialect)
         if inner.effects.stopped_at is not None:
             # No NULL may stand there, as in LIMIT.
             sql = _with_values(statement, parameters, shown, "1")
-            inner = self._read(sql, environment)
+            inner = self._read(sql, environment, prepared.dialect)
         own = SessionEnvironment(self._host)
         if is_program(inner):
             return self.run(inner, own)
-        return self._inner(sql, logged, own, prepared.remembered)
+        return self._inner(sql, inner.dialect, text, own, prepared.remembered)
 
     # Statements ----------------------------------------------------------------------------------
 
@@ -321,7 +372,7 @@ class _Runner:
             return NO_DATA
         logged = logged_text(statement, facts, environment)
         remembered = self._host.programs.remembered_of(environment.routine, statement.at)
-        return self._inner(facts.text, logged, environment, remembered)
+        return self._inner(facts.text, facts.dialect, logged, environment, remembered)
 
     def _set(self, facts: StatementFacts, environment: RoutineEnvironment) -> Refusal | None:
         """SET of local and user variables."""
@@ -357,17 +408,20 @@ class _Runner:
         if not _does_anything(expression):
             return None
         sql = f"DO {text.text_of(expression)}"
-        facts = self._read(sql, environment)
+        facts = read(sql, database=environment.database, dialect=text.dialect)
         refusal = self._host.evaluates(facts, environment.database)
         if refusal is not None:
             return refusal
         if not self._calls_stored(facts, environment):
             return None
-        return self._inner(sql, sql, environment, Remembered(), is_condition=is_condition)
+        return self._inner(
+            sql, facts.dialect, sql, environment, Remembered(), is_condition=is_condition
+        )
 
     def _inner(
         self,
         sql: str,
+        dialect: Dialect,
         logged: str,
         environment: SessionEnvironment,
         remembered: Remembered,
@@ -378,6 +432,7 @@ class _Runner:
         return self._host.execute_inner(
             InnerStatement(
                 sql=sql,
+                dialect=dialect,
                 logged=logged,
                 database=environment.database,
                 environment=environment,
@@ -413,6 +468,10 @@ def _with_values(
         parts += [statement[end:place], unknown if value is None else value]
         end = place + 1
     return "".join([*parts, statement[end:]])
+
+
+def _syntax_error(error: SqlSyntaxError) -> Refusal:
+    return Refusal(error.errno, error.sqlstate, "ER_PARSE_ERROR", str(error))
 
 
 def _no_statement(name: str, verb: str) -> Refusal:

@@ -23,7 +23,6 @@ from binlane.programs.environment import (
     assigned_first,
     call_of,
     has_no_row,
-    own_statement,
 )
 from binlane.programs.host import NO_DATA, Host, table_in_use
 from binlane.programs.interpreter import Interpreter, calls_functions, read_body
@@ -152,11 +151,11 @@ class Tracer:
         if not facts.user_variables:
             return
         known = self._host.programs.user_variables
-        set_first = assigned_first(facts.tree)
+        set_first = assigned_first(facts.whole)
         tried = None
         if not environment.is_mariadb:
             tried = RowsTried(changed_rows(outcome), outcome.error is not None)
-        tree = facts.tree if tried is None else own_statement(facts)
+        tree = facts.whole if tried is None else facts.tree
         for name in user_variables_read(tree, facts, tried):
             key = name.lower()
             if key in set_first and (key not in known or not environment.is_mariadb):
@@ -181,7 +180,7 @@ class Tracer:
         functions = stored_functions(facts, environment)
         changes = [a for a in statement.resolved.accesses if a.changes and not a.is_prelocked]
         has_triggers = any(objects.triggers(one.name) for one in changes)
-        tree = own_statement(facts)
+        tree = facts.tree
         rows: Sequence[Row] = ()
         if isinstance(tree, Insert) and tree.rows is not None and (functions or has_triggers):
             rows = tree.rows
@@ -224,7 +223,7 @@ class Tracer:
         self, row: Row | None, statement: Traced, environment: SessionEnvironment
     ) -> dict[str, Value]:
         """The values of a new row's columns, for triggers to see."""
-        facts, tree = statement.facts, own_statement(statement.facts)
+        facts, tree = statement.facts, statement.facts.tree
         table = next((a.table for a in statement.resolved.accesses if a.changes), None)
         if table is None or not self._host.objects.triggers(table.name):
             return {}
@@ -373,9 +372,10 @@ class Tracer:
         self.recorder.starts_statement()
         self.recorder.depends_on(values_of(expression))
         if calls_functions(expression):
-            text = environment.text.text_of(expression)
-            dialect = self._host.dialect
-            facts = read_expression(text, database=environment.database, dialect=dialect)
+            body = environment.text
+            facts = read_expression(
+                body.text_of(expression), database=environment.database, dialect=body.dialect
+            )
             self._stops(self._refused(facts, environment))
         return environment.value(expression)
 
@@ -463,7 +463,11 @@ def _call_text(
     inside = RoutineEnvironment(environment.host, routine.name.database)
     declare_parameters(routine, arguments, inside)
     given = [
-        constant(inside.declared(parameter.name)[1], is_mariadb=environment.is_mariadb)
+        constant(
+            inside.declared(parameter.name)[1],
+            is_mariadb=environment.is_mariadb,
+            has_escapes=not environment.dialect.no_backslash_escapes,
+        )
         for parameter in routine.parameters
     ]
     shown = f"{quote(routine.name.database)}.{quote(routine.name.table)}"

@@ -51,6 +51,7 @@ def statement_at(body: QueryEvent, place: RowsSource, *, is_wanted: bool = True)
         text=storable(logged.text),
         database=storable(logged.database),
         sql_mode=logged.sql_mode,
+        charset=logged.charset,
         timestamp=place.timestamp,
         gtid=place.gtid,
         file=place.file,

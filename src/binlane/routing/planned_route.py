@@ -40,7 +40,7 @@ from binlane.routing.route import route
 from binlane.routing.routed_group import OmissionKind, RoutedGroup, Routing
 from binlane.routing.rows import table_name
 from binlane.routing.statements import Drop, Keep, KeepWithRows
-from binlane.routing.texts import names_in
+from binlane.routing.texts import names_in_statement
 from binlane.scope.definition import Definition
 from binlane.sql.logged_statements import is_about_rows_only, logged_statement
 
@@ -277,7 +277,7 @@ class _Choice:
         ):
             return False
         database = statement.database.decode("utf-8", "surrogateescape")
-        names = names_in(statement.query)
+        names = names_in_statement(statement)
         return (
             names.is_known
             and scope.touches_database(database)

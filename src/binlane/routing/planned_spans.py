@@ -32,7 +32,7 @@ from binlane.routing.plan import EncodedEvent, GroupPlan, Text, basis_of
 from binlane.routing.planned import MARKS, is_same_group
 from binlane.routing.queries import confined
 from binlane.routing.rows import table_name
-from binlane.routing.texts import names_in
+from binlane.routing.texts import names_in_statement
 from binlane.scope.definition import Definition
 from binlane.scope.scope import Scope
 from binlane.sql.logged_statements import is_about_rows_only
@@ -134,6 +134,18 @@ def raw_group(run: RawRun, number: int) -> RawGroup | None:
     return RawGroup(run, first, end, tuple(pieces))
 
 
+def annotated_raw(run: RawRun, piece: RawPiece) -> bytes | None:
+    """The text that MariaDB wrote before the rows of a statement; None without one."""
+    for place in range(piece.first, piece.end):
+        kind = run.events.item(layout.EVENT_TYPE, place)
+        if kind == _ANNOTATE:
+            start = run.events.item(layout.EVENT_OFFSET, place) + HEADER_LENGTH
+            return run.data[start : run.events.item(layout.EVENT_END, place)].tobytes()
+        if kind == _MAP:
+            break
+    return None
+
+
 def _is_end(run: RawRun, kind: int, number: int) -> bool:
     """Whether an event is XID or COMMIT."""
     if kind != _QUERY:
@@ -202,7 +214,7 @@ def _texts(
     if not part.events or any(event.flags for event in part.events):
         return None
     last = part.events[-1]
-    if last.type_code != EventType.QUERY:
+    if last.type_code != EventType.QUERY or part.is_another(annotated_raw(group.run, pieces[0])):
         return None
     try:
         statement = _statement(last.body, group.run.format)
@@ -242,7 +254,7 @@ def _is_inside(statement: QueryEvent, scope: Scope) -> bool:
     database = statement.database.decode("utf-8", "surrogateescape")
     if not scope.touches_database(database) or not is_about_rows_only(statement.query):
         return False
-    names = names_in(statement.query)
+    names = names_in_statement(statement)
     return (
         names.is_known
         and all(map(scope.includes, names.tables))

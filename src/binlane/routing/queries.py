@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from binlane.codec.body import Body
+from binlane.codec.client_text import text_of_name
 from binlane.codec.compression import rewritten_record
 from binlane.codec.event import Event
 from binlane.codec.load_data import ExecuteLoadQueryEvent
 from binlane.codec.query import QueryEvent
-from binlane.codec.statement_text import statement_bytes, statement_text
+from binlane.codec.statement_text import statement_bytes, statement_charset, statement_text
 from binlane.codec.status_vars import (
     DDL_LOGGED_WITH_XID,
     StatusVar,
@@ -19,6 +21,7 @@ from binlane.codec.status_vars import (
     encode_status_vars,
 )
 from binlane.codec.transaction import XidEvent
+from binlane.errors import UnsupportedError
 from binlane.scope.scope import Scope
 
 if TYPE_CHECKING:
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
 
 UPDATED_DATABASES: Final = 12
 """Code of MySQL's status variable that names the databases a statement or transaction changes."""
+_QUOTED: Final = re.compile("`((?:[^`]|``)*)`")
 NO_TABLES: Final = b""
 """What an extended event tells that concerns no table, or whose text alone says which."""
 
@@ -110,6 +114,24 @@ def with_text(body: QueryEvent, text: str) -> QueryEvent:
     record = rewritten_record(query, body.record) if body.is_compressed else None
     tables_info = None if body.tables_info is None else NO_TABLES
     return replace(body, query=query, record=record, tables_info=tables_info)
+
+
+def with_made_text(body: QueryEvent, text: str) -> QueryEvent:
+    """The event with a text that has nothing of its own, but names in backticks as the server has them.
+
+    Raises:
+        UnsupportedError: If the character set has not all of its characters.
+    """
+    charset = statement_charset(body)
+
+    def in_text(found: re.Match[str]) -> str:
+        name = found[1].replace("``", "`")
+        written = text_of_name(name, charset)
+        if written is None:
+            raise UnsupportedError(f"{found[0]} has no name in the character set of a client")
+        return written
+
+    return with_text(body, _QUOTED.sub(in_text, text))
 
 
 def _confined_tables(body: QueryEvent, scope: Scope, database: bytes) -> bytes:

@@ -34,7 +34,7 @@ from binlane.routing.memory import NOTHING, Memory
 from binlane.routing.moves import after_rows, after_statement, came_in, judge_partition
 from binlane.routing.objects import OBJECT_KINDS
 from binlane.routing.payload import select_inside
-from binlane.routing.queries import confined, with_text
+from binlane.routing.queries import confined, with_made_text, with_text
 from binlane.routing.routed_group import Omission, OmissionKind, RoutedGroup, Routing
 from binlane.routing.rows import PIECES, STATEMENT_TEXTS, ends_statement, select_rows, table_name
 from binlane.routing.session_format import (
@@ -53,12 +53,13 @@ from binlane.routing.statements import (
 from binlane.routing.texts import names_in
 from binlane.scope.definition import Definition
 from binlane.scope.scope import Scope
-from binlane.sql.facts import StatementKind
+from binlane.sql.facts import StatementEffects, StatementKind
 from binlane.sql.logged_statements import logged_statement
 
 LOST_EVENTS: Final = 1
 _INCIDENT_MESSAGE_MAX: Final = 255
 # They stand before the event that they are the context of.
+_OTHER_NAMES: Final = "a statement cannot be written in the character set of its client"
 _CONTEXT: Final = frozenset({EventType.INTVAR, EventType.RAND, EventType.USER_VAR})
 _SAVEPOINTS: Final = frozenset(
     {
@@ -158,11 +159,20 @@ def _of_what_is_there(body: QueryEvent, found: Judgement) -> QueryEvent | None:
     """A statement on objects that a binlog has, as it is; None where it has none of them."""
     effects, verdict = found.facts.effects, found.verdict
     if isinstance(verdict, Rewrite):
-        return with_text(body, verdict.statement)
+        return with_made_text(body, verdict.statement)
     is_about = effects.kind in OBJECT_KINDS or effects.renames
     if isinstance(verdict, LeaveOut) or (isinstance(verdict, Drop) and is_about):
         return None
     return body
+
+
+def _are_named(made: StatementEffects, effects: StatementEffects, scope: Scope) -> bool:
+    """Whether what was made of a statement is about its objects, in its client's character set, too."""
+    own = {*map(scope.key, effects.writes), *map(scope.key, effects.drops)}
+    return own.issuperset(map(scope.key, made.writes)) and set(made.databases) <= {
+        *effects.databases,
+        *(table.database for table in own),
+    }
 
 
 class _IncidentError(Exception):
@@ -339,8 +349,11 @@ class _Selection:
         if isinstance(verdict, Keep):
             return confined(with_text(query, found.text), self._scope, effects)
         if isinstance(verdict, Rewrite):
-            query = with_text(query, verdict.statement)
-            return confined(query, self._scope, logged_statement(query).effects())
+            query = with_made_text(query, verdict.statement)
+            made = logged_statement(query).effects()
+            if not _are_named(made, effects, self._scope):
+                raise _IncidentError(_OTHER_NAMES)
+            return confined(query, self._scope, made)
         return None
 
     def _at_the_edge(

@@ -19,12 +19,12 @@ from binlane.sql.schema import ForeignKey, Table
 from binlane.sql.table_changes import column_references, created, foreign_key_of, union_of
 from binlane.sql.table_definitions import renamed_columns
 from binlane.sql.tree.definitions import AlterAction, AlterTable
-from binlane.sql.tree.statements import innermost
 
 ACTING: Final = frozenset({"CASCADE", "SET NULL", "SET DEFAULT"})
 """Actions of a foreign key that change the child's rows."""
 
 _CREATED: Final = frozenset({StatementKind.CREATE_TABLE, StatementKind.CREATE_TABLE_SELECT})
+_DEFINED: Final = _CREATED | {StatementKind.CREATE_TABLE_LIKE, StatementKind.ALTER_TABLE}
 _DROPPED: Final = frozenset({StatementKind.DROP_TABLE, StatementKind.DROP_SEQUENCE})
 _GIVEN: Final = re.compile(r"(?P<table>.*)_ibfk_(?P<number>[0-9]+)", re.DOTALL)
 
@@ -74,6 +74,9 @@ class TableLinks:
         if effects.is_temporary:
             return self
         kind = effects.kind
+        if effects.stopped_at is not None and not effects.writes and kind in _DEFINED:
+            # It may be about any table.
+            return replace(self, known=frozenset(), is_complete=False)
         if kind in _CREATED or kind is StatementKind.CREATE_TABLE_LIKE:
             return self._created(facts, effects)
         if kind is StatementKind.CREATE_SEQUENCE and not self.is_complete:
@@ -113,7 +116,7 @@ class TableLinks:
         name = effects.writes[0]
         links = self.without(effects.drops)
         # CONVERT PARTITION … TO TABLE makes a table like its own, without foreign keys.
-        node = innermost(facts.tree)
+        node = facts.tree
         if effects.stopped_at is not None or not isinstance(node, AlterTable):
             return links.not_known(name)
         columns = [column for action in node.actions for column in action.columns]

@@ -4,7 +4,8 @@ Such a text is there for people, and says which statement made the rows behind i
 keeps it only if all that it names is in scope. Literals name nothing, so texts that differ only in
 theirs are one shape, and what a shape names is found out once.
 
-The session's sql_mode is not known here: where it matters, every reading of the text must be clean.
+The session's sql_mode and character set are not known here: where they matter, every reading of the
+text must be clean.
 """
 
 from __future__ import annotations
@@ -16,6 +17,9 @@ from functools import lru_cache
 from itertools import product
 from typing import Final
 
+from binlane.codec.client_text import AS_IT_IS, SWE7
+from binlane.codec.query import QueryEvent
+from binlane.codec.statement_text import statement_charset
 from binlane.names import TableName
 from binlane.scope.scope import Scope
 
@@ -24,6 +28,7 @@ TEXT_MAX: Final = 64 << 10
 SHAPES_MAX: Final = 4096
 """Shapes that are kept."""
 
+_OTHER_IN_SWE7: Final = re.compile(r"[][{}^~\\]|`[^`]*[@|]")
 # What comments name, the analysis does not tell.
 _COMMENT_SIGNS: Final = (b"/*", b"--", b"#")
 _LETTER: Final = rb"[0-9A-Za-z_$.@\x80-\xff]"
@@ -97,16 +102,33 @@ def names_in(text: bytes) -> TextNames:
     return _UNKNOWN if len(text) > TEXT_MAX else names_in_shape(shape_of(text))
 
 
+def names_in_statement(statement: QueryEvent) -> TextNames:
+    """What a statement names whose character set is known: that of its names is no other than UTF-8."""
+    text = statement.query
+    if len(text) > TEXT_MAX:
+        return _UNKNOWN
+    shape = shape_of(text)
+    if not shape.isascii() and statement_charset(statement) not in AS_IT_IS:
+        return _UNKNOWN
+    return names_in_shape(shape)
+
+
 @lru_cache(maxsize=SHAPES_MAX)
 def names_in_shape(shape: bytes) -> TextNames:
     """What all texts of a shape name."""
     if any(sign in shape for sign in _COMMENT_SIGNS):
         return _UNKNOWN
+    try:
+        text = shape.decode()
+    except UnicodeDecodeError:
+        return _UNKNOWN  # in the Far East, a second byte may look like a quote
     both, one = (False, True), (False,)
     readings = [
-        _reading(shape, ansi_quotes=ansi, no_backslash_escapes=no_backslash)
-        for ansi, no_backslash in product(
-            both if b'"' in shape else one, both if b"\\" in shape else one
+        _reading(text, ansi_quotes=ansi, no_backslash_escapes=no_backslash, charset=charset)
+        for ansi, no_backslash, charset in product(
+            both if '"' in text else one,
+            both if "\\" in text else one,
+            ("", SWE7) if _OTHER_IN_SWE7.search(text) else ("",),
         )
     ]
     if not all(reading.is_known for reading in readings):
@@ -118,16 +140,22 @@ def names_in_shape(shape: bytes) -> TextNames:
     )
 
 
-def _reading(shape: bytes, *, ansi_quotes: bool, no_backslash_escapes: bool) -> TextNames:
+def _reading(
+    text: str, *, ansi_quotes: bool, no_backslash_escapes: bool, charset: str
+) -> TextNames:
     from binlane.sql.evaluation.functions import is_built_in  # noqa: PLC0415  # as above
     from binlane.sql.facts import StatementKind  # noqa: PLC0415  # as above
     from binlane.sql.reading import read  # noqa: PLC0415  # where all is logged, no text is read
     from binlane.sql.servers import Dialect  # noqa: PLC0415  # as above
 
     facts = read(
-        shape.decode("utf-8", "surrogateescape"),
+        text,
         database="",
-        dialect=Dialect(ansi_quotes=ansi_quotes, no_backslash_escapes=no_backslash_escapes),
+        dialect=Dialect(
+            ansi_quotes=ansi_quotes,
+            no_backslash_escapes=no_backslash_escapes,
+            charset=charset,
+        ),
     )
     effects = facts.effects
     if effects.stopped_at is not None or effects.kind is StatementKind.UNKNOWN or effects.calls:

@@ -14,17 +14,17 @@ from types import MappingProxyType
 from typing import Final
 
 from binlane.codec.query import QueryEvent
-from binlane.codec.status_vars import invoker, query_text, sql_mode
+from binlane.codec.status_vars import invoker
 from binlane.codec.types import Flavor
 from binlane.grouping.raw import Item, LargeGroup
 from binlane.positions import AnyGtid, Position
 from binlane.routing.logged_ddl import logged_ddl
 from binlane.sql.accounts import AccountName
 from binlane.sql.facts import StatementKind
+from binlane.sql.logged_statements import logged_statement
 from binlane.sql.reading import read
 from binlane.sql.servers import Dialect
 from binlane.sql.tree.definitions import Account, AccountStatement
-from binlane.sql.tree.statements import innermost
 from binlane.store.grants import ReadGrant
 from binlane.store.store import Store
 
@@ -93,11 +93,12 @@ def logged_accounts(event: QueryEvent, flavor: Flavor) -> LoggedAccounts | None:
     Source: MariaDB 10.11 sql/sql_acl.cc; MySQL 9.7 sql/auth/sql_user.cc; measured: of several
     accounts MariaDB does what it can, and logs the statement with its error; MySQL does all or none.
     """
-    dialect = Dialect(flavor=flavor.value).with_mode(sql_mode(event) or 0)
-    facts = read(query_text(event), database="", dialect=dialect)
+    logged = logged_statement(event)
+    dialect = Dialect(flavor=flavor.value).with_mode(logged.sql_mode, logged.charset)
+    facts = read(logged.text, database="", dialect=dialect)
     if facts.effects.kind is not StatementKind.ACCOUNT:
         return None
-    tree = innermost(facts.tree)
+    tree = facts.tree
     if facts.effects.stopped_at is not None or not isinstance(tree, AccountStatement):
         return LoggedAccounts(is_understood=False)
     names = [_logged_name(each, tree, event, flavor) for each in tree.accounts]

@@ -36,7 +36,7 @@ from binlane.sql.tree.definitions import (
     Privilege,
 )
 from binlane.sql.tree.expressions import Literal, Name, Node, ObjectName, UserVariable
-from binlane.sql.tree.statements import Assignment, LoadData, innermost
+from binlane.sql.tree.statements import Assignment, LoadData
 
 _TRAITS: Final[Mapping[str, tuple[int, str]]] = MappingProxyType(
     {
@@ -179,7 +179,9 @@ def _characteristics(writer: _DefinitionWriter, node: CreateRoutine) -> str:
         place, text = _TRAITS.get(words, (3, ""))
         printed[place] = text
     if node.comment is not None:
-        text = content_of(node.comment, writer.facts).replace("\\", "\\\\").replace("'", "''")
+        text = content_of(node.comment, writer.facts).replace("'", "''")
+        if not writer.facts.dialect.no_backslash_escapes:
+            text = text.replace("\\", "\\\\")
         printed[4] = f"    COMMENT '{text}'\n" if text else ""
     return "".join(printed)
 
@@ -215,7 +217,7 @@ def load_event(state: SessionState, statement: SessionStatement) -> ExecuteLoadQ
         duplicates = "IGNORE"
     before = "LOAD DATA CONCURRENT " if "CONCURRENT" in node.modifiers else "LOAD DATA "
     head = (
-        f"{before}{'LOCAL ' if is_local else ''}INFILE {_shown(content_of(node.file, facts))} "
+        f"{before}{'LOCAL ' if is_local else ''}INFILE {_shown(content_of(node.file, facts), facts)} "
         f"{f'{duplicates} ' if duplicates else ''}INTO"
     )
     return ExecuteLoadQueryEvent(
@@ -244,11 +246,11 @@ def _rest(state: SessionState, statement: SessionStatement, node: LoadData) -> s
     parts = [
         f" TABLE {quote(given.name if name.database == statement.database else name)}",
         f" CHARACTER SET {node.charset}" if node.charset else "",
-        f" FIELDS TERMINATED BY {_shown(separator)}",
+        f" FIELDS TERMINATED BY {_shown(separator, facts)}",
         " OPTIONALLY " if is_optionally else "",
-        f" ENCLOSED BY {_shown(enclosed)} ESCAPED BY {_shown(escaped)}",
-        f" LINES TERMINATED BY {_shown(lines.get('TERMINATED', ends))}",
-        f" STARTING BY {_shown(lines['STARTING'])}" if lines.get("STARTING") else "",
+        f" ENCLOSED BY {_shown(enclosed, facts)} ESCAPED BY {_shown(escaped, facts)}",
+        f" LINES TERMINATED BY {_shown(lines.get('TERMINATED', ends), facts)}",
+        f" STARTING BY {_shown(lines['STARTING'], facts)}" if lines.get("STARTING") else "",
         f" IGNORE {skipped} LINES " if skipped not in ("", "0") else "",
         f" ({', '.join(_columns(state, name, node, facts))})",
         f" SET {assigned}" if assigned else "",
@@ -279,7 +281,9 @@ def _assignment(state: SessionState, node: Assignment, facts: StatementFacts) ->
     return f"{state.quote(node.column.parts[-1])}={text.partition('=')[2]}"
 
 
-def _shown(text: str) -> str:
+def _shown(text: str, facts: StatementFacts) -> str:
+    if facts.dialect.no_backslash_escapes:
+        return "'" + text.replace("'", "''") + "'"
     return f"'{text.translate(_ESCAPES)}'"
 
 
@@ -308,7 +312,7 @@ _ACCOUNT_ESCAPES: Final = str.maketrans({"'": "\\'", '"': '\\"', "\\": "\\\\"})
 
 def account_text(state: SessionState, statement: SessionStatement) -> str:
     """The text of an account statement in the log."""
-    tree = innermost(statement.facts.tree)
+    tree = statement.facts.tree
     assert isinstance(tree, AccountStatement)
     writers = _MARIADB if state.server.is_mariadb else _MYSQL
     write = writers.get(tree.verb)

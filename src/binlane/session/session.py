@@ -61,6 +61,7 @@ from binlane.sql.tokens import ServerText, server_text
 
 _POSITIONS: Final = {symbol(reason): reason.position for reason in Reason}
 _BINLOG: Final = "binlog"
+_TOO_DEEP: Final = "it is nested too deep"
 _CREATES_PROGRAMS: Final = frozenset(
     {
         *(StatementKind.CREATE_TRIGGER, StatementKind.CREATE_ROUTINE, StatementKind.CREATE_EVENT),
@@ -188,6 +189,15 @@ class Session:
         if state.safety is None or state.variables.is_format_set:
             return state.variables.settings.logging_mode is LoggingMode.ROW
         return state.safety.logs_rows_alone
+
+    @property
+    def may_log_rows(self) -> bool:
+        """Whether every binlog may have in rows what the session changes: none has statements alone."""
+        state = self._state
+        if state.safety is None or state.variables.is_format_set:
+            return state.variables.settings.logging_mode is not LoggingMode.STATEMENT
+        modes = {one.logging_mode for one in state.safety.definitions}
+        return LoggingMode.STATEMENT not in modes
 
     @property
     def has_row_binlogs(self) -> bool:
@@ -362,6 +372,9 @@ class Session:
             else:
                 self._carry_out(command)
                 result = self._followed()
+        except RecursionError:
+            state.abandon(facts, before, _TOO_DEEP)
+            return self._unfollowed(_TOO_DEEP)
         except Exception as error:
             state.abandon(facts, before, repr(error))
             raise
@@ -394,12 +407,13 @@ class Session:
         """What the statement did; nothing is told of one that was not followed to its end."""
         unfollowed = self._state.programs.effort.unfollowed
         result = self._result()
-        if not unfollowed:
-            return result
-        # What it may have logged is not told: nobody knows it.
+        return self._unfollowed(unfollowed) if unfollowed else result
+
+    def _unfollowed(self, reason: str) -> StatementResult:
+        """What is told of a statement that was not followed to its end: nothing of what it logs."""
         return StatementResult(
-            binlogs={name: BinlogResult() for name in result.binlogs},
-            unanalysed=Unanalysed(reason=unfollowed, offset=0, length=0),
+            binlogs={name: BinlogResult() for name in self._state.binlogs},
+            unanalysed=Unanalysed(reason=reason, offset=0, length=0),
         )
 
     def denied(self, facts: StatementFacts, database: str) -> Refusal | None:
@@ -408,7 +422,7 @@ class Session:
         return None if asked is None else denied(asked) or denied_inside(asked)
 
     def acting_for(self, program: Routine | Trigger) -> AbstractContextManager[Refusal | None]:
-        """A program runs with the privileges of whom it says; the error where nobody is that."""
+        """As of `Host`."""
         return self._state.acting_for(program)
 
     def resolved(self, facts: StatementFacts, database: str) -> ResolvedStatement:
@@ -473,7 +487,7 @@ class Session:
     def execute_inner(self, inner: InnerStatement) -> Refusal | None:
         """Run one statement of a program; what it does belongs to the outermost statement."""
         state = self._state
-        facts = self._read(inner.sql, inner.database)
+        facts = read(inner.sql, database=inner.database, dialect=inner.dialect)
         if facts.effects.stopped_at is not None:
             state.programs.effort.unfollowed = _unanalysed(facts).reason
             return None
@@ -513,12 +527,14 @@ class Session:
         state.number += 1
         state.execution = Execution(number=state.number)
         state.transaction.xid = state.transaction.xa_phase = None
-        if state.server.is_mariadb:
-            drop_at_disconnect(state)
-            state.roll_back()
-        else:
-            state.roll_back()
-            drop_at_disconnect(state)
+        # Its text is in UTF-8, whatever set the client was in.
+        with state.variables.running(None):
+            if state.server.is_mariadb:
+                drop_at_disconnect(state)
+                state.roll_back()
+            else:
+                state.roll_back()
+                drop_at_disconnect(state)
         return self._result()
 
     def _read(self, text: str, database: str) -> StatementFacts:

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field, fields, replace
 from enum import IntEnum
 from typing import Final, NamedTuple
 
+from binlane.codec.client_text import text_of_name
 from binlane.codec.query import QueryEvent
-from binlane.names import TableName, quote
+from binlane.names import TableName
 from binlane.policy.engines import traits
 from binlane.policy.privileges import Asked, Identity, Rights, denied_to_definer, no_definer
 from binlane.policy.refusals import Outcome, Refusal, refusal
@@ -38,6 +39,9 @@ from binlane.sql.facts import DDL_KINDS, VIEW_KINDS, StatementEffects, Statement
 from binlane.sql.schema import Routine, Table, Trigger
 from binlane.sql.servers import LoggingFormat, LoggingMode
 from binlane.sql.tree.definitions import Account
+
+_NO_NAME: Final = "\U0010ffff"
+"""Stands for a name that has none in a client's character set; none of those that differ has this."""
 
 
 @dataclass(slots=True)
@@ -389,7 +393,7 @@ class SessionState:
 
     @contextmanager
     def acting_for(self, program: Routine | Trigger) -> Iterator[Refusal | None]:
-        """Run a program with the privileges of whom it says; the error where nobody is that."""
+        """Run a program as it was made to run: `Host.acting_for`."""
         before, definer = self.identity, program.definer
         is_invoker = isinstance(program, Routine) and program.is_invoker
         grantee = self.objects.accounts.get(definer)
@@ -402,7 +406,8 @@ class SessionState:
             asked = self.asked(_NO_FACTS, "")
             error = error or (None if asked is None else denied_to_definer(program, asked))
         try:
-            yield error
+            with self.variables.running(program.context):
+                yield error
         finally:
             self.identity = before
 
@@ -502,12 +507,15 @@ class SessionState:
         return query(text, database, self.variables.status_vars(is_atomic=is_atomic))
 
     def quote(self, name: str | TableName) -> str:
-        """A name as the servers write it anew: with double quotes where sql_mode has them so."""
+        """A name as the servers write it anew: with double quotes where sql_mode has them so.
+
+        It is in the character set of the client; the text of one that has none there cannot be written.
+        """
         if isinstance(name, TableName):
             return f"{self.quote(name.database)}.{self.quote(name.table)}"
-        if self.variables.settings.dialect.ansi_quotes:
-            return '"' + name.replace('"', '""') + '"'
-        return quote(name)
+        dialect = self.variables.settings.dialect
+        mark = '"' if dialect.ansi_quotes else "`"
+        return text_of_name(name, dialect.charset, mark) or _NO_NAME
 
     def begin(self) -> None:
         """START TRANSACTION: what was open is committed, locked tables are unlocked."""

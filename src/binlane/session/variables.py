@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cache
 from typing import Final
 
+from binlane.codec.charsets import charset_of
 from binlane.policy import refusals
 from binlane.policy.misdeclared import is_no_variable
 from binlane.policy.refusals import Refusal
 from binlane.policy.server import Isolation, Server
 from binlane.session.log_events import OPTION_BITS, status_vars
 from binlane.sql.facts import Assignment, VariableScope
-from binlane.sql.servers import Dialect, LoggingMode
+from binlane.sql.lexis import lexed_as
+from binlane.sql.schema import CreationContext
+from binlane.sql.servers import Dialect, LoggingMode, charset_of_collation
 
 _ISOLATIONS: Final = {
     "READ-UNCOMMITTED": Isolation.READ_UNCOMMITTED,
@@ -27,13 +31,8 @@ _FORMATS: Final = ("MIXED", "STATEMENT", "ROW")
 
 _GTID_CONSISTENCIES: Final = {"0": "OFF", "FALSE": "OFF", "1": "ON", "TRUE": "ON", "2": "WARN"}
 """By what else may be said."""
-_ANSI_QUOTES: Final = frozenset(
-    ("ANSI", "ANSI_QUOTES", "ORACLE", "DB2", "MAXDB", "MSSQL", "POSTGRESQL")
-)
-"""Modes in which double quotes hold names."""
-_PIPES_AS_CONCAT: Final = _ANSI_QUOTES - {"ANSI_QUOTES"} | {"PIPES_AS_CONCAT"}
-_IGNORE_SPACE: Final = _ANSI_QUOTES - {"ANSI_QUOTES"} | {"IGNORE_SPACE"}
 _ON: Final = frozenset(("1", "ON", "TRUE"))
+_CLIENT_CHARSETS: Final = frozenset(("names", "character set"))
 ISOLATION_NAMES: Final = frozenset(("tx_isolation", "transaction_isolation"))
 DIRECT: Final = "binlog_direct_non_transactional_updates"
 OF_BINLOGS: Final = frozenset(("binlog_format", "binlog_row_image", DIRECT, "sql_log_bin"))
@@ -100,6 +99,51 @@ class Variables:
         text = self.text(name)
         return int(text) if text.isdigit() else default
 
+    @property
+    def context(self) -> CreationContext | None:
+        """In which a program runs that the session makes; None if it is not known."""
+        if "sql_mode" not in self.values and "sql_mode" not in self.global_values:
+            return None
+        collation = "" if self.connection is None else self.connection[1]
+        return CreationContext(sql_mode=self.text("sql_mode"), collation=collation)
+
+    @contextmanager
+    def running(self, context: CreationContext | None) -> Iterator[None]:
+        """Have the values in which a program was made, for as long as it runs.
+
+        Whatever it sets of them itself ends with it.
+        """
+        before, connection = self.values.get("sql_mode"), self.connection
+        charset = self.text("character_set_client")
+        # Its statements are read when it is made.
+        self._have_client_charset("")
+        if context is not None:
+            self._have_mode(context.sql_mode)
+            if context.collation:
+                self.connection = (charset_of_collation(context.collation), context.collation)
+        try:
+            yield
+        finally:
+            self._have_mode(before)
+            self._have_client_charset(charset)
+            self.connection = connection
+
+    def _have_mode(self, sql_mode: str | None) -> None:
+        """Have an sql_mode in the session; None: the global one."""
+        if self.values.get("sql_mode") == sql_mode:
+            return
+        self._settings = None
+        if sql_mode is None:
+            del self.values["sql_mode"]
+        else:
+            self.values["sql_mode"] = sql_mode
+
+    def _have_client_charset(self, charset: str) -> None:
+        """Have a character_set_client in the session; empty: one that is read as UTF-8."""
+        if self.text("character_set_client") != charset:
+            self._settings = None
+            self.values["character_set_client"] = charset
+
     def copy(self) -> Variables:
         """As they are now, to be restored after SET STATEMENT … FOR."""
         return replace(self, values=dict(self.values), global_values=dict(self.global_values))
@@ -126,6 +170,17 @@ class Variables:
             name = "tx_isolation"
             value = _numbered_isolation(value)
         self._store(name, value, assignment.scope)
+        if name in _CLIENT_CHARSETS:
+            self._store(
+                "character_set_client", value.partition(" ")[0].strip("'\"`"), assignment.scope
+            )
+
+    @property
+    def client_charset(self) -> str:
+        """character_set_client; empty if nothing is known of it."""
+        charset = self.text("character_set_client")
+        found = charset_of(int(charset)) if charset.isdigit() else charset.lower()
+        return found or ""
 
     def _store(self, name: str, value: str, scope: VariableScope) -> None:
         self._settings = None
@@ -172,9 +227,13 @@ class Settings:
 def _settings_of(variables: Variables) -> Settings:
     server = variables.server
     isolation = variables.text("tx_isolation") or variables.text("transaction_isolation")
-    modes = variables.text("sql_mode").split(",")
     has_case = variables.global_values.get("lower_case_table_names", "0") == "0"
-    dialect = _dialect(variables.server, frozenset(modes), lower_case_names=not has_case)
+    dialect = _dialect(
+        variables.server,
+        variables.text("sql_mode"),
+        lower_case_names=not has_case,
+        charset=lexed_as(variables.client_charset),
+    )
     return Settings(
         logging_mode=_mode(variables.text("binlog_format"), server),
         global_logging_mode=_mode(variables.global_values.get("binlog_format", ""), server),
@@ -192,19 +251,10 @@ def _settings_of(variables: Variables) -> Settings:
 
 
 @cache
-def _dialect(server: Server, modes: frozenset[str], *, lower_case_names: bool) -> Dialect:
-    """How a server reads statements in a session of some modes."""
-    return Dialect(
-        flavor=server.flavor,
-        version=server.version,
-        ansi_quotes=not _ANSI_QUOTES.isdisjoint(modes),
-        no_backslash_escapes="NO_BACKSLASH_ESCAPES" in modes,
-        is_oracle=server.is_mariadb and "ORACLE" in modes,
-        pipes_as_concat=not _PIPES_AS_CONCAT.isdisjoint(modes),
-        ignore_space=not _IGNORE_SPACE.isdisjoint(modes),
-        high_not_precedence="HIGH_NOT_PRECEDENCE" in modes,
-        lower_case_names=lower_case_names,
-    )
+def _dialect(server: Server, sql_mode: str, *, lower_case_names: bool, charset: str) -> Dialect:
+    """How a server reads statements in a session of an sql_mode and a character set."""
+    bare = Dialect(flavor=server.flavor, version=server.version, lower_case_names=lower_case_names)
+    return replace(bare.in_modes(sql_mode), charset=charset)
 
 
 def _mode(text: str, server: Server) -> LoggingMode:

@@ -199,7 +199,9 @@ def _join_prepared(own: ProgramState, other: ProgramState) -> None:
         one, two = own.prepared.get(name), other.prepared.get(name)
         texts = [(None,) if each is None else each.statements for each in (one, two)]
         known = () if () in texts else tuple(dict.fromkeys(text for each in texts for text in each))
-        own.prepared[name] = Prepared(known, Remembered() if one is None else one.remembered)
+        own.prepared[name] = Prepared(
+            known, *((Remembered(),) if one is None else (one.remembered, one.dialect))
+        )
 
 
 # What is told of all ways ------------------------------------------------------------------------

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Final, Self, TypedDict, Unpack
+from typing import Final, NamedTuple, Self, TypedDict, Unpack
 
 from binlane.codec.charsets import BINARY, BINARY_COLLATION, charset_of, collation_of
 from binlane.codec.columns import Column
@@ -32,8 +32,9 @@ from binlane.sql.facts import StatementEffects, StatementFacts, StatementKind
 from binlane.sql.logged_statements import first_word, logged_statement
 from binlane.sql.object_changes import LOG_HANDLERS, SERVER_HANDLERS, ObjectChange
 from binlane.sql.reading import read
-from binlane.sql.schema import ChildTables, Objects, Table
+from binlane.sql.schema import ChildTables, CreationContext, Objects, Table
 from binlane.sql.script import statements
+from binlane.sql.script_session import ScriptSession
 from binlane.sql.servers import Dialect, Version
 from binlane.sql.table_changes import engine_name
 from binlane.sql.table_definitions import (
@@ -360,16 +361,32 @@ class CatalogProblem:
     statement: str
 
 
+class ToldStatement(NamedTuple):
+    """A statement that makes an object, as a server tells it.
+
+    Attributes:
+        database: Its default database.
+        text: As of SHOW CREATE.
+        context: In which a program is read and runs; None for what is none.
+    """
+
+    database: str
+    text: str
+    context: CreationContext | None = None
+
+
 class SessionOptions(TypedDict, total=False):
     """What a session adds to the text of a statement.
 
     Attributes:
         sql_mode: Its bits.
+        charset: As of `Dialect`.
         server_charset: Character set of databases that name none; None if it is not known.
         engine: default_storage_engine; that of the settings if None.
         temporary_engine: default_tmp_storage_engine; None for `engine`.
         connection: Character set and collation of literals.
-        dialect: How it reads statements; None for that of `sql_mode`.
+        dialect: How it reads statements; None for that of `context`, or of `sql_mode` and `charset`.
+        context: What of it holds in routines and triggers that it makes; None if that is not known.
         generates_primary_key: sql_generate_invisible_primary_key; that of the settings if None.
         environment: Of whom variables in a query are.
         account: Who runs it.
@@ -377,7 +394,9 @@ class SessionOptions(TypedDict, total=False):
     """
 
     sql_mode: int
+    charset: str
     dialect: Dialect | None
+    context: CreationContext | None
     generates_primary_key: bool | None
     server_charset: str | None
     engine: str | None
@@ -498,6 +517,7 @@ class SchemaCatalog(Objects):
             logged.text,
             database=logged.database,
             sql_mode=logged.sql_mode,
+            charset=logged.charset,
             server_charset=_server_charset(body),
         )
 
@@ -513,7 +533,8 @@ class SchemaCatalog(Objects):
         if version is not None:
             self.server_version = version
         end = 0
-        for statement in statements(script):
+        session = ScriptSession(self._dialect(0), version)
+        for statement in statements(script, lambda: session.dialect):
             start = script.find(statement, end)
             end = start + len(statement)
             if first_word(statement) == "USE" and (used := self._used(statement)):
@@ -525,19 +546,24 @@ class SchemaCatalog(Objects):
             problems_before = len(self.problems)
             text = statement
             if version is not None and self.flavor is not None:
-                text = server_text(
-                    statement, Dialect(flavor=self.flavor.value, version=version)
-                ).stored
-            self.apply(text, database=self.default_database)
+                text = server_text(statement, session.dialect).stored
+            self.apply(
+                text,
+                database=self.default_database,
+                dialect=session.dialect,
+                context=session.context,
+            )
+            if first_word(text) == "SET":
+                session.set(read(text, database="", dialect=session.dialect))
             if len(self.problems) > problems_before:
                 found = self.problems.pop()
                 line = line_of(script, start) + found.line - 1
                 self.problems.append(CatalogProblem(line, found.message, statement))
 
-    def load_statements(self, definitions: Iterable[tuple[str, str]]) -> None:
-        """Run statements, each with its default database, such as a server's SHOW CREATE TABLE."""
-        for database, statement in definitions:
-            self.apply(statement, database=database)
+    def load_statements(self, definitions: Iterable[ToldStatement]) -> None:
+        """Run what a server told of its objects."""
+        for told in definitions:
+            self.apply(told.text, database=told.database, context=told.context)
 
     def apply(self, statement: str, *, database: str, **options: Unpack[SessionOptions]) -> bool:
         """Do what a statement does to the objects; no statement is an error.
@@ -559,8 +585,7 @@ class SchemaCatalog(Objects):
             return False
         if self.ignores_case:
             database = folded(database)
-        dialect = options.get("dialect") or self._dialect(options.get("sql_mode", 0))
-        facts = read(statement, database=database, dialect=dialect)
+        facts = read(statement, database=database, dialect=self._dialect_of(options))
         effects = facts.effects
         handlers = LOG_HANDLERS if self.flavor is None else SERVER_HANDLERS
         handler = handlers.get(effects.kind)
@@ -606,22 +631,32 @@ class SchemaCatalog(Objects):
             environment=options.get("environment"),
             account=options.get("account", ROOT),
             knows_accounts=options.get("knows_accounts", False),
+            context=options.get("context"),
         )
+
+    def _dialect_of(self, options: SessionOptions) -> Dialect:
+        """How a session reads a statement."""
+        dialect, context = options.get("dialect"), options.get("context")
+        if dialect is not None:
+            return dialect
+        if context is not None:
+            return self._dialect(0).in_modes(context.sql_mode)
+        return self._dialect(options.get("sql_mode", 0), options.get("charset", ""))
 
     def _used(self, statement: str) -> str:
         """The database that USE names; empty if it is none."""
         node = read(statement, database="", dialect=self._dialect(0)).tree
         return node.name if isinstance(node, Administration) else ""
 
-    def _dialect(self, sql_mode: int) -> Dialect:
+    def _dialect(self, sql_mode: int, charset: str = "") -> Dialect:
         """How statements are read: a log's by the grammars of both flavors."""
         if self.flavor is None:
-            return Dialect().with_mode(sql_mode)
+            return Dialect().with_mode(sql_mode, charset)
         return Dialect(
             flavor=self.flavor.value,
             version=self.server_version or _NEWEST,
             lower_case_names=self.ignores_case,
-        ).with_mode(sql_mode)
+        ).with_mode(sql_mode, charset)
 
     def _note_unread(self, statement: str, database: str) -> None:
         """Say it of a text that is no statement at all."""

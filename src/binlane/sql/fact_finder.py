@@ -105,7 +105,8 @@ class FactFinder(NameFinder):
         """What was found in the statement that a node is."""
         return StatementFacts(
             effects=self.effects(),
-            tree=node,
+            tree=statements.innermost(node),
+            whole=node,
             text=self.text,
             dialect=self.dialect,
             verb=self.verb,
@@ -253,13 +254,12 @@ class FactFinder(NameFinder):
         changes = frozenset((RowChange.LOAD,))
         self.use_table(node.table.name, node.table.alias, changes=changes)
         self._set(node.assignments)
-        has_escapes = not self.dialect.no_backslash_escapes
         names = (
             column.parts[-1] if isinstance(column, tree.Name) else self.text_of(column)
             for column in node.columns or ()
         )
         self.note(
-            name=string_value(self.text_of(node.file).lstrip("nN"), has_escapes=has_escapes),
+            name=string_value(self.text_of(node.file).lstrip("nN"), self.dialect),
             is_replace="REPLACE" in node.modifiers,
             is_local="LOCAL" in node.modifiers,
             columns=None if node.columns is None else tuple(names),

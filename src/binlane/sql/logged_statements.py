@@ -11,8 +11,9 @@ from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from binlane.codec.query import QueryEvent
-from binlane.codec.statement_text import statement_text
+from binlane.codec.statement_text import statement_charset, statement_text
 from binlane.codec.status_vars import sql_mode
+from binlane.sql.lexis import lexed_as
 from binlane.sql.servers import Dialect
 
 if TYPE_CHECKING:
@@ -103,16 +104,19 @@ class LoggedStatement:
         text: As logged; bytes that are no text are lone surrogates.
         database: The session's default database, likewise.
         sql_mode: The session's, as bits; 0 where the log does not tell.
+        charset: The client's character set, where the text is to be read by it
+            (`lexis.lexed_as`); else empty.
     """
 
     text: str
     database: str
     sql_mode: int
+    charset: str = ""
 
     @property
     def dialect(self) -> Dialect:
         """How the text is read; whose server wrote it is not told."""
-        return _dialect(self.sql_mode)
+        return _dialect(self.sql_mode, self.charset)
 
     def effects(self) -> StatementEffects:
         """What it does, by its text."""
@@ -148,4 +152,5 @@ def logged_statement(body: QueryEvent) -> LoggedStatement:
         text=statement_text(body),
         database=body.database.decode("utf-8", "surrogateescape"),
         sql_mode=sql_mode(body) or 0,
+        charset=lexed_as(statement_charset(body)),
     )

@@ -28,6 +28,7 @@ from binlane.sql.evaluation.query_types import UNKNOWN_TYPE, columns_as_far_as_k
 from binlane.sql.facts import StatementEffects, StatementFacts, StatementKind
 from binlane.sql.reading import read
 from binlane.sql.schema import (
+    CreationContext,
     Objects,
     ObjectStore,
     Parameter,
@@ -55,7 +56,7 @@ from binlane.sql.table_definitions import (
 )
 from binlane.sql.tree import definitions
 from binlane.sql.tree.expressions import Literal, LiteralKind, Name, Node, ObjectName
-from binlane.sql.tree.statements import Set, SetItem, innermost
+from binlane.sql.tree.statements import Set, SetItem
 
 _GLOBAL_SCOPES: Final = ("global", "persist", "persist_only")
 _CONNECTIONS: Final = MappingProxyType(
@@ -105,6 +106,7 @@ class ObjectChange:
         environment: Of whom variables in a query are; None where nobody knows them.
         account: Who runs it.
         knows_accounts: There are no accounts beside those that are known.
+        context: In which routines and triggers run that it makes; None if it is not known.
     """
 
     objects: Objects
@@ -118,6 +120,7 @@ class ObjectChange:
     environment: Environment | None = None
     account: AccountName = ROOT
     knows_accounts: bool = False
+    context: CreationContext | None = None
 
     @property
     def store(self) -> ObjectStore:
@@ -146,7 +149,7 @@ class ObjectChange:
 
     def node(self, kind: type[_Node]) -> _Node:
         """The statement itself, without SET STATEMENT … FOR."""
-        node = innermost(self.facts.tree)
+        node = self.facts.tree
         assert isinstance(node, kind)
         return node
 
@@ -358,6 +361,7 @@ class ObjectChange:
         table = _resolved(node.table, name.database)
         trigger = Trigger(
             dialect=self.facts.dialect,
+            context=self.context,
             name=TableName(table.database, name.table),
             table=table,
             time=TriggerTime.BEFORE if node.time == "BEFORE" else TriggerTime.AFTER,
@@ -393,6 +397,7 @@ class ObjectChange:
         text_of = self.facts.text_of
         self.store.routines[key] = Routine(
             dialect=self.facts.dialect,
+            context=self.context,
             name=name,
             is_function=key[0],
             parameters=tuple(
@@ -447,7 +452,7 @@ class ObjectChange:
 
     def change_accounts(self) -> None:
         """Users and roles, and what they are granted."""
-        node = innermost(self.facts.tree)
+        node = self.facts.tree
         if isinstance(node, definitions.AccountStatement):
             self.store.accounts = change(self.store.accounts, node, self._situation()).accounts
 
@@ -467,7 +472,7 @@ class ObjectChange:
 
     def set_globals(self) -> None:
         """SET GLOBAL; values of one session are no objects."""
-        node = innermost(self.facts.tree)
+        node = self.facts.tree
         for item in node.items if isinstance(node, Set) else ():
             if item.scope in _GLOBAL_SCOPES:
                 self.store.settings[item.name] = self._setting(item)

@@ -24,6 +24,7 @@ from typing import Final, TypeVar
 from binlane.names import ACCOUNT_DATABASE, TableName
 from binlane.sql.fact_finder import Untold, facts_of
 from binlane.sql.facts import Shape, StatementEffects, StatementFacts, StatementKind, kind_of
+from binlane.sql.lexis import BEHIND_DASHES, lexed_by
 from binlane.sql.parser import NotAnalysed, cursor_over, parse, parse_expression
 from binlane.sql.parser.cursor import Cursor, Stopped
 from binlane.sql.parser.literals import read_object_name
@@ -162,51 +163,53 @@ def pattern(dialect: Dialect) -> re.Pattern[str]:
     Whatever does not match stays part of the key, and so does what the last group holds: names in
     quotes, comments, and all from where this expression does not know how to go on.
     """
-    return _pattern(dialect.ansi_quotes, dialect.no_backslash_escapes)
+    return _pattern(
+        dialect.ansi_quotes, dialect.no_backslash_escapes, dialect.charset, dialect.flavor
+    )
 
 
 _KEPT: Final = 3
 
 
 @cache
-def _pattern(ansi_quotes: bool, no_backslash_escapes: bool) -> re.Pattern[str]:  # noqa: FBT001
+def _pattern(
+    ansi_quotes: bool,  # noqa: FBT001
+    no_backslash_escapes: bool,  # noqa: FBT001
+    charset: str,
+    flavor: str,
+) -> re.Pattern[str]:
     # It begins with a set of characters, so that Python looks for one of these first. LIMIT 0 is
     # told from others, so a 0 alone matches nothing; integers are told from other numbers, from
     # hexadecimal literals and bits by the first group, strings from each other by the second.
     single = _content("'", backslash_escapes=not no_backslash_escapes)
     double = _content('"', backslash_escapes=not (ansi_quotes or no_backslash_escapes))
     word = WORD.strip("[]")
-    return re.compile(
-        rf"""
+    found = rf"""
         ['"`\#/0-9-]
         (?: (?<=[0-9]) (?<![{word}.`"@][0-9]) (?=[0-9]*+([xb.eE]?+))
             (?: (?<=0) (?: x[0-9A-Fa-f]++ | b[01]++ ) (?!{WORD})
               | (?:(?<!0)|(?=\.[0-9])) [0-9]*+
-                (?: \.[0-9]*+(?:[eE][+-]?+[0-9]++)?+ | [eE][+-]?+[0-9]++ | (?!{WORD}) ) )
+                (?: \.[0-9]*+(?:[eE][+-]?+[0-9]++|(?!))?+ | [eE][+-]?+[0-9]++ | (?!{WORD}) ) )
           | (?<=(['"`\#/-]))
             (?: (?<=') (?: (?<![xXbBnN@]'){single}
                   | (?<![{word}.`"@].')
-                    (?: (?<=[nN]'){single} | (?<=[xX]')(?:[0-9A-Fa-f]{{2}})*+' | (?<=[bB]')[01]*+' ) )
+                    (?: (?<=[nN]'){single} | (?<=[xX]')(?:[0-9A-Fa-f]{{2}}|(?!))*+'
+                    | (?<=[bB]')[01]*+' ) )
               | {r"(?!)" if ansi_quotes else rf'(?<=")(?<!@"){double}'}
               | ( (?<=`)[^`]*+` | (?<='){single} | (?<="){double}
-                | (?<=\#)[^\n]*+ | (?<=-)-(?=[\x00-\x20]|\Z)[^\n]*+
+                | (?<=\#)[^\n]*+ | (?<=-)-(?=[{BEHIND_DASHES}]|\Z)[^\n]*+
                 | (?<=/)\*(?!M?!).*?\*/
                 | (?<=/)\*.*+ | (?<=['"`]).*+ ) ) )
-        """,
-        re.VERBOSE | re.DOTALL,
-    )
+        """
+    return re.compile(lexed_by(found, charset, flavor), re.VERBOSE | re.DOTALL)
 
 
 def _content(quote: str, *, backslash_escapes: bool) -> str:
-    """The pattern of a string behind its opening quote.
-
-    It looks before it takes two characters: before 3.11.5, Python does not go back to where a
-    possessive group began if that fails behind its first character.
-    """
+    """The pattern of a string behind its opening quote."""
     plain, pair = f"[^{quote}]*+", quote + quote
     if backslash_escapes:
-        plain, pair = f"[^{quote}\\\\]*+", rf"\\|{pair}"
-    return f"{plain}(?:(?={pair})..{plain})*+{quote}"
+        plain, pair = f"[^{quote}\\\\]*+", rf"(?:\\.|{pair})"
+    return f"{plain}(?:{pair}{plain}|(?!))*+{quote}"
 
 
 def has_shape(facts: StatementFacts, ends: Sequence[int]) -> bool:
@@ -293,7 +296,12 @@ def read(text: str, *, database: str, dialect: Dialect) -> StatementFacts:
     if len(text) > LONG:  # its facts are not kept, unless somebody holds them
         context = _contexts.get((database, dialect))
         facts = context.held.get(text) if context is not None and context.held else None
-        return facts or _read(text, database, dialect)
+        if facts is not None:
+            return facts
+        try:
+            return _read(text, database, dialect)
+        except RecursionError as error:
+            return _stopped(text, database, dialect, error)
     context = _context(database, dialect)
     facts = context.texts.get(text)
     if facts is not None:
@@ -302,7 +310,11 @@ def read(text: str, *, database: str, dialect: Dialect) -> StatementFacts:
     shape = context.shapes.get(key)
     if shape is not None:
         return shape.facts_of(text)
-    facts = _read(text, database, dialect)
+    try:
+        facts = _read(text, database, dialect)
+    except RecursionError as error:
+        # Whoever calls with more of the stack left may read it: that is not kept.
+        return _stopped(text, database, dialect, error)
     if has_shape(facts, ends := ends_of(text, dialect)):
         shape = Shape(facts, ends, partial(ends_of, dialect=dialect))
         _keep(context.shapes, key, shape)
@@ -337,7 +349,9 @@ def read_expression(text: str, *, database: str, dialect: Dialect) -> StatementF
         return facts
     try:
         facts = facts_of(parse_expression(text, dialect), text, database, dialect)
-    except (SqlSyntaxError, Stopped, Untold, RecursionError) as error:
+    except RecursionError as error:
+        return _stopped(text, database, dialect, error)
+    except (SqlSyntaxError, Stopped, Untold) as error:
         facts = _stopped(text, database, dialect, error)
     if len(text) <= LONG:
         _keep(known, text, facts)
@@ -347,7 +361,7 @@ def read_expression(text: str, *, database: str, dialect: Dialect) -> StatementF
 def _read(text: str, database: str, dialect: Dialect) -> StatementFacts:
     try:
         return facts_of(parse(text, dialect), text, database, dialect)
-    except (SqlSyntaxError, Stopped, Untold, RecursionError) as error:
+    except (SqlSyntaxError, Stopped, Untold) as error:
         return _stopped(text, database, dialect, error)
 
 

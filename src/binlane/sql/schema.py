@@ -148,6 +148,19 @@ class View:
     is_invoker: bool = False
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreationContext:
+    """What of the session that made a routine or trigger holds while that runs.
+
+    Attributes:
+        sql_mode: Names in capitals, with commas.
+        collation: collation_connection; empty if it is not known.
+    """
+
+    sql_mode: str
+    collation: str = ""
+
+
 class TriggerTime(Enum):
     """When a trigger runs."""
 
@@ -159,7 +172,8 @@ class TriggerTime(Enum):
 class Trigger:
     """A trigger; `events` of INSERT, UPDATE, DELETE (MariaDB 12 allows several).
 
-    Its body is read as the session that made it read its statements.
+    Its body is read in `dialect`, as the session that made it read its statements, and runs in its
+    `context`; None: in whatever the session has that runs it.
     """
 
     name: TableName
@@ -168,6 +182,7 @@ class Trigger:
     events: frozenset[str]
     body: str
     dialect: Dialect = ANY
+    context: CreationContext | None = None
     definer: AccountName = ROOT
 
 
@@ -192,6 +207,7 @@ class Routine:
         returns: The type's text of a function.
         charset: Of text that names none: its database's when it was made; None if not known.
         dialect: Of the session that made it, as which its body is read.
+        context: In which it runs; None: in whatever the session has that runs it.
         definer: Whose privileges hold in it.
         is_invoker: SQL SECURITY INVOKER: those of who calls it.
     """
@@ -203,6 +219,7 @@ class Routine:
     returns: str = ""
     charset: str | None = None
     dialect: Dialect = ANY
+    context: CreationContext | None = None
     definer: AccountName = ROOT
     is_invoker: bool = False
 

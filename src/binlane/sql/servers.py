@@ -22,6 +22,11 @@ _IGNORE_SPACE: Final = 0x8
 _NO_BACKSLASH_ESCAPES: Final = 0x100000
 _HIGH_NOT_PRECEDENCE: Final = 0x20000000
 _ORACLE: Final = 0x200
+_ANSI_MODES: Final = frozenset(
+    ("ANSI", "ANSI_QUOTES", "ORACLE", "DB2", "MAXDB", "MSSQL", "POSTGRESQL")
+)
+"""Modes in which double quotes hold names; all but ANSI_QUOTES stand for others as well."""
+_COMBINATIONS: Final = _ANSI_MODES - {"ANSI_QUOTES"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +46,8 @@ class Dialect:
         high_not_precedence: sql_mode HIGH_NOT_PRECEDENCE: NOT binds as `!` does.
         lower_case_names: `lower_case_table_names` is not 0: names of databases, tables and their
             aliases are read in lower case.
+        charset: The client's character set where that is read in another way than UTF-8
+            (`lexis.lexed_as`), else empty.
     """
 
     flavor: str = ""
@@ -52,6 +59,7 @@ class Dialect:
     ignore_space: bool = False
     high_not_precedence: bool = False
     lower_case_names: bool = False
+    charset: str = ""
 
     @property
     def may_be_mariadb(self) -> bool:
@@ -71,11 +79,12 @@ class Dialect:
         """Whether what MySQL understands from a version on may stand here."""
         return not self.flavor or (self.flavor == "mysql" and self.version >= version)
 
-    def with_mode(self, sql_mode: int) -> Self:
-        """The same server's, in a session of another sql_mode.
+    def with_mode(self, sql_mode: int, charset: str = "") -> Self:
+        """The same server's, in a session of another sql_mode and character set.
 
         Args:
             sql_mode: Its bits, as a QUERY event has them.
+            charset: As the attribute.
         """
         return replace(
             self,
@@ -85,6 +94,28 @@ class Dialect:
             ignore_space=bool(sql_mode & _IGNORE_SPACE),
             high_not_precedence=bool(sql_mode & _HIGH_NOT_PRECEDENCE),
             is_oracle=self.may_be_mariadb and bool(sql_mode & _ORACLE),
+            charset=charset,
+        )
+
+    def in_modes(self, sql_mode: str) -> Self:
+        """As `with_mode`, by names.
+
+        Args:
+            sql_mode: As the server tells it, or as SET has it: names in capitals, with commas, or
+                bits.
+        """
+        if sql_mode.isdigit():
+            return self.with_mode(int(sql_mode))
+        modes = frozenset(sql_mode.split(","))
+        is_combined = not _COMBINATIONS.isdisjoint(modes)
+        return replace(
+            self,
+            ansi_quotes=not _ANSI_MODES.isdisjoint(modes),
+            no_backslash_escapes="NO_BACKSLASH_ESCAPES" in modes,
+            pipes_as_concat=is_combined or "PIPES_AS_CONCAT" in modes,
+            ignore_space=is_combined or "IGNORE_SPACE" in modes,
+            high_not_precedence="HIGH_NOT_PRECEDENCE" in modes,
+            is_oracle=self.may_be_mariadb and "ORACLE" in modes,
         )
 
 

@@ -265,7 +265,7 @@ def typed_column(kind: DataType, default: str | None) -> TableColumn:
 def string_of(node: Node, facts: StatementFacts) -> str:
     """The value of a string literal."""
     text = facts.text_of(node).lstrip("nN")
-    return string_value(text, has_escapes=not facts.dialect.no_backslash_escapes)
+    return string_value(text, facts.dialect)
 
 
 def constant(node: Expression | None, facts: StatementFacts) -> str | None:

@@ -20,7 +20,9 @@ from enum import Enum
 from functools import cache, partial
 from typing import Final, NamedTuple
 
+from binlane.codec.client_text import SWE7, told_text
 from binlane.errors import StatementError
+from binlane.sql.lexis import BEHIND_DASHES, LETTERS, SPACES, lexed_by
 from binlane.sql.servers import ANY, Dialect, Version
 
 NEAR_LENGTH_MAX: Final = 80
@@ -106,8 +108,8 @@ def line_of(statement: str, offset: int) -> int:
     return statement.count("\n", 0, offset) + 1
 
 
-WORD: Final = r"[0-9A-Za-z_$\x80-\U0010FFFF]"
-BACKTICKS: Final = r"`(?:[^`]|``)*+`"
+WORD: Final = rf"[0-9A-Za-z_${LETTERS}]"
+BACKTICKS: Final = r"`[^`]*+(?:``[^`]*+|(?!))*+`"
 NUMBER: Final = rf"""
     0x[0-9A-Fa-f]++(?!{WORD}) | 0b[01]++(?!{WORD})
   | \d++\.\d*+(?:[eE][+-]?\d++)? | \.\d++(?:[eE][+-]?\d++)?
@@ -117,8 +119,10 @@ NUMBER: Final = rf"""
 
 def literals(quote: str, *, backslash_escapes: bool) -> str:
     """The pattern of a string in some quotes."""
-    escaped = r"[^\\" + quote + r"]|\\." if backslash_escapes else f"[^{quote}]"
-    return f"{quote}(?:{escaped}|{quote}{quote})*+{quote}"
+    plain, pair = f"[^{quote}]*+", quote + quote
+    if backslash_escapes:
+        plain, pair = f"[^{quote}\\\\]*+", rf"(?:\\.|{pair})"
+    return f"{quote}{plain}(?:{pair}{plain}|(?!))*+{quote}"
 
 
 LONG: Final = 16_384
@@ -152,8 +156,9 @@ class Tokens:
 
 
 _LETTER: Final = WORD.replace("0-9", "")
+_ASCII_WORD: Final = re.compile(r"[0-9A-Z_$]*").fullmatch
 _LITERAL: Final = (
-    r"(?: [-+]?+\d++(?:\.\d*+)?+(?:[eE][+-]?+\d++)?+(?!{word})"
+    r"(?: [-+]?+\d++(?:\.\d*+|(?!))?+(?:[eE][+-]?+\d++|(?!))?+(?!{word})"
     r" | (?:_[0-9A-Za-z]++[ ]?+|[nNxXbB])?{string}"
     r" | (?:[nN][uU][lL][lL]|[tT][rR][uU][eE]|[fF][aA][lL][sS][eE]|0x[0-9A-Fa-f]++)(?!{word}) )"
 ).replace("{word}", WORD)
@@ -201,47 +206,56 @@ def literal_pattern(dialect: Dialect) -> str:
     string = _strings(
         ansi_quotes=dialect.ansi_quotes, no_backslash_escapes=dialect.no_backslash_escapes
     )
-    return _LITERAL.replace("{string}", f"(?:{string})")
+    literal = _LITERAL.replace("{string}", f"(?:{string})")
+    return lexed_by(literal, dialect.charset, dialect.flavor)
 
 
 @cache
 def _pattern(
-    *, ansi_quotes: bool, no_backslash_escapes: bool, has_runs: bool = False, has_code: bool = False
+    *,
+    ansi_quotes: bool,
+    no_backslash_escapes: bool,
+    charset: str,
+    flavor: str,
+    has_runs: bool = False,
+    has_code: bool = False,
 ) -> re.Pattern[str]:
     """The pattern of white space and the token behind it.
 
     Args:
         ansi_quotes: sql_mode ANSI_QUOTES.
         no_backslash_escapes: sql_mode NO_BACKSLASH_ESCAPES.
+        charset: As of `Dialect`.
+        flavor: Likewise.
         has_runs: Runs of rows and literals are one token.
         has_code: There are executable comments, whose end is no operator.
     """
     strings = _strings(ansi_quotes=ansi_quotes, no_backslash_escapes=no_backslash_escapes)
     single = literals("'", backslash_escapes=not no_backslash_escapes)
     double = literals('"', backslash_escapes=not no_backslash_escapes)
-    names = BACKTICKS + (r'|"(?:[^"]|"")*+"' if ansi_quotes else "")
+    names = BACKTICKS + (r'|"[^"]*+(?:""[^"]*+|(?!))*+"' if ansi_quotes else "")
     rows = runs = "(?!)"
     if has_runs:
         literal = _LITERAL.replace("{string}", f"(?:{strings})")
         rows = (
-            rf"(?:,\s*+\(\s*+{literal}\s*+(?:,\s*+{literal}\s*+)*+\)\s*+){{{ROWS_MIN},{RUN_MAX}}}+"
+            rf"(?:,\s*+\(\s*+{literal}\s*+(?:,\s*+{literal}\s*+|(?!))*+\)\s*+|(?!))"
+            rf"{{{ROWS_MIN},{RUN_MAX}}}+"
         )
-        runs = rf"(?:,\s*+{literal}\s*+(?=[,)])){{{LITERALS_MIN},{RUN_MAX}}}+"
+        runs = rf"(?:,\s*+{literal}\s*+(?=[,)])|(?!)){{{LITERALS_MIN},{RUN_MAX}}}+"
     star, close = (r"\*(?!/)", r"\*/") if has_code else (r"\*", "(?!)")
     # The comma of a run is no sign of its own.
     comma = "" if has_runs else ","
-    return re.compile(
-        rf"""[ \t\n\v\f\r]*+
+    pattern = rf"""[{SPACES}]*+
       (?: ( (?![xXbBnN]'){_LETTER}{WORD}*+ )
         | ( [();=+?{comma}\[\]{{}}~^%] )
-        | ( (?:\.(?!\d)|\.(?<=[0-9A-Za-z_$\x80-\U0010FFFF`"]\.)){WORD}++ )
-        | ( [xX]'(?:[0-9A-Fa-f]{{2}})*+' | [bB]'[01]*+' | {NUMBER} )
+        | ( (?:\.(?!\d)|\.(?<=[0-9A-Za-z_${LETTERS}`"]\.)){WORD}++ )
+        | ( [xX]'(?:[0-9A-Fa-f]{{2}}|(?!))*+' | [bB]'[01]*+' | {NUMBER} )
         | ( [nN]?{single} | {strings} )
         | ( {names} )
-        | ( {star} | \. | -(?!-[\x00-\x20]|-\Z|>) | ->> | -> | <=> | <= | << | <> | < | >= | >> | >
+        | ( {star} | \. | -(?!-[{BEHIND_DASHES}]|-\Z|>) | ->> | -> | <=> | <= | << | <> | < | >= | >> | >
           | != | ! | \|\| | \| | && | & | := | : | /(?!\*) )
-        | ( @@(?:{WORD}++|{BACKTICKS})(?:\.(?:{WORD}++|{BACKTICKS}))*+ )
-        | ( @(?:(?:{WORD}|\.)++|{BACKTICKS}|{single}|{double}) )
+        | ( @@(?:{WORD}++|{BACKTICKS})(?:\.(?:{WORD}++|{BACKTICKS})|(?!))*+ )
+        | ( @(?:(?:{WORD}|\.|(?!))++|{BACKTICKS}|{single}|{double}) )
         | ( \#[^\n]*+ | --[^\n]*+ | /\*(?!M?!).*?\*/ )
         | ( /\*M?!(?:\d{{5,6}})? )
         | ( {close} )
@@ -252,9 +266,8 @@ def _pattern(
         | ( {runs} )
         | ( {WORD}++ )
         | ( [\x00-\x7F] ) )
-        """,
-        re.VERBOSE | re.DOTALL,
-    )
+        """
+    return re.compile(lexed_by(pattern, charset, flavor), re.VERBOSE | re.DOTALL)
 
 
 def read_tokens(text: str, dialect: Dialect) -> Tokens:
@@ -272,7 +285,16 @@ def read_tokens(text: str, dialect: Dialect) -> Tokens:
     """
     tokens = Tokens()
     _read(text, dialect, tokens)
+    if dialect.charset == SWE7:
+        _take_words_from_letters(tokens)
     return tokens
+
+
+def _take_words_from_letters(tokens: Tokens) -> None:
+    """Let names in which operators of ASCII are letters be no words."""
+    for place, kind in enumerate(tokens.kinds):
+        if kind is TokenKind.NAME and not _ASCII_WORD(tokens.words[place]):
+            tokens.words[place] = ""
 
 
 def _read(  # noqa: C901, PLR0912 - the hottest loop
@@ -335,6 +357,8 @@ def _matches(text: str, dialect: Dialect, tokens: Tokens) -> Iterator[re.Match[s
         _pattern,
         ansi_quotes=dialect.ansi_quotes,
         no_backslash_escapes=dialect.no_backslash_escapes,
+        charset=dialect.charset,
+        flavor=dialect.flavor,
     )
     if "/*!" in text or "/*M!" in text:
         return _coded_matches(text, pattern(has_code=True), pattern())
@@ -440,9 +464,8 @@ def tokenise(statement: str, dialect: Dialect = ANY) -> Iterator[Token]:
         _read(statement, dialect, tokens)
     except SqlSyntaxError as error:
         failure = error
-    has_escapes = not dialect.no_backslash_escapes
     for kind, text, start in zip(tokens.kinds, tokens.texts, tokens.starts, strict=True):
-        yield Token(kind, text, start, value_of(kind, text, has_escapes=has_escapes))
+        yield Token(kind, text, start, value_of(kind, text, dialect))
     if failure is not None:
         raise failure
 
@@ -467,23 +490,36 @@ def depth_change(token: Token) -> int:
     return {"(": 1, ")": -1}.get(token.text, 0)
 
 
-def value_of(kind: TokenKind, text: str, *, has_escapes: bool) -> str:
+def value_of(kind: TokenKind, text: str, dialect: Dialect) -> str:
     """The value of a token (`Token.value`)."""
     if kind is TokenKind.QUOTED_NAME:
-        return text[1:-1].replace(text[0] * 2, text[0])
+        return quoted_name(text, dialect)
     if kind is not TokenKind.STRING:
         return text
     if text[0] == "$":  # $$ … $$
         return text[text.index("$", 1) + 1 : text.rindex("$", 0, -1)]
-    return string_value(text.lstrip("nN"), has_escapes=has_escapes)
+    return string_value(text.lstrip("nN"), dialect)
 
 
-def string_value(text: str, *, has_escapes: bool) -> str:
+def bare_name(text: str, dialect: Dialect) -> str:
+    """The name without quotes: of ASCII, the servers take it as it is, in swe7, too."""
+    return text if dialect.charset == SWE7 else told_text(text, dialect.charset)
+
+
+def quoted_name(text: str, dialect: Dialect) -> str:
+    """The name in quotes, without them."""
+    name = text[1:-1].replace(text[0] * 2, text[0])
+    return told_text(name, dialect.charset) if dialect.charset else name
+
+
+def string_value(text: str, dialect: Dialect) -> str:
     """The value of a string in quotes, without them and without escapes."""
     quote, content = text[0], text[1:-1]
-    if not has_escapes or "\\" not in content:
-        return content.replace(quote * 2, quote)
-    return re.sub(rf"\\(.)|{quote}{quote}", _unescape, content, flags=re.DOTALL)
+    if dialect.no_backslash_escapes or "\\" not in content:
+        content = content.replace(quote * 2, quote)
+    else:
+        content = re.sub(rf"\\(.)|{quote}{quote}", _unescape, content, flags=re.DOTALL)
+    return told_text(content, dialect.charset) if dialect.charset else content
 
 
 def _unescape(found: re.Match[str]) -> str:
@@ -538,7 +574,9 @@ def server_text(statement: str, dialect: Dialect) -> ServerText:
     stored: list[str] = []
     done = 0
     pattern = _comment_pattern(
-        ansi_quotes=dialect.ansi_quotes, no_backslash_escapes=dialect.no_backslash_escapes
+        ansi_quotes=dialect.ansi_quotes,
+        no_backslash_escapes=dialect.no_backslash_escapes,
+        charset=dialect.charset,
     )
     for kind, start, end in _pieces(statement, pattern, dialect):
         for texts in (read, logged, stored):
@@ -611,17 +649,17 @@ def _run_length(found: re.Match[str], dialect: Dialect) -> int:
 
 
 @cache
-def _comment_pattern(*, ansi_quotes: bool, no_backslash_escapes: bool) -> re.Pattern[str]:
+def _comment_pattern(
+    *, ansi_quotes: bool, no_backslash_escapes: bool, charset: str
+) -> re.Pattern[str]:
     """Executable comments, and what else may hold their brackets."""
     single = literals("'", backslash_escapes=not no_backslash_escapes)
     double = literals('"', backslash_escapes=not (no_backslash_escapes or ansi_quotes))
-    return re.compile(
-        rf"""
+    pattern = rf"""
         (?P<OPEN> /\*M?! )(?P<DIGITS> \d{{5,6}} )?
       | /\*.*?\*/
       | (?P<CLOSE> \*/ )
       | {single} | {double} | {BACKTICKS}
-      | (?: \# | --(?=[\x00-\x20]|\Z) )[^\n]*+
-        """,
-        re.VERBOSE | re.DOTALL,
-    )
+      | (?: \# | --(?=[{BEHIND_DASHES}]|\Z) )[^\n]*+
+        """
+    return re.compile(lexed_by(pattern, charset, ""), re.VERBOSE | re.DOTALL)

@@ -9,6 +9,7 @@ from binlane.check.findings import CheckedStatement
 from binlane.check.schema import Schema
 from binlane.errors import StoreError
 from binlane.policy.server import Server
+from binlane.sql.catalog import ToldStatement
 
 SCHEMA = "CREATE DATABASE d; USE d; CREATE TABLE t (a INT PRIMARY KEY);"
 FLAVORS = ["mariadb", "mysql"]
@@ -193,7 +194,10 @@ def test_several_sources_of_the_schema() -> None:
         Schema(name="one.sql", script=SCHEMA),
         Schema(
             name="server",
-            definitions=[("", "CREATE DATABASE e"), ("e", "CREATE TABLE u (a INT)")],
+            definitions=[
+                ToldStatement("", "CREATE DATABASE e"),
+                ToldStatement("e", "CREATE TABLE u (a INT)"),
+            ],
             variables=(("binlog_format", "STATEMENT"),),
         ),
         Schema(name="two.sql", script="CREATE TABLE v (a INT);\nCREATE TABLE w (a INT, a);"),

@@ -368,7 +368,7 @@ def test_end_of_several_statements_in_an_error_is_no_promise_of_more() -> None:
 
 
 def test_own_statements_stand_around_a_command() -> None:
-    run = Run(before=("SET @a = 1", "CALL lane(3)"), after=("SELECT 1", "SET @b = 2"))
+    run = Run(before=("SET @a = 1", "CALL before(3)"), after=("SELECT 1", "SET @b = 2"))
     judged = Judged(verdict=lambda _: run)
     assert judged.says(_query("INSERT") + _query("DO 9")) == b"".join(map(_query, run.before))
     assert judged.answers(judged.ok()) == b""
@@ -575,7 +575,6 @@ def test_prepared_statement_is_judged_with_its_values(client: Capability) -> Non
             is_prepared=True,
             is_complete=False,
             is_bulk=True,
-            lacks_values=True,
         ),
     ]
 

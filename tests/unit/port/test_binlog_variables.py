@@ -14,7 +14,6 @@ from binlane.port.binlog_variables import (
     Rewritten,
     concerns,
     known_of,
-    leaves_lane,
     mended,
     question,
     rewrite,
@@ -232,22 +231,17 @@ def test_a_client_reads_what_it_has_set() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "is_leaving"),
-    [
-        ("SET gtid_next = 'AUTOMATIC'", True),
-        ("SET SESSION server_id = 7", True),
-        ("SET STATEMENT gtid_domain_id = 7 FOR INSERT INTO t VALUES (1)", True),
-        ("SET GLOBAL server_id = 7", False),
-        ("SET autocommit = 0", False),
-    ],
-)
-def test_a_session_that_chooses_its_gtids_leaves_its_lane(text: str, is_leaving: bool) -> None:  # noqa: FBT001  # a case's
-    assert leaves_lane(facts_of(text)) is is_leaving
-
-
-@pytest.mark.parametrize(
     "text",
-    ["SELECT 1", "SET autocommit = 0", "CREATE VIEW v AS SELECT @@binlog_format", "SHOW TABLES"],
+    [
+        "SELECT 1",
+        "SET autocommit = 0",
+        "CREATE VIEW v AS SELECT @@binlog_format",
+        "SHOW TABLES",
+        # A session may choose its GTIDs, which it is told all the same.
+        "SET gtid_next = 'AUTOMATIC'",
+        "SET SESSION server_id = 7",
+        "SET STATEMENT gtid_domain_id = 7 FOR INSERT INTO t VALUES (1)",
+    ],
 )
 def test_other_statements_go_as_they_are(text: str) -> None:
     assert not concerns(facts_of(text))

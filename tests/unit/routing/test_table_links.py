@@ -99,3 +99,12 @@ def test_links_as_a_text() -> None:
     assert TableLinks.of_fields(json.loads(json.dumps(links.fields()))) == links
     assert TableLinks.of_fields({}) == NO_LINKS
     assert NO_LINKS.fields() == {}
+
+
+@pytest.mark.parametrize("statement", ["CREATE TABLE [zz] (a INT)", "ALTER TABLE [zz] ADD a INT"])
+def test_a_statement_whose_table_is_not_understood_may_be_about_any(statement: str) -> None:
+    before = links_after(CHILD)
+    links = links_after(statement, links=before)
+    assert edges(links) == edges(before)
+    assert not links.knows(TableName("shop", "c"))
+    assert not links_after(statement, links=TableLinks(is_complete=True)).knows(TableName("a", "b"))

@@ -14,7 +14,7 @@ from binlane.codec.query import QueryEvent
 from binlane.codec.rows import TableMapEvent
 from binlane.codec.types import ColumnType, Flavor
 from binlane.names import TableName
-from binlane.sql.catalog import SchemaCatalog
+from binlane.sql.catalog import SchemaCatalog, ToldStatement
 from tests.build import event, table_map
 
 INT = ColumnType.LONG
@@ -166,7 +166,7 @@ def test_a_script_has_default_databases() -> None:
     made = SchemaCatalog()
     made.load("CREATE TABLE a (x INT); USE `c``d`; CREATE TABLE b (x INT);", database="first")
     assert set(made.tables) == {TableName("first", "a"), TableName("c`d", "b")}
-    made.load_statements([("third", "CREATE TABLE c (x INT)")])
+    made.load_statements([ToldStatement("third", "CREATE TABLE c (x INT)")])
     assert TableName("third", "c") in made.tables
 
 

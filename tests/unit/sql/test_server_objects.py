@@ -6,9 +6,17 @@ import pytest
 
 from binlane.codec.types import Flavor
 from binlane.names import TableName
+from binlane.policy.used_objects import BodyUse, body_use
 from binlane.sql.accounts import ROOT, AccountName
 from binlane.sql.catalog import SchemaCatalog
-from binlane.sql.schema import ForeignKey, Table, TriggerTime
+from binlane.sql.schema import (
+    CreationContext,
+    ForeignKey,
+    Routine,
+    Table,
+    Trigger,
+    TriggerTime,
+)
 
 
 def server(*statements: str, flavor: Flavor = Flavor.MARIADB) -> SchemaCatalog:
@@ -479,3 +487,60 @@ def test_a_server_that_generates_primary_keys_says_so_in_its_settings() -> None:
     made.apply("SET GLOBAL sql_generate_invisible_primary_key = ON", database="")
     made.apply("CREATE TABLE t (a INT)", database="d")
     assert table(made, "t").auto_increment == "my_row_id"
+
+
+_SET_AS_DUMPS_DO = """
+/*!50003 SET @saved_sql_mode = @@sql_mode */ ;
+/*!50003 SET @saved_col_connection = @@collation_connection */ ;
+/*!50003 SET collation_connection = latin1_german1_ci */ ;
+/*!50003 SET sql_mode = 'ANSI_QUOTES,NO_BACKSLASH_ESCAPES' */ ;
+"""
+_SET_BACK_AS_DUMPS_DO = """
+/*!50003 SET sql_mode = @saved_sql_mode */ ;
+/*!50003 SET collation_connection = @saved_col_connection */ ;
+"""
+_SET_BY_HAND = """
+SET @old = @@SESSION.sql_mode, SESSION sql_mode = 'ansi_quotes';
+SET SESSION sql_mode = CONCAT(@@sql_mode, ',NO_BACKSLASH_ESCAPES'),
+    NAMES 'latin1' COLLATE 'latin1_german1_ci';
+"""
+_SET_BACK_BY_HAND = "SET SQL_MODE = @old, NAMES latin1;"
+
+
+@pytest.mark.parametrize(
+    ("begin", "end"),
+    [(_SET_AS_DUMPS_DO, _SET_BACK_AS_DUMPS_DO), (_SET_BY_HAND, _SET_BACK_BY_HAND)],
+)
+def test_programs_of_a_script_are_read_in_the_sql_mode_that_it_sets(begin: str, end: str) -> None:
+    made = SchemaCatalog(Flavor.MYSQL)
+    made.load(
+        f"""
+        CREATE DATABASE d; USE d; SET NAMES latin1; SET sql_mode = 'STRICT_ALL_TABLES';
+        CREATE TABLE t (a TEXT);
+        {begin}
+        DELIMITER ;;
+        CREATE PROCEDURE "p"() INSERT INTO "t" VALUES ('\\') ;;
+        /*!50003 CREATE*/ /*!50017 DEFINER="u"@"h"*/ /*!50003 TRIGGER "g" BEFORE INSERT ON "t"
+        FOR EACH ROW SET NEW."a" = 'x\\' */;;
+        DELIMITER ;
+        {end}
+        CREATE PROCEDURE q() INSERT INTO t VALUES ("\\"");
+        """,
+        version=(9, 7, 0),
+    )
+    assert made.problems == []
+    p, q = made.procedure(name("p")), made.procedure(name("q"))
+    (g,) = made.triggers(name("t"))
+    assert p is not None
+    assert q is not None
+    assert p.context is not None
+    assert set(p.context.sql_mode.split(",")) == {"ANSI_QUOTES", "NO_BACKSLASH_ESCAPES"}
+    assert p.context.collation == "latin1_german1_ci"
+    assert g.context == p.context
+    assert q.context == CreationContext(sql_mode="STRICT_ALL_TABLES", collation="latin1_swedish_ci")
+    assert all(use_of(one).is_understood for one in (p, q, g))
+    assert [use.name for use in use_of(p).tables] == [name("t")]
+
+
+def use_of(program: Routine | Trigger) -> BodyUse:
+    return body_use(program.body, "d", program.dialect)

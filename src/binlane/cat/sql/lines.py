@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from binlane.cat.sql.literals import quoted
 from binlane.cat.sql.rows import RowSqlCache
-from binlane.cat.sql.session import SqlSession, statement_text, user_value
+from binlane.cat.sql.session import SqlSession, printed_text, user_value
 from binlane.cat.text.load_files import LoadFiles
 from binlane.codec.control import FormatDescriptionEvent, IncidentEvent
 from binlane.codec.event import Event
@@ -202,7 +202,7 @@ class SqlLines:
             return
         if _XA_START.match(body.query):
             yield from self._detach_xa()
-        text, _ = statement_text(body)
+        text, _ = printed_text(body)
         # MySQL's CREATE TABLE … SELECT: behind this clause only its own rows could follow.
         text = _START_TRANSACTION.sub("", text)
         yield from self._statement(event, body, text)

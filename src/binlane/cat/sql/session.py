@@ -14,10 +14,12 @@ from binlane.codec.charsets import charset_of, text_decoder
 from binlane.codec.event import Event
 from binlane.codec.numbers import decimal_from_bytes, decode_double
 from binlane.codec.query import QueryEvent
+from binlane.codec.statement_text import statement_text
 from binlane.codec.status_vars import decode_status_vars
 from binlane.codec.types import Flavor, HeaderFlag, RowsFlag
 from binlane.codec.variables import UserVarEvent, UserVarType
 from binlane.names import quote
+from binlane.sql.lexis import is_same_in_utf8
 
 _UTF8MB4_COLLATION: Final = "45"
 # Bits of FLAGS2: variable, bit, whether the bit switches it off, whether only MariaDB has it.
@@ -100,20 +102,24 @@ class SqlSession:
             yield "SET " + ", ".join(changed)
 
 
-def statement_text(body: QueryEvent) -> tuple[str, bool]:
+def printed_text(body: QueryEvent) -> tuple[str, bool]:
     """A statement as text to print, and whether it is in its client's own bytes.
 
     A statement that is text in its session's character set is printed as such, in UTF-8. In one
-    that is not, as with binary literals, bytes that are no UTF-8 are kept as lone surrogates.
+    that is not, as with binary literals, or that would be another one in UTF-8, bytes that are no
+    UTF-8 are kept as lone surrogates.
     """
     values = {var.name: var.value for var in decode_status_vars(body.status_vars)}
     client = _client_charset(values)
     decode = text_decoder(client or "utf8mb4")
     if decode is not None:
         try:
-            return decode(body.query), False
+            text = decode(body.query)
         except UnicodeDecodeError:
             pass
+        else:
+            if is_same_in_utf8(statement_text(body), client or ""):
+                return text, False
     return body.query.decode("utf-8", "surrogateescape"), True
 
 
@@ -153,7 +159,7 @@ def _status_settings(
     settings["auto_increment_offset"] = str(increment[1])
     charsets = values.get("CHARSET")
     if isinstance(charsets, tuple):
-        _, is_raw = statement_text(body)
+        _, is_raw = printed_text(body)
         settings["character_set_client"] = str(charsets[0]) if is_raw else "utf8mb4"
         settings["collation_connection"] = str(charsets[1])
         settings["collation_server"] = str(charsets[2])

@@ -18,7 +18,13 @@ from typing import Final, Self
 from binlane.codec.buffer import Reader, encode_packed_int
 from binlane.codec.packets.flags import Capability, ServerStatus
 from binlane.codec.packets.framing import bytes_of, encode_packed_bytes, packed_bytes, text_of
-from binlane.errors import CodecError, NotLoggableError, StatementError, UnsafeStatementError
+from binlane.errors import (
+    CodecError,
+    NotLoggableError,
+    StatementError,
+    UnjudgedError,
+    UnsafeStatementError,
+)
 
 OK_MARK: Final = 0x00
 EOF_MARK: Final = 0xFE
@@ -172,10 +178,12 @@ def is_eof(payload: bytes) -> bool:
 def error_packet(error: StatementError) -> bytes:
     """The ERR payload that a refused statement is answered with; a hint stands behind its text.
 
-    Refusals for safety and logging have the servers' own texts, and no more.
+    Refusals for safety and logging have the servers' own texts, and no more, but where it is binlane
+    that does not know.
     """
     text = error.message
-    if error.hint and not isinstance(error, UnsafeStatementError | NotLoggableError):
+    is_theirs = isinstance(error, UnsafeStatementError | NotLoggableError)
+    if error.hint and (not is_theirs or isinstance(error, UnjudgedError)):
         text = f"{text} (hint: {error.hint})"
     message = bytes_of(text)[:ERROR_MESSAGE_MAX].decode("utf-8", "ignore")
     return ErrPacket(errno=error.errno, message=message, sqlstate=error.sqlstate).encode()

@@ -16,6 +16,7 @@ from math import prod
 from types import MappingProxyType
 from typing import Any, ClassVar, Final, Protocol, TypeAlias
 
+from binlane.codec.client_text import told_text
 from binlane.codec.types import Flavor
 from binlane.sql.evaluation.functions import FUNCTIONS, Context, call_built_in
 from binlane.sql.evaluation.values import (
@@ -175,7 +176,7 @@ def string_content(text: str, dialect: Dialect) -> str:
     """What a literal of a string says: of several strings side by side, of one with a prefix."""
     inside = text[1:-1]
     if text[:1] == "'" == text[-1:] and "'" not in inside and "\\" not in inside:
-        return inside
+        return told_text(inside, dialect.charset) if dialect.charset else inside
     tokens = tokenise(text, dialect)
     return "".join(token.value for token in tokens if token.kind is TokenKind.STRING)
 
@@ -190,6 +191,13 @@ def content_of(node: Literal, text: StatementText) -> str:
     return string_content(written, text.dialect)
 
 
+_OTHERWISE_IN_ORACLE: Final = frozenset(
+    (
+        *("CONCAT", "INSTR", "LENGTH", "LPAD", "LTRIM", "REGEXP_REPLACE", "REPLACE", "RPAD"),
+        *("RTRIM", "SUBSTR", "SUBSTRING", "TRIM"),
+    )
+)
+"""Functions that do something else in sql_mode ORACLE."""
 _WORDS: Final = {LiteralKind.NULL: None, LiteralKind.TRUE: 1, LiteralKind.FALSE: 0}
 _MOMENTS: Final = {
     LiteralKind.DATE: TemporalKind.DATE,
@@ -369,6 +377,8 @@ class Evaluation:
 
     def _concat(self, nodes: Operands) -> Value:
         values = [self.value(node) for node in nodes]
+        if self.text.dialect.is_oracle and None in values:
+            return UNKNOWN  # it counts as an empty string there, but for two of them
         return call_built_in(
             "CONCAT", values, Context(self.environment.collation, self.environment.flavor)
         )
@@ -443,6 +453,8 @@ class Evaluation:
         arguments = [self.value(each) for each in node.arguments]
         if name in FUNCTIONS:
             if node.words:  # `TRIM(LEADING …)`, `CHAR(… USING …)`
+                return UNKNOWN
+            if name in _OTHERWISE_IN_ORACLE and self.text.dialect.is_oracle:
                 return UNKNOWN
             return call_built_in(
                 name, arguments, Context(self.environment.collation, self.environment.flavor)

@@ -283,11 +283,17 @@ def with_constants(
     """
     parts: list[str] = []
     end = statement.at
+    has_escapes = not text.dialect.no_backslash_escapes
     for node, is_limit in variable_places(statement, names):
         name, value = value_of(".".join(node.parts))
-        shown = constant(value, is_mariadb=flavor is Flavor.MARIADB)
+        is_mariadb = flavor is Flavor.MARIADB
+        shown = constant(value, is_mariadb=is_mariadb, has_escapes=has_escapes)
         parts.append(text.text_of(Node(end, node.at)))
-        parts.append(shown if is_limit else f" NAME_CONST('{escaped(name)}',{shown})")
+        parts.append(
+            shown
+            if is_limit
+            else f" NAME_CONST('{escaped(name, has_escapes=has_escapes)}',{shown})"
+        )
         end = node.end
     return "".join([*parts, text.text_of(Node(end, statement.end))])
 

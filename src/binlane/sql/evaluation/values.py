@@ -107,9 +107,18 @@ def charset_of(collation: str) -> str:
     return collation.partition("_")[0]
 
 
-def escaped(text: str) -> str:
-    """A string as the servers put it between single quotes."""
-    return text.translate(_ESCAPES)
+OTHER_BYTE: Final = "\U0010fffe"
+"""Stands in the text of a statement for a byte of another character set than the text's."""
+
+
+def escaped(text: str, *, has_escapes: bool = True) -> str:
+    """A string as the servers put it between single quotes.
+
+    Args:
+        text: The string.
+        has_escapes: A backslash means something there: not so in sql_mode NO_BACKSLASH_ESCAPES.
+    """
+    return text.translate(_ESCAPES) if has_escapes else text.replace("'", "''")
 
 
 def number_text(value: Number) -> str:
@@ -149,14 +158,21 @@ def plain_text(value: Value) -> str:
     return number_text(value)
 
 
-def constant(value: Value, *, is_mariadb: bool) -> str:
-    """A value as it stands in NAME_CONST and in the arguments of a logged function call."""
+def constant(value: Value, *, is_mariadb: bool, has_escapes: bool = True) -> str:
+    """A value as it stands in NAME_CONST and in the arguments of a logged function call.
+
+    Args:
+        value: The value.
+        is_mariadb: How MariaDB writes it, not MySQL.
+        has_escapes: As of `escaped`.
+    """
     if value is None:
         return "NULL"
     if value is UNKNOWN:
         return UNKNOWN_TEXT
     if isinstance(value, Text):
-        return f"_{value.charset}'{_shown(value)}' COLLATE '{value.collation}'"
+        shown = _shown(value, has_escapes=has_escapes)
+        return f"_{value.charset}'{shown}' COLLATE '{value.collation}'"
     if isinstance(value, Temporal):
         if is_mariadb:
             return f"{value.kind.value}'{value.text}'"
@@ -164,23 +180,26 @@ def constant(value: Value, *, is_mariadb: bool) -> str:
     return number_text(value)
 
 
-def parameter(value: Value, *, is_mariadb: bool) -> str:
-    """A value as it takes the place of `?` in the logged text of a prepared statement."""
+def parameter(value: Value, *, is_mariadb: bool, has_escapes: bool = True) -> str:
+    """A value as it takes the place of `?` in the logged text of a prepared statement.
+
+    Args:
+        value: The value.
+        is_mariadb: As of `constant`.
+        has_escapes: As of `escaped`.
+    """
     if isinstance(value, Text):
-        return f"'{escaped(value.content)}'"
+        return f"'{escaped(value.content, has_escapes=has_escapes)}'"
     if isinstance(value, Temporal) and not is_mariadb:
         return f"'{value.text}'"
-    return constant(value, is_mariadb=is_mariadb)
+    return constant(value, is_mariadb=is_mariadb, has_escapes=has_escapes)
 
 
-def _shown(value: Text) -> str:
-    """The text of a string as it reads in an event that is shown in utf8mb4.
-
-    Letters of other character sets stand in the event as their bytes, which are shown so.
-    """
-    text = escaped(value.content)
+def _shown(value: Text, *, has_escapes: bool) -> str:
+    """The text of a string in an event; letters of other character sets stand there as their bytes."""
+    text = escaped(value.content, has_escapes=has_escapes)
     if value.charset in {"latin1", "binary"}:
-        return "".join(letter if letter.isascii() else "\\?" for letter in text)
+        return "".join(letter if letter.isascii() else OTHER_BYTE for letter in text)
     return text
 
 

@@ -8,6 +8,7 @@ finds the readers of them at the cursor.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final, TypeVar
@@ -25,6 +26,7 @@ from binlane.sql.tree.statements import Empty
 _Node = TypeVar("_Node", bound=Node)
 _PROGRAMS: Final = frozenset(("PROCEDURE", "FUNCTION", "TRIGGER", "EVENT", "PACKAGE", "LIBRARY"))
 _LEXED_BY_MODE: Final = frozenset('"\\')
+_MAY_SET_CHARSET: Final = re.compile("NAMES|CHAR", re.IGNORECASE)
 _HEAD_WORDS: Final = 24
 """Tokens among which the word for what is created stands, behind options such as DEFINER."""
 HEIGHT_MAX: Final = 200
@@ -95,6 +97,7 @@ def statement_texts(text: str, dialect: Dialect) -> list[str]:
         cursor = cursor_over(text, dialect)
     except (SqlSyntaxError, Stopped):
         return [text]
+    last_by_mode = max(map(text.rfind, _LEXED_BY_MODE))
     found: list[str] = []
     start = 0
     while not cursor.is_at_end:
@@ -109,8 +112,10 @@ def statement_texts(text: str, dialect: Dialect) -> list[str]:
         if not cursor.accept_operator(";"):
             return found
         may_set_mode = first == "EXECUTE" or "SQL_MODE" in part.upper()
-        if may_set_mode and not _LEXED_BY_MODE.isdisjoint(text[start:]):
+        if may_set_mode and last_by_mode >= start:
             break  # it may be read otherwise
+        if first == "SET" and _MAY_SET_CHARSET.search(part) and not text[start:].isascii():
+            break  # likewise
     if rest := text[start:].lstrip():
         found.append(rest)
     return found
@@ -144,10 +149,7 @@ def _read_whole(
 ) -> _Node:
     """Read a text with nothing behind it but its delimiter."""
     cursor = cursor_over(text, dialect)
-    try:
-        node = reader(cursor)
-    except RecursionError:
-        raise too_deep(cursor.token) from None
+    node = reader(cursor)
     while has_delimiter and cursor.accept_operator(";"):
         pass
     cursor.expect_end()

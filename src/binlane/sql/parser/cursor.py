@@ -17,7 +17,16 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from binlane.names import folded
 from binlane.sql.servers import Dialect
-from binlane.sql.tokens import NAME_KINDS, Token, TokenKind, depth_change, read_tokens, value_of
+from binlane.sql.tokens import (
+    NAME_KINDS,
+    Token,
+    TokenKind,
+    bare_name,
+    depth_change,
+    quoted_name,
+    read_tokens,
+    value_of,
+)
 
 if TYPE_CHECKING:
     from binlane.sql.tree.expressions import Expression, Node, Query
@@ -331,13 +340,11 @@ class Cursor:
         """The token of a number."""
         index = min(index, self._end)
         kind, text = self.kinds[index], self.texts[index]
-        value = value_of(kind, text, has_escapes=not self.dialect.no_backslash_escapes)
-        return Token(kind, text, self.starts[index], value)
+        return Token(kind, text, self.starts[index], value_of(kind, text, self.dialect))
 
     def string_at(self, index: int) -> str:
         """The value of a token that is a string."""
-        has_escapes = not self.dialect.no_backslash_escapes
-        return value_of(self.kinds[index], self.texts[index], has_escapes=has_escapes)
+        return value_of(self.kinds[index], self.texts[index], self.dialect)
 
     @property
     def token(self) -> Token:
@@ -528,7 +535,8 @@ class Cursor:
             if self.words[index] in self.reserved:
                 raise self.stop("a name")
             self.index = index + 1
-            return self.texts[index]
+            text = self.texts[index]
+            return bare_name(text, self.dialect) if self.dialect.charset else text
         return self.any_name()
 
     def object_identifier(self) -> str:
@@ -552,9 +560,11 @@ class Cursor:
         if kind is TokenKind.QUOTED_NAME:
             if len(text) == 2:
                 raise self.stop("a name")
-            text = text[1:-1].replace(text[0] * 2, text[0])
+            text = quoted_name(text, self.dialect)
         elif kind not in NAME_KINDS:
             raise self.stop("a name")
+        elif self.dialect.charset:
+            text = bare_name(text, self.dialect)
         self.index = index + 1
         return text
 

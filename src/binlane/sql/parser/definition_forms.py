@@ -112,7 +112,7 @@ result = returns:type @any|oracle|mariadb>=11.8 | returns:own_type
 routine = [characteristic ...] {
     characteristics:{LANGUAGE !SQL name} [characteristic ...] [USING ( library, ... )]
     body_at:^ AS string @mysql>=9
-  | body_at:^ {AS | IS} rest @any|oracle   # bodies of sql_mode ORACLE are not read
+  | body_at:^ {AS | IS} rest @any|oracle
   | body_at:^ body:body }
 library = object [AS name | name]
 characteristic = COMMENT comment:string | characteristics:fixed

@@ -15,7 +15,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final, TypeVar, overload
 
 from binlane.sql.parser.cursor import Cursor, words_of
-from binlane.sql.tokens import TokenKind, literal_pattern
+from binlane.sql.tokens import TokenKind, literal_pattern, quoted_name
 from binlane.sql.tree.expressions import (
     DataType,
     Literal,
@@ -128,7 +128,7 @@ def _literals(dialect: Dialect) -> re.Pattern[str]:
 def _rows(dialect: Dialect) -> re.Pattern[str]:
     literal = literal_pattern(dialect)
     return re.compile(
-        rf",\s*+(\(\s*+{literal}\s*+(?:,\s*+{literal}\s*+)*+\))", re.VERBOSE | re.DOTALL
+        rf",\s*+(\(\s*+{literal}\s*+(?:,\s*+{literal}\s*+|(?!))*+\))", re.VERBOSE | re.DOTALL
     )
 
 
@@ -243,7 +243,7 @@ def read_user_variable(c: Cursor) -> UserVariable:
     text = c.texts[index]
     name = text[1:]
     if name[0] in "`'\"":
-        name = name[1:-1].replace(name[0] * 2, name[0])
+        name = quoted_name(name, c.dialect)
     return UserVariable(at, at + len(text), name.lower())
 
 

@@ -69,7 +69,10 @@ def read_body(cursor: Cursor, statement: StatementReader) -> Node:
         cursor: At its first word.
         statement: Reads statements that stand outside of bodies, too.
     """
-    return _run(_Bodies(cursor, statement).statement())
+    bodies, start = _Bodies(cursor, statement), cursor.start
+    if cursor.dialect.is_oracle and cursor.accept_any(("AS", "IS")):
+        return _run(bodies.routine(start))
+    return _run(bodies.statement())
 
 
 def is_at_compound(cursor: Cursor) -> bool:
@@ -131,6 +134,19 @@ class _Bodies:
         return tuple(found)
 
     # Blocks -----------------------------------------------------------------------------------
+
+    def routine(self, start: int) -> Steps[Node]:
+        """What stands behind AS or IS of sql_mode ORACLE: declarations, BEGIN … END."""
+        cursor = self.cursor
+        declarations: list[Declaration] = []
+        while not cursor.accept("BEGIN"):
+            declarations.append(read_rule(cursor, "declaration"))
+            cursor.expect_operator(";")
+        statements = yield self._statements(("END",), may_be_empty=True)
+        cursor.expect("END")
+        if cursor.kind in NAME_KINDS:
+            cursor.advance()  # the routine's name
+        return Block(start, cursor.end, tuple(declarations), statements)
 
     def block(self, start: int, label: str) -> Steps[Node]:
         """BEGIN … END."""
