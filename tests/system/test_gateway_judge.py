@@ -414,7 +414,6 @@ def test_values_that_were_sent_before_and_counts_of_rows(
         "DELETE FROM t WHERE id > ? ORDER BY id LIMIT ?",
         is_prepared=True,
         is_complete=False,
-        lacks_values=True,
     )
 
 
@@ -474,7 +473,6 @@ def test_many_rows_of_values(mariadb_server: PrivateServer) -> None:
                 is_prepared=True,
                 is_complete=False,
                 is_bulk=True,
-                lacks_values=True,
             ),
         )
         assert port.judges[0].texts[-1] == "INSERT INTO t VALUES (4)"

@@ -113,7 +113,7 @@ class ClientStatements:
         if self.has_many and ";" in text:
             return None
         # As `ClientStatement(text)`, in a third of the time.
-        return (tuple.__new__(ClientStatement, (text, False, True, False, False)),)
+        return (tuple.__new__(ClientStatement, (text, False, True, False)),)
 
     def unread(self, command: int, payload: bytes) -> tuple[ClientStatement, ...]:
         """The same where nobody knows how the source reads it; arguments and errors as of `of`."""
@@ -129,9 +129,9 @@ class ClientStatements:
         if is_read_otherwise is None:
             return None
         if is_read_otherwise:
-            executed = self.prepared.executed(command, payload, None)
-            return tuple(one._replace(is_complete=False) for one in executed)
-        if not self.prepared.has_values(payload):
+            unread = self.prepared.executed(command, payload, None)
+            return tuple(one._replace(is_complete=False) for one in unread)
+        if not self.prepared.has_values(command, payload):
             return self.prepared.executed(command, payload, None)
         if reading is None:
             return None

@@ -33,15 +33,12 @@ class ClientStatement(NamedTuple):
         is_bulk: It came as COM_STMT_BULK_EXECUTE, for many rows of values, and is not complete.
             MariaDB refuses that with error 4033 where binlog_format is STATEMENT, and logs rows
             with MIXED: an INSERT or REPLACE as one statement, others one for each row of values.
-        lacks_values: It is not complete, and but for the values in the places of its `?` the source
-            runs this text.
     """
 
     text: str
     is_prepared: bool = False
     is_complete: bool = True
     is_bulk: bool = False
-    lacks_values: bool = False
 
 
 class Reading(NamedTuple):

@@ -137,10 +137,11 @@ class PreparedStatements:
         """Forget one."""
         self._by_id.pop(self._last if statement_id == LAST else statement_id, None)
 
-    def has_values(self, payload: bytes) -> bool:
-        """Whether what `executed` gives hangs on how values are logged."""
+    def has_values(self, command: int, payload: bytes) -> bool:
+        """Whether the text of what `executed` gives hangs on how values are logged."""
         prepared = self._find(_statement_id(payload))
-        return prepared is not None and prepared.parameter_count > 0
+        is_bulk = command == Command.STMT_BULK_EXECUTE
+        return prepared is not None and prepared.parameter_count > 0 and not is_bulk
 
     def executed(
         self, command: int, payload: bytes, style: LogStyle | None
@@ -161,8 +162,7 @@ class PreparedStatements:
         text = None if is_bulk else self._text(prepared, payload, style)
         if text is not None:
             return (ClientStatement(text, is_prepared=True),)
-        lacks_values = style is not None and bool(prepared.parts)
-        return (_unread(command, prepared)._replace(lacks_values=lacks_values),)
+        return (_unread(command, prepared),)
 
     def is_read_otherwise(self, payload: bytes, reading: Reading | None) -> bool | None:
         """Whether what an execution runs was read in another way than the session reads now.

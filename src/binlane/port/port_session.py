@@ -389,7 +389,7 @@ class PortSession:
             return PASS
         if len(statements) != 1:
             return None
-        told, _, is_complete, _, _ = statements[0]
+        told, _, is_complete, _ = statements[0]
         model, reader, shared = self._model, self._reader, self._shared
         if not is_complete or is_long(told):
             return None
@@ -438,30 +438,30 @@ class PortSession:
             await self._begin_tracking(shared)
         if any(reader.must_ask_to_read(one.text) for one in statements):
             await self._read_context(model, reader)
-        read_texts = [_read_text(reader, one) for one in statements]
-        texts = [text for text in read_texts if text is not None]
-        if len(texts) < len(statements):
-            unread = statements[read_texts.index(None)]
-            return self._judge_unread(model, unread)
+        texts: list[str] = []
+        for one in statements:
+            text = reader.read_text(one.text) if one.is_complete else None
+            if text is None:
+                return await self._judge_unread(model, reader, one)
+            texts.append(text)
         session = model.session
         if await self._long_texts.read(texts, session.database, session.dialect):
             self._make_current(model, shared)
-        return await self._judge_read(model, reader, texts, statements[0])
+        return await self._judge_read(model, reader, texts, is_prepared=statements[0].is_prepared)
 
     async def _judge_read(
         self,
         model: PlannedSession,
         reader: ContextReader,
         texts: Sequence[str],
-        first: ClientStatement,
+        *,
+        is_prepared: bool,
     ) -> Verdict:
         """Judge statements of which the texts are known, if not all that they use."""
         try:
             if len(texts) > 1:
                 return await self._judge_several(model, texts)
-            if first.lacks_values:
-                return await self._judge_without_values(model, reader, texts[0], first)
-            return await self._judge_one(model, reader, texts[0], is_prepared=first.is_prepared)
+            return await self._judge_one(model, reader, texts[0], is_prepared=is_prepared)
         except _NotToldError as error:
             told = error.told
         session = model.session
@@ -605,7 +605,7 @@ class PortSession:
     def _forget(self) -> None:
         """Let the model go, and what is told of its groups."""
         self._end_tracking()
-        self._track(None)
+        self._note_tracking(None)
         self._model = self._reader = None
         self._warnings.forget()
         self._under_way.clear()
@@ -686,6 +686,9 @@ class PortSession:
         # What it has done in it so far is not known.
         self._spoils = circumstances.is_in_transaction or self._hides_tables
         self._is_in_transaction = circumstances.is_in_transaction
+        if is_new:
+            # Later it might have to be asked before a statement that reads warnings.
+            await self._read_context(model, self._reader)
         return model
 
     def _wants_tracking(self, model: PlannedSession) -> bool:
@@ -716,9 +719,9 @@ class PortSession:
                 f"SELECT @@SESSION.{TRACKING[self._flavor]} LIMIT 1"
             )
             await self._client.run_at_source(telling_gtids(self._flavor))
-            self._track(asked.texts()[0][0] or "")
+            self._note_tracking(asked.texts()[0][0] or "")
 
-    def _track(self, tracking: str | None) -> None:
+    def _note_tracking(self, tracking: str | None) -> None:
         """Note what the client has of `TRACKING`; None for what the source has."""
         self._tracking = tracking
         self._hides_gtids = tracking is not None and not tells_gtids(tracking)
@@ -824,9 +827,16 @@ class PortSession:
 
     # Before a statement runs ----------------------------------------------------------------------
 
-    def _judge_unread(self, model: PlannedSession, statement: ClientStatement) -> Verdict:
+    async def _judge_unread(
+        self, model: PlannedSession, reader: ContextReader, statement: ClientStatement
+    ) -> Verdict:
         """Judge a command whose text is not known, or not with its values."""
-        if model.session.may_log_rows:
+        may_log_rows = model.session.may_log_rows
+        text = reader.read_text(statement.text) if statement.is_prepared else None
+        if text and (may_log_rows or not statement.is_bulk):
+            facts = await self._known(model, text)
+            return await self._judge_text(model, reader, text, facts, is_complete=False)
+        if may_log_rows:
             return self._run_unread(None)
         if statement.is_bulk:
             return Refuse(_NO_BULK)
@@ -847,22 +857,6 @@ class PortSession:
             return Pass()
         reader.lost_track()
         return Run(reader.owed(None))
-
-    async def _judge_without_values(
-        self,
-        model: PlannedSession,
-        reader: ContextReader,
-        text: str,
-        statement: ClientStatement,
-    ) -> Verdict:
-        """Judge a prepared statement whose values cannot be told: what it changes goes as rows."""
-        if statement.is_bulk and model.session.has_statement_binlogs:
-            return Refuse(_NO_BULK)
-        facts = await self._known(model, text)
-        if facts.effects.kind not in _CHANGING and facts.effects.kind is not StatementKind.SELECT:
-            # What it does to the session hangs on them, too.
-            return self._judge_unread(model, statement)
-        return await self._judge_text(model, reader, text, facts, has_values=False)
 
     async def _judge_one(
         self, model: PlannedSession, reader: ContextReader, text: str, *, is_prepared: bool
@@ -1015,7 +1009,7 @@ class PortSession:
         text: str,
         facts: StatementFacts,
         *,
-        has_values: bool = True,
+        is_complete: bool = True,
     ) -> Verdict:
         """Judge a statement; of one that is not complete nothing is text."""
         expected = await self._preview(model, text, facts)
@@ -1027,7 +1021,7 @@ class PortSession:
             refusal = await self._own_error(facts) or refusal
         if refusal is not None:
             return Refuse(refusal)
-        needs = self._needs(model, reader, facts, expected) if has_values else None
+        needs = self._needs(model, reader, facts, expected) if is_complete else None
         if needs is not None and reader.must_ask(needs):
             await self._read_context(model, reader, needs)
         return self._send(text, model, facts, reader, expected, needs)
@@ -1504,8 +1498,8 @@ class PortSession:
             hides=self._hides(session, one, replies),
         )
         self._tell(one, planned, replies)
-        if one.rewritten is not None and not has_failed:
-            self._have_set(one.rewritten)
+        if one.rewritten is not None and one.rewritten.tracking is not None and not has_failed:
+            self._note_tracking(one.rewritten.tracking)
         if planned.homeless:
             self._find_home(planned)
         if not session.is_transaction_active and not model.waits:
@@ -1517,11 +1511,6 @@ class PortSession:
     def _hides(session: Session, one: _UnderWay, replies: Sequence[Reply]) -> bool:
         """Whether one of the source's warnings is about its own log of rows alone."""
         return bool(replies[-1].warnings) and _is_of_blackhole(one.facts, session)
-
-    def _have_set(self, told: Rewritten) -> None:
-        """Follow what a client has set of its session's own."""
-        if told.tracking is not None:
-            self._track(told.tracking)
 
     def _tell(self, one: _UnderWay, planned: Planned, replies: Sequence[Reply]) -> None:
         """Tell `Attributions` which groups are of a statement, or find that out first."""
@@ -1716,12 +1705,6 @@ def _not_known(what: str, model: PlannedSession | None) -> UnjudgedError:
     """Why a statement is refused of which it is not known what it does."""
     has_scopes = model is not None and model.session.has_scopes
     return UnjudgedError(what, hint=_WITHOUT_SCOPES if has_scopes else _AS_ROWS)
-
-
-def _read_text(reader: ContextReader, statement: ClientStatement) -> str | None:
-    """What a statement says in its character set; None where it cannot be read."""
-    is_there = statement.is_complete or statement.lacks_values
-    return reader.read_text(statement.text) if is_there else None
 
 
 def _carried_out(model: PlannedSession, one: _UnderWay, reply: Reply) -> Planned:

@@ -181,10 +181,9 @@ class _Runner:
         self, facts: StatementFacts, call: CallProcedure, environment: SessionEnvironment
     ) -> Refusal | None:
         """Run the stored functions in the arguments of CALL, which are logged by themselves."""
-        arguments = map(facts.text_of, call.arguments)
         called = [
             one
-            for one in arguments
+            for one in map(facts.text_of, call.arguments)
             if self._calls_stored(self._read(f"DO {one}", environment, facts.dialect), environment)
         ]
         if not called:

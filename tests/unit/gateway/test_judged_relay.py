@@ -575,7 +575,6 @@ def test_prepared_statement_is_judged_with_its_values(client: Capability) -> Non
             is_prepared=True,
             is_complete=False,
             is_bulk=True,
-            lacks_values=True,
         ),
     ]
 
