@@ -2,7 +2,8 @@
 
 Microseconds of one thread for a statement of one group and three binlogs, two of which have its text:
 what it makes is said before it is sent (`intend`), its reply is told (`done`), its group is read
-(`read`) and its plan asked for (`find`). The lowest and the median of many rounds; `write` is the
+(`read`) and its plan asked for (`find`); where the log names the threads of groups and where it does
+not. The lowest and the median of many rounds; `write` is the
 write of as many bytes to a file alone.
 
     python -m benchmarks.attributions [--rounds 200] [--directory DIR]
@@ -21,12 +22,12 @@ from statistics import median
 
 from binlane.codec.types import EventType, Flavor
 from binlane.names import TableName
-from binlane.port.attributions import Attributions
+from binlane.port.attributions import Attributions, ReadGroup
 from binlane.port.plan_bytes import encode_plans
 from binlane.positions import Gtid, GtidPosition
 from binlane.routing.plan import EncodedEvent, GroupPlan, Rows, RowsPiece, Text
 
-_LANES = 8
+_SESSIONS = 8
 _STATEMENTS = 100
 _TABLE = TableName("shop", "orders")
 _SECTION = (RowsPiece((_TABLE,), (("insert", _TABLE),)),)
@@ -40,8 +41,9 @@ def main() -> None:
     parser.add_argument("--directory", type=Path, help="of the journal; one of the system's")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=given.directory) as directory:
-        for folder in (None, Path(directory) / "port"):
-            _measure(folder, given.rounds)
+        for is_named in (True, False):
+            for folder in (None, Path(directory) / f"port{is_named:d}"):
+                _measure(folder, given.rounds, is_named=is_named)
         _tell("write", None, _write_alone(Path(directory) / "alone", given.rounds))
 
 
@@ -55,24 +57,25 @@ def _plan(number: int) -> GroupPlan:
     )
 
 
-def _measure(folder: Path | None, rounds: int) -> None:
+def _measure(folder: Path | None, rounds: int, *, is_named: bool) -> None:
     attributions = Attributions(folder, Flavor.MARIADB)
     attributions.begin(GtidPosition())
     taken: dict[str, list[float]] = {}
     for start in range(0, rounds * _STATEMENTS, _STATEMENTS):
         seconds = dict.fromkeys(("intend", "done", "read", "find"), 0.0)
         for sequence in range(start + 1, start + 1 + _STATEMENTS):
-            plans, lane = (_plan(sequence),), sequence % _LANES
-            gtid = Gtid(0, 1000 + lane, sequence)
-            last, groups, after = str(gtid), ((lane, gtid, True),), GtidPosition((gtid,))
-            seconds["intend"] += _timed(lambda: attributions.intend(lane, sequence, plans))  # noqa: B023
-            seconds["done"] += _timed(lambda: attributions.done(lane, sequence, last))  # noqa: B023
+            plans, thread_id = (_plan(sequence),), 1 + sequence % _SESSIONS
+            gtid = Gtid(0, 1, sequence)
+            group = ReadGroup(gtid, thread_id if is_named else 0, is_commit=True)
+            last, groups, after = str(gtid), (group,), GtidPosition((gtid,))
+            seconds["intend"] += _timed(lambda: attributions.intend(thread_id, sequence, plans))  # noqa: B023
+            seconds["done"] += _timed(lambda: attributions.done(thread_id, sequence, last))  # noqa: B023
             seconds["read"] += _timed(lambda: attributions.read(groups, after))  # noqa: B023
-            seconds["find"] += _timed(lambda: attributions.find(lane, gtid))  # noqa: B023
+            seconds["find"] += _timed(lambda: attributions.find(group))  # noqa: B023
         for step, each in seconds.items():
             taken.setdefault(step, []).append(each / _STATEMENTS)
     for step, figures in taken.items():
-        _tell(step, "journal" if folder else "memory", figures)
+        _tell(step, "journal" if folder else "memory", figures, is_named=is_named)
     attributions.close()
 
 
@@ -95,11 +98,14 @@ def _write_alone(path: Path, rounds: int) -> list[float]:
         os.close(descriptor)
 
 
-def _tell(step: str, kind: str | None, seconds: list[float]) -> None:
+def _tell(
+    step: str, kind: str | None, seconds: list[float], *, is_named: bool | None = None
+) -> None:
     line = {
         "benchmark": "attribution of a statement",
         "step": step,
         "kept_in": kind,
+        "log_names_threads": is_named,
         "n": len(seconds) * _STATEMENTS,
         "lowest_us": round(min(seconds) * 1e6, 2),
         "median_us": round(median(seconds) * 1e6, 2),

@@ -41,8 +41,7 @@ from binlane.gateway.judge import Judge
 from binlane.gateway.machine import Relay
 from binlane.gateway.settings import GatewaySettings
 from binlane.gateway.transport import Gateway
-from binlane.port.attributions import Attributions
-from binlane.port.lanes import LanePool, Lanes
+from binlane.port.attributions import Attributions, ReadGroup
 from binlane.port.live_catalog import LiveCatalog
 from binlane.port.marks import Marker
 from binlane.port.port_session import PortParts, PortSession
@@ -64,6 +63,7 @@ _STATEMENTS: Final = 25
 _WARM_ROUNDS: Final = 3
 _TEXT: Final = "x" * 60
 _DOMAIN: Final = 0
+_SERVER_ID: Final = 1
 
 
 def _inserting(number: int) -> str:
@@ -84,14 +84,14 @@ class _Ready:
     Attributes:
         relay: Its machine.
         capabilities: With which the source's packets are written.
-        lane: The number of its lane; None where it has none.
-        server_id: What the source's groups of it have.
+        thread_id: Of it at the source.
+        is_tracked: Its groups are told.
     """
 
     relay: Relay
     capabilities: Capability
-    lane: int | None
-    server_id: int
+    thread_id: int
+    is_tracked: bool
 
 
 def main() -> None:
@@ -143,16 +143,13 @@ async def _measure(
         )
         for number in range(given.binlogs)
     )
-    ((server_id, position),) = execute(
-        source, "SELECT @@GLOBAL.server_id, @@GLOBAL.gtid_binlog_pos"
-    )
+    ((position,),) = execute(source, "SELECT @@GLOBAL.gtid_binlog_pos")
     attributions.begin(parse_position(position, flavor.value))
     parts = PortParts(
         definitions=lambda: definitions,
         catalog=catalog,
         attributions=attributions,
         marker=Marker(settings, flavor),
-        lanes=LanePool(Lanes(flavor, int(server_id)), attributions.is_clear),
     )
 
     async def find() -> PortParts | None:
@@ -172,9 +169,7 @@ async def _measure(
     try:
         clients = await asyncio.to_thread(_log_in, gateway.port)
         relays = [session._relay for session in gateway._clients.values() if session]  # noqa: SLF001
-        sessions = [
-            _ready(relay, one, int(server_id)) for relay, one in zip(relays, judges, strict=True)
-        ]
+        sessions = [_ready(relay, one) for relay, one in zip(relays, judges, strict=True)]
         position = execute(source, "SELECT @@GLOBAL.gtid_binlog_pos")[0][0]
         after = parse_position(position, flavor.value)
         attributions.begin(after)
@@ -251,13 +246,13 @@ class _Load:
         work = []
         groups = []
         for session in self._sessions:
-            gtid = Gtid(_DOMAIN, session.server_id, next(self._sequence))
+            gtid = Gtid(_DOMAIN, _SERVER_ID, next(self._sequence))
             number = next(self._numbers)
             packet = frame(encode_query(write(number)), 0)
             reply = _reply(session, gtid, number, is_update=write is _updating)
             work.append((session.relay, packet, reply))
-            if session.lane is not None:
-                groups.append((session.lane, gtid, True))
+            if session.is_tracked:
+                groups.append(ReadGroup(gtid, session.thread_id, is_commit=True))
         if profile is not None:
             profile.enable()
         before = time.thread_time()
@@ -274,20 +269,19 @@ class _Load:
         assert sent == packet, sent
         assert answer[FRAME_HEADER_LENGTH] == OK_MARK, answer
         if groups:
-            self._attributions.read(groups, GtidPosition((groups[-1][1],)))
-            for lane, gtid, _ in groups:
-                assert isinstance(self._attributions.find(lane, gtid), GroupPlan), "it is planned"
+            self._attributions.read(groups, GtidPosition((gtid,)))
+            for group in groups:
+                assert isinstance(self._attributions.find(group), GroupPlan), "it is planned"
         return taken
 
 
-def _ready(relay: Relay, judge: PortSession, server_id: int) -> _Ready:
-    lane = judge._lane  # noqa: SLF001
+def _ready(relay: Relay, judge: PortSession) -> _Ready:
     followed = relay._followed  # noqa: SLF001
     return _Ready(
         relay,
         relay.capabilities if followed is None else followed._capabilities,  # noqa: SLF001
-        None if lane is None else lane.number,
-        server_id if lane is None else lane.server_id,
+        judge._client.thread_id,  # noqa: SLF001
+        judge._is_tracked,  # noqa: SLF001
     )
 
 
@@ -295,7 +289,7 @@ def _reply(session: _Ready, gtid: Gtid, number: int, *, is_update: bool) -> byte
     """The source's OK packet."""
     status = ServerStatus.AUTOCOMMIT
     state = b""
-    if session.lane is not None:
+    if session.is_tracked:
         status |= ServerStatus.SESSION_STATE_CHANGED
         state = SessionState(variables={"last_gtid": str(gtid)}).encode()
     ok = OkPacket(

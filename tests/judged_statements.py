@@ -12,7 +12,6 @@ import pymysql
 from binlane.codec.types import EventType, Flavor
 from binlane.gateway.handler import SessionContext
 from binlane.port.attributions import Attributions
-from binlane.port.lanes import LanePool, Lanes
 from binlane.port.live_catalog import LiveCatalog
 from binlane.port.marks import Marker
 from binlane.port.plan_bytes import encode_plans
@@ -50,21 +49,29 @@ class _Listening(Attributions):
         self._intended: dict[int, Sequence[GroupPlan]] = {}
 
     def intend(
-        self, lane: int, number: int, plans: Sequence[GroupPlan], encoded: bytes | None = None
+        self,
+        thread_id: int,
+        number: int,
+        plans: Sequence[GroupPlan],
+        encoded: bytes | None = None,
+        *,
+        is_split: bool = False,
     ) -> None:
         """As of `Attributions`."""
         self._take(plans, encoded)
         self._intended[number] = plans
         self.heard.told.append(("intend", number, _comparable(plans)))
-        super().intend(lane, number, plans, encoded)
+        super().intend(thread_id, number, plans, encoded, is_split=is_split)
 
     def done(
         self,
-        lane: int,
+        thread_id: int,
         number: int,
         last: str | None,
         plans: Sequence[GroupPlan] | None = None,
         encoded: bytes | None = None,
+        *,
+        is_bound: bool = False,
     ) -> None:
         """As of `Attributions`."""
         if plans is not None:
@@ -72,7 +79,7 @@ class _Listening(Attributions):
         final = self._intended.get(number) if plans is None else plans
         told = None if final is None else _comparable(final)
         self.heard.told.append(("done", number, last is None, told))
-        super().done(lane, number, last, plans, encoded)
+        super().done(thread_id, number, last, plans, encoded, is_bound=is_bound)
 
     def _take(self, plans: Sequence[GroupPlan], encoded: bytes | None) -> None:
         if encoded is not None:
@@ -106,9 +113,13 @@ def _without_thread(event: EncodedEvent) -> EncodedEvent:
     return event._replace(body=body)
 
 
+def logging_everything(mode: LoggingMode) -> Definition:
+    """A binlog of a format that logs everything."""
+    return Definition(name="all", scope=Scope.everything(), logging_mode=mode, log_id=1)
+
+
 def _definitions() -> tuple[Definition, ...]:
-    everything, mode = Scope.everything(), LoggingMode.STATEMENT
-    one = Definition(name="all", scope=everything, logging_mode=mode, log_id=1)
+    one = logging_everything(LoggingMode.STATEMENT)
     return (
         one,
         replace(one, name="mixed", logging_mode=LoggingMode.MIXED, log_id=2),
@@ -118,26 +129,28 @@ def _definitions() -> tuple[Definition, ...]:
 
 
 @contextmanager
-def judging(source: PrivateServer) -> Iterator[tuple[JudgingPort, PortParts]]:
+def judging(
+    source: PrivateServer, definitions: tuple[Definition, ...] | None = None
+) -> Iterator[tuple[JudgingPort, PortParts]]:
     """A port in this process, and what its sessions share.
 
     Args:
         source: Is prepared for the port, or all goes as rows.
+        definitions: The binlogs; None for one of each format, and one that logs nothing.
     """
-    ((version, server_id),) = execute(source, "SELECT VERSION(), @@GLOBAL.server_id")
+    ((version,),) = execute(source, "SELECT VERSION()")
     flavor = Flavor.MARIADB if "MariaDB" in version else Flavor.MYSQL
     position = {Flavor.MARIADB: "gtid_binlog_pos", Flavor.MYSQL: "gtid_executed"}[flavor]
     ((logged,),) = execute(source, f"SELECT @@GLOBAL.{position}")
     settings = settings_of(source)
     attributions, catalog = _Listening(flavor), LiveCatalog(settings)
     attributions.begin(parse_position(logged, flavor.value))
-    definitions = _definitions()
+    definitions = definitions or _definitions()
     parts = PortParts(
         definitions=lambda: definitions,
         catalog=catalog,
         attributions=attributions,
         marker=Marker(settings, flavor),
-        lanes=LanePool(Lanes(flavor, int(server_id)), attributions.is_clear),
     )
 
     has_begun = False

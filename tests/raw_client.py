@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from binlane.codec.packets.commands import encode_query
-from binlane.codec.packets.execution import Execution
+from binlane.codec.packets.execution import Execution, opens_cursor
 from binlane.codec.packets.flags import (
     NO_EXTENSIONS,
     Capability,
@@ -84,7 +84,7 @@ class RawClient:
     def say(self, *payloads: bytes) -> list[bytes]:
         """Send commands in one write; the packets of their replies."""
         for payload in payloads:
-            self._tracker.expect(payload[0])
+            self._tracker.expect(payload[0], opens_cursor=opens_cursor(payload))
         self._socket.sendall(b"".join(frame(payload, 0) for payload in payloads))
         found: list[bytes] = []
         self.numbers = []
@@ -108,7 +108,7 @@ class RawClient:
         if is_error(last):
             error = ErrPacket.decode(last)
             raise StatementError(error.message, errno=error.errno, sqlstate=error.sqlstate or "")
-        return OkPacket.decode(last, self.capabilities)
+        return OkPacket.decode(last)
 
     def query(self, text: str | bytes) -> OkPacket:
         """Run a statement that gives no rows; errors as of `ok`."""

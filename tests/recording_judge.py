@@ -20,6 +20,7 @@ from binlane.gateway.answers import Answer, RowsAnswer
 from binlane.gateway.handler import Send, SessionContext
 from binlane.gateway.judge import (
     NOTHING_LEFT,
+    PASS,
     ClientStatement,
     Done,
     Judge,
@@ -60,6 +61,7 @@ class RecordingJudge:
         verdict: What `judge` says.
         later: What `judge_later` says.
         after: What `done` says.
+        unknown: What `unjudged` says.
         starting: What `start` does.
         calls: Names of what was called, in order.
         statements: What was judged, packet by packet.
@@ -67,6 +69,7 @@ class RecordingJudge:
         failures: Statements of its own that failed, and how.
         content: Of local files; None is an end.
         databases: That were used.
+        hides_gtids: As of `Judge`.
     """
 
     reading: Reading | None = MARIADB
@@ -75,6 +78,7 @@ class RecordingJudge:
     verdict: Callable[[Sequence[ClientStatement]], Verdict | None] = _let_run
     later: Callable[[Sequence[ClientStatement]], Awaitable[Verdict]] | None = None
     after: Callable[[Sequence[Reply]], Done] = _nothing_left
+    unknown: Verdict = PASS
     starting: Callable[[bool], Awaitable[None]] | None = None
     calls: list[str] = field(default_factory=list)
     statements: list[tuple[ClientStatement, ...]] = field(default_factory=list)
@@ -82,6 +86,7 @@ class RecordingJudge:
     failures: list[tuple[str, int]] = field(default_factory=list)
     content: list[bytes | None] = field(default_factory=list)
     databases: list[str] = field(default_factory=list)
+    hides_gtids: bool = False
 
     @property
     def texts(self) -> list[str]:
@@ -134,6 +139,15 @@ class RecordingJudge:
     def used(self, database: str) -> None:
         """As of `Judge`."""
         self.databases.append(database)
+
+    def stumbled(self) -> None:
+        """As of `Judge`."""
+        self.calls.append("stumbled")
+
+    async def unjudged(self) -> Verdict:
+        """As of `Judge`."""
+        self.calls.append("unjudged")
+        return self.unknown
 
     async def ended(self) -> None:
         """As of `Judge`."""

@@ -162,25 +162,29 @@ def execute(server: PrivateServer, *statements: str) -> tuple[tuple[Any, ...], .
         return tuple(cursor.fetchall())
 
 
-def dump_command(server: PrivateServer) -> list[str]:
-    """The server's own tool for dumps, with how it logs in as root."""
-    login = [f"-h{server.host}", f"-P{server.port}", "-uroot"]
+def client_command(server: PrivateServer) -> list[str]:
+    """The command-line client of a server, logged in as root on this machine; its port is not said."""
+    login = ["--no-defaults", f"-h{server.host}", "-uroot"]
     if server.program is MARIADB:
-        return ["mariadb-dump", "--no-defaults", *login]
-    folder = mysql_program().folder
-    if folder is None:
-        pytest.skip("mysqldump is looked for where MySQL was unpacked")
-    return [
-        *(str(folder / "exec"), "/usr/bin/mysqldump", "--no-defaults", *login),
-        "--set-gtid-purged=OFF",
-    ]
+        return ["mariadb", *login]
+    return [*_of_mysql("mysql"), *login, "--ssl-mode=DISABLED", "--get-server-public-key"]
 
 
 def dump(server: PrivateServer, *options: str) -> bytes:
     """What the server's own tool for dumps writes."""
-    return subprocess.run(
-        [*dump_command(server), *options], stdout=subprocess.PIPE, check=True
-    ).stdout
+    login = ["--no-defaults", f"-h{server.host}", f"-P{server.port}", "-uroot"]
+    command = ["mariadb-dump", *login]
+    if server.program is not MARIADB:
+        command = [*_of_mysql("mysqldump"), *login, "--set-gtid-purged=OFF"]
+    return subprocess.run([*command, *options], stdout=subprocess.PIPE, check=True).stdout
+
+
+def _of_mysql(program: str) -> list[str]:
+    """A program of the folder where MySQL was unpacked; skips the test where it was not."""
+    folder = mysql_program().folder
+    if folder is None:
+        pytest.skip(f"{program} is looked for where MySQL was unpacked")
+    return [str(folder / "exec"), f"/usr/bin/{program}"]
 
 
 def end_xa(server: PrivateServer, *statements: str) -> None:

@@ -101,6 +101,7 @@ STATUS: Final = Status(
         logins={"admitted": 9, "refused": 1},
         judged={"passed": 11, "refused": 2},
         refused={1: 2, 1227: 1},
+        faults=3,
         workers=(
             WorkerStatus(
                 number=0, process_id=4243, sessions=3, cpu_s=61.5, resident_bytes=90_000_000

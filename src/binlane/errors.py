@@ -7,7 +7,8 @@
     │  └─ UnsupportedError             they are right, but of a kind that cannot be read
     ├─ StatementError(errno, sqlstate) the client must change its SQL; becomes an ERR packet as it is
     │  ├─ UnsafeStatementError         [11314]: PartialWriteError, DependencyError,
-    │  │                               PartialTransactionError, TriggerError, LoadDataError
+    │  │                               PartialTransactionError, TriggerError, LoadDataError,
+    │  │                               UnjudgedError
     │  ├─ NotLoggableError             no logging format fits (seed 002)
     │  └─ DefinitionError              an unknown, duplicate or malformed binlog definition
     ├─ PeerError(peer, phase)          a server, client or replica broke the protocol or went away
@@ -139,6 +140,10 @@ class TriggerError(UnsafeStatementError):
 
 class LoadDataError(UnsafeStatementError):
     """LOAD DATA would go into a scoped binlog as a statement (seed 000)."""
+
+
+class UnjudgedError(UnsafeStatementError):
+    """What a statement would do is not known, so that some binlog may not have it as it must."""
 
 
 class NotLoggableError(StatementError):

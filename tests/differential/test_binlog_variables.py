@@ -180,7 +180,7 @@ def _compare(
         return
     assert _row(port, others) == left, text
     assert session.execute(told.model).error is None
-    found = [_value(known(name, False)) for name in NAMES]
+    found = [_value(known(name, False) or "") for name in NAMES]
     found += [
         _value(told.global_values.get(name) or _DEFAULTS.get(name, "OFF"))
         for name in NAMES

@@ -36,6 +36,7 @@ from binlane.gateway.judge import (
 )
 from binlane.gateway.login import LoginRules
 from binlane.gateway.machine import (
+    Cutting,
     Entering,
     Following,
     Judging,
@@ -295,6 +296,14 @@ class _Conversation:
         )
         self._source(b"".join(frame(each, 1 + number) for number, each in enumerate(payloads)))
 
+    def _read(self, question: Learning | Cutting, *, learns: bool) -> None:
+        if isinstance(question, Cutting):
+            self._relay.cut(question.uncut.cut())
+            return
+        if learns and self._judge is not None:
+            asyncio.run(self._judge.learn())
+        self._relay.learned()
+
     def _answer(self, piece: bytes) -> None:
         relay, choice = self._relay, piece[0] if piece else 0
         question = relay.question
@@ -305,10 +314,8 @@ class _Conversation:
                 relay.enter()
             else:
                 relay.turn_away(_MISSING)
-        elif isinstance(question, Learning):
-            if choice % 2 and self._judge is not None:
-                asyncio.run(self._judge.learn())
-            relay.learned()
+        elif isinstance(question, Learning | Cutting):
+            self._read(question, learns=choice % 2 != 0)
         elif isinstance(question, Judging):
             if question.answer is not None:
                 relay.begin_rows(())

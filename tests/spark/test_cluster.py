@@ -50,7 +50,10 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def driven(standalone: Cluster, log: Path) -> dict[str, Any]:
     """What `tests.cluster_driver` found."""
     site = bare_python(log.parent / "other").parents[1]
-    (next(site.glob("lib/*/site-packages")) / "sitecustomize.py").write_text(_OTHER_VERSION)
+    packages = next(site.glob("lib/*/site-packages"))
+    # Not as sitecustomize: Debian's Python has one before those of environments.
+    (packages / "other_version.py").write_text(_OTHER_VERSION)
+    (packages / "other_version.pth").write_text("import other_version\n")
     done = subprocess.run(
         [
             *(sys.executable, "-m", "tests.cluster_driver"),

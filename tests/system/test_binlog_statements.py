@@ -77,7 +77,11 @@ def test_events_are_listed_as_a_server_lists_the_same_file(
     theirs = execute(judge, "SHOW BINLOG EVENTS IN 'orders.000001'")
     assert ended == theirs
     position = theirs[4][1]
-    for clauses in (f"FROM {position}", f"FROM {position} LIMIT 3", "FROM 4 LIMIT 2, 3", "LIMIT 1"):
+    for clauses in (
+        *(f"FROM {position}", f"FROM {position} LIMIT 3", "FROM 4 LIMIT 2, 3", "LIMIT 1"),
+        *("LIMIT 18446744073709551615", "LIMIT 1, 18446744073709551615"),
+        "LIMIT 18446744073709551615, 1",
+    ):
         listing = f"SHOW BINLOG EVENTS IN 'orders.000001' {clauses}"
         assert serve.execute(listing) == execute(judge, listing), clauses
     for wrong in (
@@ -94,6 +98,24 @@ def test_events_are_listed_as_a_server_lists_the_same_file(
     errno, text = error_of("SHOW BINLOG EVENTS", run=serve.execute)
     assert errno == 1220
     assert text.endswith("the binlogs are 'orders', 'other'")
+
+
+def test_a_position_is_told_to_who_may_see_the_file(
+    source: PrivateServer, serve: ServeProcess
+) -> None:
+    serve.execute("CREATE BINLOG 'orders' LOG(shop)")
+    execute(source, "CREATE USER nobody@'%'", "CREATE USER reader@'%'")
+    execute(source, "GRANT REPLICATION SLAVE ON *.* TO reader@'%'")
+    places = ("orders.000001", "none.000001")
+    told = {}
+    for user in ("nobody", "reader", "root"):
+        with serve.connect(user, "") as connection, connection.cursor() as cursor:
+            for file in places:
+                cursor.execute(f"SELECT BINLOG_GTID_POS('{file}', 4)")
+                told[user, file] = cursor.fetchall()[0][0]
+    assert told["nobody", "orders.000001"] is None
+    assert told["reader", "orders.000001"] == told["root", "orders.000001"] is not None
+    assert {told[user, "none.000001"] for user in ("nobody", "reader", "root")} == {None}
 
 
 def test_files_go_by_name_and_by_time(source: PrivateServer, serve: ServeProcess) -> None:

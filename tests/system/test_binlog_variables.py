@@ -11,7 +11,14 @@ from pymysql.connections import Connection
 from pymysql.cursors import Cursor
 
 from binlane.codec.types import Flavor
-from binlane.port.binlog_variables import NAMES, concerns, question, rewrite
+from binlane.port.binlog_variables import (
+    NAMES,
+    TRACKING,
+    concerns,
+    question,
+    rewrite,
+    telling_gtids,
+)
 from binlane.service.private_server import PrivateServer
 from binlane.sql.reading import read
 from binlane.sql.servers import Dialect
@@ -164,15 +171,21 @@ def test_columns_keep_their_names(session: tuple[Flavor, Connection[Cursor]]) ->
 
 def test_the_tracker_goes_on(session: tuple[Flavor, Connection[Cursor]]) -> None:
     flavor, connection = session
-    name = "session_track_system_variables"
+    name = TRACKING[flavor]
+    told = {
+        Flavor.MARIADB: (
+            ("'autocommit'", "autocommit,last_gtid"),
+            ("''", "last_gtid"),
+            ("'*'", "*"),
+        ),
+        Flavor.MYSQL: (("OFF", "OWN_GTID"), ("'ALL_GTIDS'", "OWN_GTID")),
+    }
     with connection.cursor() as cursor:
-        for value, wanted in (("'autocommit'", "autocommit,last_gtid"), ("''", "last_gtid")):
+        cursor.execute(telling_gtids(flavor))
+        for value, wanted in told[flavor]:
             cursor.execute(_sent(f"SET {name} = {value}", flavor))
             cursor.execute(f"SELECT @@{name}")
-            if flavor is Flavor.MARIADB:
-                assert cursor.fetchall() == ((wanted,),)
-        cursor.execute(_sent(f"SET {name} = '*'", flavor))
-        cursor.execute(_sent(f"SET SESSION {name} = DEFAULT", flavor))
-        if flavor is Flavor.MARIADB:
-            cursor.execute(f"SELECT @@{name} LIKE '%last_gtid%'")
-            assert cursor.fetchall() == ((1,),)
+            assert cursor.fetchall() == ((wanted,),)
+        cursor.execute(telling_gtids(flavor))
+        cursor.execute(f"SELECT @@{name}")
+        assert cursor.fetchall() == ((wanted,),)

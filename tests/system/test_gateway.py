@@ -34,6 +34,7 @@ def port(
         "CREATE DATABASE relay",
         "CREATE TABLE relay.t (id INT PRIMARY KEY AUTO_INCREMENT, v LONGTEXT)",
         "CREATE PROCEDURE relay.two() BEGIN SELECT 1; SELECT 2, 3; END",
+        "CREATE PROCEDURE relay.opens() BEGIN DECLARE c CURSOR FOR SELECT 1; OPEN c; SELECT 5; END",
         "CREATE USER app@'%' IDENTIFIED BY 'secret'",
         "GRANT ALL ON relay.* TO app@'%'",
         "CREATE USER other@'%' IDENTIFIED BY 'changed'",
@@ -93,6 +94,15 @@ def test_several_results(port: ListeningPort) -> None:
         with pytest.raises(pymysql.err.ProgrammingError, match="1064"):
             cursor.nextset()
     assert port.execute("SELECT 6") == ((6,),)
+
+
+def test_results_behind_a_cursor_of_a_procedure(port: ListeningPort) -> None:
+    with port.connect(database="relay") as connection, connection.cursor() as cursor:
+        cursor.execute("CALL opens()")
+        assert cursor.fetchall() == ((5,),)
+        cursor.execute("SHOW BINLOGS")
+        cursor.execute("SELECT 9")
+        assert cursor.fetchone() == (9,)
 
 
 def test_large_statement_and_large_row(port: ListeningPort) -> None:

@@ -84,6 +84,10 @@ def source(request: pytest.FixtureRequest) -> Iterator[PrivateServer]:
         "SET GLOBAL max_allowed_packet = 67108864",
         "CREATE DATABASE judged",
         "CREATE TABLE judged.t (id INT PRIMARY KEY AUTO_INCREMENT, v LONGBLOB)",
+        "CREATE PROCEDURE judged.opens() BEGIN DECLARE c CURSOR FOR SELECT 1; OPEN c; SELECT 5; "
+        "SELECT 6, 7; END",
+        "CREATE FUNCTION judged.opening() RETURNS INT DETERMINISTIC BEGIN DECLARE found INT; "
+        "DECLARE c CURSOR FOR SELECT 8; OPEN c; FETCH c INTO found; RETURN found; END",
         "CREATE PROCEDURE judged.two() BEGIN SELECT 1; INSERT INTO judged.t (v) VALUES (1); END",
     )
     yield server
@@ -100,6 +104,35 @@ def port(source: PrivateServer) -> Iterator[JudgingPort]:
 def _reply(port: JudgingPort) -> Reply:
     """The last reply of the last session."""
     return port.judges[-1].replies[-1][-1]
+
+
+@pytest.mark.parametrize("capabilities", [_MULTI, _MULTI | Capability.DEPRECATE_EOF])
+@pytest.mark.parametrize("cursor", [0, 1])
+def test_cursors_of_routines_and_of_clients(
+    source: PrivateServer, port: JudgingPort, capabilities: Capability, cursor: int
+) -> None:
+    """A cursor that a routine opened leaves its flag to results whose rows follow."""
+    texts = ["CALL opens()", "SELECT 1; CALL opens()", "SELECT opening()", "SELECT 1"]
+    with (
+        RawClient(port.port, capabilities, database="judged") as client,
+        RawClient(source.port, capabilities, database="judged") as direct,
+    ):
+        for text in texts:
+            query = encode_query(text, client.capabilities)
+            assert client.say(query) == direct.say(query)
+        for text in ("CALL opens()", "SELECT opening()"):
+            statement = client.prepare(text)
+            execution = Execution(statement_id=statement, flags=cursor).encode()
+            own = Execution(statement_id=direct.prepare(text), flags=cursor).encode()
+            assert client.say(execution) == direct.say(own)
+        if cursor:
+            fetch = bytes((Command.STMT_FETCH,)) + statement.to_bytes(4, "little") + b"\x05\0\0\0"
+            assert client.say(fetch)[0][2:] == (8).to_bytes(4, "little")
+        elif source.program.scheme == "mysql":
+            # What it gives are its own rows, behind what it has run.
+            explained = client.prepare("EXPLAIN ANALYZE SELECT opening()")
+            client.say(Execution(statement_id=explained).encode())
+        assert client.rows("SELECT 9")[1:] == [("9",)]
 
 
 def test_session_is_judged_from_its_beginning(port: JudgingPort) -> None:
@@ -378,7 +411,10 @@ def test_values_that_were_sent_before_and_counts_of_rows(
     assert [each.text.encode() for each in complete] == _logged(source, begin)[:3]
     assert all(each.is_complete for each in complete)
     assert last == ClientStatement(
-        "DELETE FROM t WHERE id > ? ORDER BY id LIMIT ?", is_prepared=True, is_complete=False
+        "DELETE FROM t WHERE id > ? ORDER BY id LIMIT ?",
+        is_prepared=True,
+        is_complete=False,
+        lacks_values=True,
     )
 
 
@@ -434,7 +470,11 @@ def test_many_rows_of_values(mariadb_server: PrivateServer) -> None:
         assert client.execute(one).affected_rows == 1
         assert port.judges[0].statements[0] == (
             ClientStatement(
-                "INSERT INTO t VALUES (?)", is_prepared=True, is_complete=False, is_bulk=True
+                "INSERT INTO t VALUES (?)",
+                is_prepared=True,
+                is_complete=False,
+                is_bulk=True,
+                lacks_values=True,
             ),
         )
         assert port.judges[0].texts[-1] == "INSERT INTO t VALUES (4)"
@@ -647,7 +687,7 @@ def _fails(connection: pymysql.connections.Connection) -> None:
 def test_judge_that_cannot_begin_ends_the_session(port: JudgingPort) -> None:
     async def start(is_reset: bool) -> None:  # noqa: FBT001 - as it is called
         del is_reset
-        raise BinlaneError("no lane is free")
+        raise BinlaneError("nobody can judge")
 
     port.judge = lambda _: RecordingJudge(starting=start)
     with pytest.raises(pymysql.err.MySQLError):

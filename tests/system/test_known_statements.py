@@ -85,7 +85,7 @@ def source(servers: ServerFactory, request: pytest.FixtureRequest) -> PrivateSer
 
 def _statements(numbers: random.Random, count: int) -> Iterator[tuple[bool, str]]:
     """Statements, and whether they run beside the port."""
-    # A lane is entered outside of transactions alone.
+    # A session is followed from outside of transactions alone.
     yield False, "INSERT INTO p VALUES (99, 'first')"
     end = ""
     for number in range(100, 100 + count):

@@ -544,15 +544,15 @@ def test_what_is_not_understood_is_asked_once(server: PrivateServer) -> None:
     execute(
         server,
         "CREATE DATABASE cat_a",
-        "CREATE TABLE cat_a.t (a INT)",
+        "CREATE EVENT cat_a.e ON SCHEDULE EVERY 1 DAY DISABLE DO SELECT 1",
         "CREATE TABLE cat_a.u (a INT)",
     )
 
     async def run() -> None:
         async with live(settings_of(server)) as catalog:
-            question = Question(Topic.TABLE, name("t"))
+            question = Question(Topic.EVENT, name("e"))
             await catalog.fetch_objects([Question(Topic.TABLE, name("u"))])
-            facts = facts_of(catalog, "INSERT INTO t VALUES (1)", "cat_a")
+            facts = facts_of(catalog, "ALTER EVENT e ENABLE", "cat_a")
             known = catalog._known
             assert known is not None
             known.fail(question, NotUnderstoodError("the source says strange things"))
@@ -560,8 +560,8 @@ def test_what_is_not_understood_is_asked_once(server: PrivateServer) -> None:
                 with pytest.raises(StatementError, match="strange things"):
                     await catalog.fetch(facts, "cat_a")
                 assert not catalog.covers(facts, "cat_a")
-            catalog.changed(facts_of(catalog, "ALTER TABLE t ADD b INT", "cat_a"), "cat_a")
-            await fetch(catalog, "INSERT INTO t VALUES (1)", "cat_a")
+            catalog.changed(facts, "cat_a")
+            await fetch(catalog, "ALTER EVENT e ENABLE", "cat_a")
 
     asyncio.run(run())
 

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
+from collections import Counter
 from typing import Any
 
 import pytest
+from pymysql.constants import CLIENT
 
 from binlane.cli.main import main
+from binlane.policy.refusals import NO_OUTCOME, Outcome
+from binlane.session.group_plans import Planned, PlannedSession
 from binlane.sql import reading
 from binlane.sql.facts import StatementFacts
+from binlane.sql.parser import statement_texts
 from binlane.sql.servers import Dialect
-from tests.judged_statements import run_judged
+from tests.judged_statements import judging, run_judged
 from tests.servers import ServerFactory, execute
 
 pytestmark = pytest.mark.system
@@ -48,3 +54,61 @@ def test_a_long_statement_is_read_in_a_thread(
     for each, text in ((done, insert), (again, other)):
         ((_, binlogs, _, _),) = each[3]
         assert binlogs["all"][0].events[-1].body.endswith(text.encode())
+
+
+def test_many_statements_of_a_packet_take_turns_with_other_sessions(
+    servers: ServerFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each is judged once and followed once, a few in one turn of the event loop."""
+    source = servers.start("source")
+    assert main(["setup", "--quiet", source.url]) == 0
+    executed: Counter[int] = Counter()
+    cutters: list[str] = []
+    turn, is_over = 0, False
+    execute_it = PlannedSession.execute
+
+    def noted(self: PlannedSession, text: str, outcome: Outcome = NO_OUTCOME) -> Planned:
+        if text == "SET @a = 1":
+            executed[turn] += 1
+        return execute_it(self, text, outcome)
+
+    def noted_cut(text: str, dialect: Dialect) -> list[str]:
+        cutters.append(threading.current_thread().name.rpartition("_")[0])
+        return statement_texts(text, dialect)
+
+    async def count_turns() -> None:
+        nonlocal turn
+        while not is_over:
+            turn += 1
+            await asyncio.sleep(0)
+
+    async def begin() -> None:
+        tasks.append(asyncio.ensure_future(count_turns()))
+
+    async def end() -> None:
+        await tasks[0]
+
+    monkeypatch.setattr(PlannedSession, "execute", noted)
+    monkeypatch.setattr("binlane.gateway.session.statement_texts", noted_cut)
+    tasks: list[asyncio.Future[None]] = []
+    with (
+        judging(source) as (port, _),
+        port.connect(client_flag=CLIENT.MULTI_STATEMENTS) as client,
+        client.cursor() as cursor,
+    ):
+        cursor.execute("SELECT 1")
+        port.run(begin())
+        for count in (1_600, 400):
+            executed.clear()
+            cursor.execute(";".join(["SET @a = 1"] * count) + "; SELECT @a")
+            while cursor.nextset():
+                pass
+            assert cursor.fetchall() == ((1,),)
+            # It waits until the last one is followed.
+            cursor.execute("SELECT 2")
+            assert executed.total() == 2 * count
+            assert max(executed.values()) <= 10
+        is_over = True
+        port.run(end())
+    # The other one is not long.
+    assert cutters == ["long texts"]

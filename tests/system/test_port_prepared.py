@@ -83,18 +83,59 @@ def test_binlog_of_statements_holds_what_the_server_would(serve: ServeProcess) -
     assert found == expected
 
 
-def test_values_that_cannot_be_told_are_refused(serve: ServeProcess) -> None:
-    count = "SELECT COUNT(*) FROM d.t"
+_UNTOLD: list[tuple[int, Value]] = [
+    (ColumnType.NEWDECIMAL, DecimalValue(b"2.5x")),
+    (ColumnType.NEWDECIMAL, DecimalValue(b"1e3")),
+    (ColumnType.VAR_STRING, b"told"),
+]
+"""Values that the servers do not log as they store them, and one that they do."""
+
+
+def test_what_has_values_that_cannot_be_told_goes_as_rows(serve: ServeProcess) -> None:
     with RawClient(serve.port, database="d") as client:
-        client.query("INSERT INTO t (v) VALUES (1)")
+        insert = client.prepare("INSERT INTO t (v) VALUES (?)")
+        for type_code, value in _UNTOLD:
+            client.execute(Execution(statement_id=insert, types=(type_code,), values=(value,)))
         delete = client.prepare("DELETE FROM t ORDER BY id LIMIT ?")
-        execution = Execution(statement_id=delete, types=(ColumnType.VAR_STRING,), values=(b"1",))
-        with pytest.raises(StatementError, match="its values cannot be told"):
-            client.execute(execution)
-        assert execute(serve.source, count) == ((1,),)
-        client.query("SET SESSION binlog_format = 'ROW'")
-        client.execute(execution)
-        assert execute(serve.source, count) == ((0,),)
+        assert client.rows("SELECT v FROM t ORDER BY id")[1:] == [("2.5",), ("1000",), ("told",)]
+        if serve.source.program.scheme == "mariadb":  # MySQL takes integers alone
+            counts: list[tuple[int, Value]] = [
+                (ColumnType.VAR_STRING, b"1"),
+                (ColumnType.DOUBLE, 1.0),
+            ]
+            for type_code, count in counts:
+                client.execute(Execution(statement_id=delete, types=(type_code,), values=(count,)))
+    events = serve.execute_as_root("SHOW BINLOG EVENTS IN 's.000001'")
+    rows = [str(row[2]) for row in events if "_rows" in str(row[2]) or "Rows" in str(row[2])]
+    texts = [str(row[5]) for row in events if row[2] == "Query" and " t " in str(row[5])]
+    if serve.source.program.scheme == "mariadb":
+        assert rows == ["Annotate_rows", "Write_rows_v1"] * 2 + ["Annotate_rows", "Delete_rows_v1"]
+        assert len(texts) == 2
+        assert texts[1].endswith("DELETE FROM t ORDER BY id LIMIT 1")
+    else:
+        assert rows == ["Write_rows"] * 2
+        assert len(texts) == 1
+    assert "VALUES ('told')" in texts[0]
+
+
+def test_many_rows_of_values_go_as_rows(servers: ServerFactory, tmp_path: Path) -> None:
+    source = servers.start("s")
+    execute(source, "CREATE DATABASE d", "CREATE TABLE d.t (a INT)")
+    bulk = ExtendedCapability.STMT_BULK_OPERATIONS
+    with judged(tmp_path / "serve", source) as serve:
+        serve.execute_as_root("CREATE BINLOG 'm' FORMAT='MIXED'")
+        with RawClient(serve.port, CAPABILITIES, bulk, database="d") as client:
+            for text in ("INSERT INTO t VALUES (?)", "UPDATE t SET a = a + 10 WHERE a = ?"):
+                head = client.prepare(text).to_bytes(4, "little") + b"\x80\0\x03\0"
+                payload = bytes((Command.STMT_BULK_EXECUTE,)) + head
+                payload += b"".join(b"\0" + bytes((n, 0, 0, 0)) for n in (1, 2))
+                assert client.ok(payload).affected_rows == 2
+            client.query("INSERT INTO t VALUES (3)")
+        serve.wait_until_complete("m")
+        found = [row[2] for row in serve.execute_as_root("SHOW BINLOG EVENTS IN 'm.000001'")]
+        assert found.count("Write_rows_v1") == 1
+        assert found.count("Update_rows_v1") in {1, 2}
+        assert found.count("Query") == 1
 
 
 def test_many_rows_of_values_are_refused_as_the_server_does(

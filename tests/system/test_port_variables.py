@@ -235,14 +235,23 @@ def test_several_statements_in_a_packet(recorder: PortRecorder) -> None:
             assert other.fetchall() == ((1,),)
 
 
-def test_a_session_that_chooses_its_gtids_goes_as_rows(recorder: PortRecorder) -> None:
-    choose = "SET SESSION gtid_next = 'AUTOMATIC'"
+def test_a_session_that_chooses_its_gtids_is_followed_like_others(recorder: PortRecorder) -> None:
     if recorder.flavor == "mariadb":
-        choose = "SET SESSION server_id = 77"
+        chosen = ["SET SESSION server_id = 77", "SET SESSION gtid_seq_no = 1000000"]
+    else:
+        chosen = ["SET gtid_next = 'AUTOMATIC:own'", "SET gtid_next = 'AUTOMATIC'"]
     answered = list(
-        recorder.run(["INSERT INTO d.t VALUES (1, 1)", choose, "INSERT INTO d.t VALUES (2, 1)"])
+        recorder.run(
+            [
+                "INSERT INTO d.t VALUES (1, 1)",
+                chosen[0],
+                "INSERT INTO d.t VALUES (2, 1)",
+                chosen[1],
+                "INSERT INTO d.t VALUES (3, 1)",
+            ]
+        )
     )
-    assert _formats(answered) == [(["text"], ["rows"]), (["rows"], ["rows"])]
+    assert _formats(answered) == [(["text"], ["rows"])] * 3
 
 
 def test_global_values_outlive_a_restart(serve: ServeProcess) -> None:

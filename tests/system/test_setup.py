@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import pwd
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from pymysql import MySQLError, OperationalError
+from pymysql import OperationalError
 from pymysql.connections import Connection
 from pymysql.cursors import Cursor
 
+from binlane.capture.settings import SourceSettings
 from binlane.cli import main
+from binlane.client.settings import ServerUrl
 from binlane.codec.types import Flavor
-from binlane.port.lanes import Lanes
+from binlane.port.marks import Marker
 from binlane.service.private_server import PrivateServer
 from tests.servers import ServerFactory, connect, execute
 
@@ -56,7 +60,7 @@ def _of_the_log(printed: str) -> list[str]:
     return [
         each
         for each in _statements(printed)
-        if not any(part in each for part in (" binlane.", "binlane_lane", " binlane;", "sql_mode"))
+        if not any(part in each for part in (" binlane.", " binlane;"))
     ]
 
 
@@ -167,7 +171,9 @@ def test_an_account_that_may_do_nothing_is_told_what_somebody_else_must_do(
             assert _set_up(*arguments, url, "--password-file", secret) == 1
             told = capsys.readouterr().out
             assert _statements(told) == grants
-            assert "-- the account does not see whether the source has the database binlane" in told
+            assert (
+                "-- the account does not see whether the source has the table binlane.marks" in told
+            )
         execute(mariadb_server, *grants)
         # Now it sees that more lacks, which it may not mend.
         assert _set_up("--check", url, "--password-file", secret) == 1
@@ -193,7 +199,7 @@ def test_an_account_is_made(
         f"GRANT {end} ON *.* TO 'maker'@'127.0.0.1';",
         f"GRANT {sees} ON *.* TO 'maker'@'127.0.0.1';",
     ]
-    assert "GRANT EXECUTE ON PROCEDURE binlane.mark TO 'maker'@'127.0.0.1';" in planned
+    assert "GRANT SELECT, INSERT, UPDATE ON binlane.marks TO 'maker'@'127.0.0.1';" in planned
     assert not secret.exists()
     assert _set_up(*arguments) == 0
     password = secret.read_text().strip()
@@ -251,41 +257,79 @@ def test_what_the_port_needs(
     servers: ServerFactory, flavor: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     server = servers.start_mysql("source") if flavor == "mysql" else servers.start("source")
-    execute(
-        server,
-        "CREATE DATABASE shop",
-        "CREATE USER app@'127.0.0.1'",
-        "GRANT ALL ON shop.* TO app@'127.0.0.1'",
-        "CREATE ROLE clerk",
-        "GRANT clerk TO app@'127.0.0.1'",
-    )
+    execute(server, "CREATE DATABASE shop", "CREATE USER app@'127.0.0.1'")
+    execute(server, "GRANT ALL ON shop.* TO app@'127.0.0.1'")
+    arguments = ["--create-user", "maker@127.0.0.1", "--create-password-file", tmp_path / "made"]
+    assert _set_up(*arguments, server.url) == 0
+    capsys.readouterr()
+    # Nothing of it is for clients.
+    with (
+        connect(server, user="app") as connection,
+        connection.cursor() as cursor,
+        pytest.raises(OperationalError, match="denied"),
+    ):
+        cursor.execute("SELECT * FROM binlane.marks")
+    tables = "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = 'binlane'"
+    routines = "SELECT COUNT(*) FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = 'binlane'"
+    assert execute(server, tables) == (("marks",),)
+    assert execute(server, routines) == ((0,),)
+    position = "@@GLOBAL.gtid_executed" if flavor == "mysql" else "@@GLOBAL.gtid_binlog_pos"
+
+    def logged() -> int:
+        return int(str(execute(server, f"SELECT {position}")[0][0]).rpartition("-")[2])
+
+    before = logged()
+    password = (tmp_path / "made").read_text().strip()
+    url = ServerUrl.parse(server.url.replace("root@", "maker@"))
+    settings = SourceSettings(url=url, password=password)
+    marker = Marker(settings, Flavor(flavor))
+
+    async def mark() -> list[str]:
+        await marker.open()
+        return [await marker.mark(thread_id, time.monotonic()) for thread_id in (7, 7, 8)]
+
+    told = asyncio.run(mark())
+    marker.close()
+    # Each makes a group, also of what was there before.
+    assert [int(gtid.rpartition("-")[2]) for gtid in told] == [before + each for each in (1, 2, 3)]
+    assert logged() == before + 3
+    assert execute(server, "SELECT id, thread, number FROM binlane.marks") == ((1, 8, 3),)
+
+
+@pytest.mark.parametrize("flavor", ["mariadb", "mysql"])
+def test_what_the_port_needs_may_be_made_by_hand(
+    servers: ServerFactory, flavor: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server = servers.start_mysql("source") if flavor == "mysql" else servers.start("source")
     # Who does not let `setup` change anything runs the script by himself.
     assert _set_up("--check", server.url) == 1
     execute(server, *_statements(capsys.readouterr().out))
     assert _set_up("--check", server.url) == 0
+
+
+@pytest.mark.parametrize("flavor", ["mariadb", "mysql"])
+def test_a_source_may_do_without_marks(
+    servers: ServerFactory, flavor: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server = servers.start_mysql("source") if flavor == "mysql" else servers.start("source")
+    assert _set_up("--no-marks", server.url) == 0
+    assert "binlane.marks" not in capsys.readouterr().out
+    assert execute(server, "SHOW DATABASES LIKE 'binlane'") == ()
+    assert _set_up("--check", "--no-marks", server.url) == 0
     capsys.readouterr()
-    lane = Lanes(Flavor(flavor), 1).lane(7)
-    with connect(server, user="app") as connection, connection.cursor() as cursor:
-        cursor.execute("SET ROLE clerk")
-        cursor.execute(lane.enter)
-        cursor.execute("CREATE TABLE shop.t (a INT PRIMARY KEY)")
-        for number in (1, 2):
-            cursor.execute(f"INSERT INTO shop.t VALUES ({number})")
-        with pytest.raises(OperationalError, match="execute command denied"):
-            cursor.execute("CALL binlane.mark()")
-        with pytest.raises(MySQLError):
-            cursor.execute("CALL binlane.lane(256)")
-    position = "@@GLOBAL.gtid_executed" if flavor == "mysql" else "@@GLOBAL.gtid_binlog_pos"
-    before = execute(server, f"SELECT {position}")[0][0]
-    assert f":{lane.tag}:1-3" in before if lane.tag else f"-{lane.server_id}-" in before
-    execute(server, lane.enter, "CALL binlane.mark()", "CALL binlane.mark()")
-    after = execute(server, f"SELECT {position}")[0][0]
-    if lane.tag:
-        assert f":{lane.tag}:1-5" in after
-    else:
-        counts = [int(str(gtid).rpartition("-")[2]) for gtid in (before, after)]
-        assert counts[1] - counts[0] == 2
-    assert execute(server, "SELECT COUNT(*), SUM(number) FROM binlane.marks") == ((1, 2),)
+    assert _set_up("--check", server.url) == 1
+    told = capsys.readouterr().out
+    assert "--no-marks does without" in told
+    assert _of_the_log(told) == []
+
+
+_OF_OLD = (
+    "CREATE DATABASE binlane",
+    "CREATE TABLE binlane.marks (id INT PRIMARY KEY, number INT) COMMENT 'of binlane, version 1'",
+    "CREATE PROCEDURE binlane.lane(number INT) COMMENT 'of binlane, version 1' DO 1",
+    "CREATE PROCEDURE binlane.mark() COMMENT 'of binlane, version 1' DO 1",
+    "CREATE USER binlane_lane@localhost",
+)
 
 
 @pytest.mark.parametrize("flavor", ["mariadb", "mysql"])
@@ -293,19 +337,44 @@ def test_what_the_port_needs_is_made_anew_where_it_is_older(
     servers: ServerFactory, flavor: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     server = servers.start_mysql("source") if flavor == "mysql" else servers.start("source")
-    execute(server, "CREATE USER app@'127.0.0.1'")
-    assert _set_up(server.url) == 0
-    execute(server, "ALTER PROCEDURE binlane.lane COMMENT 'of binlane, version 0'")
+    execute(server, *_OF_OLD)
     assert _set_up("--check", server.url) == 1
-    assert "incomplete, or of an older binlane" in capsys.readouterr().out
+    assert "database binlane holds is of an older binlane" in capsys.readouterr().out
     assert _set_up(server.url) == 0
-    with connect(server, user="app") as connection, connection.cursor() as cursor:
-        cursor.execute("CALL binlane.lane(1)")
-    execute(server, "DROP USER binlane_lane@localhost")
+    capsys.readouterr()
+    for left in (
+        "SELECT * FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = 'binlane'",
+        "SELECT * FROM mysql.user WHERE User = 'binlane_lane'",
+        "SELECT * FROM binlane.marks WHERE thread = 7",
+    ):
+        assert execute(server, left) == ()
+    assert _set_up("--check", server.url) == 0
+    # A table of a later one stays.
+    execute(server, "ALTER TABLE binlane.marks COMMENT 'of binlane, version 99'")
+    assert _set_up("--check", server.url) == 0
+    execute(server, "ALTER TABLE binlane.marks COMMENT 'of binlane, version 1'")
     assert _set_up("--check", server.url) == 1
     assert _set_up(server.url) == 0
-    with connect(server, user="app") as connection, connection.cursor() as cursor:
-        cursor.execute("CALL binlane.lane(1)")
+
+
+def test_an_account_keeps_its_right_to_a_table_that_is_made_anew(
+    servers: ServerFactory, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server = servers.start("source")
+    arguments = ["--create-user", "maker@127.0.0.1", "--create-password-file", tmp_path / "made"]
+    assert _set_up(*arguments, server.url) == 0
+    execute(server, "ALTER TABLE binlane.marks COMMENT 'of binlane, version 1'")
+    assert _set_up(*arguments, server.url) == 0
+    capsys.readouterr()
+    with (
+        connect(server, user="maker", password=(tmp_path / "made").read_text().strip()) as maker,
+        maker.cursor() as cursor,
+    ):
+        cursor.execute("INSERT INTO binlane.marks VALUES (1, 2, 3)")
+    execute(server, "REVOKE UPDATE ON binlane.marks FROM maker@'127.0.0.1'")
+    assert _set_up("--check", *arguments, server.url) == 1
+    wanted = _statements(capsys.readouterr().out)
+    assert wanted == ["GRANT SELECT, INSERT, UPDATE ON binlane.marks TO 'maker'@'127.0.0.1';"]
 
 
 def test_a_database_of_that_name_that_is_somebody_elses(

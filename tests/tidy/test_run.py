@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -38,8 +39,26 @@ def test_an_unknown_command_is_wrong_usage() -> None:
     assert "unknown command: nonsense" in done.stderr
 
 
-def test_ci_does_the_same_as_a_person() -> None:
-    assert '/../run" test' in (ROOT / ".ci/run").read_text()
+def test_ci_does_the_same_as_a_person_of_a_bare_machine(tmp_path: Path) -> None:
+    script = tmp_path / ".ci/run"
+    script.parent.mkdir()
+    shutil.copy(ROOT / ".ci/run", script)
+    (tmp_path / "run").write_text('#!/bin/sh\necho "$@" "$(command -v python3)"\n')
+    (tmp_path / "run").chmod(0o755)
+    others = tmp_path / "bin"
+    others.mkdir()
+    (others / "python3").write_text("#!/bin/sh\n")
+    (others / "python3").chmod(0o755)
+    done = subprocess.run(
+        ["bash", str(script), "tests/tidy"],
+        cwd=others,
+        env={"PATH": f"{others}:{os.environ['PATH']}", "CI": "true"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    bare = shutil.which("python3", path="/usr/bin:/bin:/usr/sbin:/sbin") or ""
+    assert done.stdout == f"test tests/tidy {bare}\n"
 
 
 # Stands for Python: notes what it is asked for, and ends as it is told for that part. System tests

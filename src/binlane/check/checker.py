@@ -185,8 +185,6 @@ def _result(session: Session, statement: ScriptStatement) -> StatementResult:
         return StatementResult(unanalysed=statement.problem)
     try:
         return session.execute(statement.sql, statement.outcome)
-    except RecursionError:
-        return _not_followed("it is nested too deep")
     except StatementError as error:
         return _not_followed(str(error))
     except Exception as error:  # noqa: BLE001  # one statement must not keep the others from being told

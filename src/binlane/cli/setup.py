@@ -33,15 +33,22 @@ _LACKING: Final = 1
     type=click.Path(path_type=Path),
     help="File with that account's password; one that is missing is made with a random password.",
 )
+@click.option(
+    "--no-marks",
+    "has_no_marks",
+    is_flag=True,
+    help="Make no table binlane.marks: binlogs of statements then lack temporary tables.",
+)
 @verbose_option
 @click.option("--quiet", is_flag=True, help="Print nothing; the exit code tells.")
-def command(
+def command(  # noqa: PLR0913  # its options
     *,
     server: str,
     is_check: bool,
     password_file: Path | None,
     create_user: str | None,
     create_password_file: Path | None,
+    has_no_marks: bool,
     quiet: bool,
 ) -> int:
     """Prepare SERVER as a source: settings of its log, and privileges of the account.
@@ -67,7 +74,8 @@ def command(
     elif create_password_file is not None:
         raise click.UsageError("--create-password-file: goes with --create-user")
     password = passwords.password_of(password_file, url.user)
-    done = set_up(url, password, _silent if quiet else click.echo, is_check=is_check, new=new)
+    say = _silent if quiet else click.echo
+    done = set_up(url, password, say, is_check=is_check, new=new, has_marks=not has_no_marks)
     return _LACKING if done.lacking else 0
 
 

@@ -37,7 +37,7 @@ from binlane.sql.facts import (
 from binlane.sql.schema import OBJECT_KINDS, ChildTables, ObjectStore, small
 from binlane.sql.servers import Dialect, Version
 from binlane.sql.tokens import LONG
-from binlane.sql.tree.definitions import AccountStatement, CreateRoutine
+from binlane.sql.tree.definitions import AccountStatement, AlterTable, CreateRoutine
 from binlane.sql.tree.statements import innermost
 
 _COVERED_MAX: Final = 8_192
@@ -52,7 +52,20 @@ _NO_OBJECTS: Final = frozenset(
 """DDL of what nobody asks for here."""
 _BESIDE_DDL: Final = frozenset(("IMPORT TABLE", "INSTALL COMPONENT", "UNINSTALL COMPONENT"))
 """What makes objects, and is no DDL to the log."""
+_KEEPING: Final = frozenset(
+    (
+        *("ALGORITHM", "DISABLE KEYS", "DISCARD TABLESPACE", "ENABLE KEYS", "IMPORT TABLESPACE"),
+        *("LOCK", "VALIDATION"),
+    )
+)
+"""Actions of ALTER TABLE that leave a table's definition as it is."""
 _GLOBAL: Final = frozenset((VariableScope.GLOBAL, VariableScope.PERSIST))
+
+
+def _has_table(answer: Answer) -> bool:
+    """Whether the answer to what a table is tells of one, or of a view, be it understood or not."""
+    told = answer.objects
+    return bool(told.tables or told.views or told.unknown)
 
 
 class KnownObjects:
@@ -276,8 +289,11 @@ class KnownObjects:
         store.children = ChildTables()
 
     def fail(self, question: Question, failure: NotUnderstoodError) -> None:
-        """Know that the answer to a question is not understood."""
-        self._failures[question] = failure
+        """Know that the answer to a question is not understood; of a table, that it may be there."""
+        if question.topic is Topic.TABLE:
+            self.take(question, Answer(objects=ObjectStore(unknown={question.name})))
+        else:
+            self._failures[question] = failure
 
     def changed(self, facts: StatementFacts, database: str) -> None:
         """Forget what a statement may have changed, whether it succeeded or not."""
@@ -342,7 +358,7 @@ class KnownObjects:
 
     def accounts_changed(self, facts: StatementFacts) -> None:
         """Accounts and roles."""
-        tree = innermost(facts.tree)
+        tree = facts.tree
         if facts.effects.kind is StatementKind.FLUSH and "PRIVILEGES" not in facts.text.upper():
             return
         named = (*tree.accounts, *tree.roles) if isinstance(tree, AccountStatement) else ()
@@ -362,7 +378,9 @@ class KnownObjects:
 
     def tables_changed(self, facts: StatementFacts) -> None:
         """Tables, sequences, their indexes."""
-        effects = facts.effects
+        effects, tree = facts.effects, innermost(facts.tree)
+        if isinstance(tree, AlterTable) and all(one.kind in _KEEPING for one in tree.actions):
+            return  # a dump has two for each table, under a lock that nobody else can read behind
         names = set(self._touched(facts))
         found = {Question(topic, name) for name in names for topic in (Topic.TABLE, Topic.TRIGGERS)}
         if effects.renames or effects.drops or facts.is_or_replace:
@@ -400,12 +418,12 @@ class KnownObjects:
     def _is_absent(self, name: TableName) -> bool:
         """Whether a table or view is known not to be there."""
         found = self._answers.get(self._normal(Need(Question(Topic.TABLE, name))).question)
-        return found is not None and not (found.objects.tables or found.objects.views)
+        return found is not None and not _has_table(found)
 
     def _is_there(self, name: TableName) -> bool:
         """Whether a table or view is known to be there."""
         found = self._answers.get(self._normal(Need(Question(Topic.TABLE, name))).question)
-        return found is not None and bool(found.objects.tables or found.objects.views)
+        return found is not None and _has_table(found)
 
     def _children(self, parents: Collection[TableName]) -> Iterator[TableName]:
         """The tables that refer to some, as far as that was known last."""
@@ -444,7 +462,7 @@ class KnownObjects:
             found.add(Question(Topic.PROGRAMS, TableName(name.database, "")))
         self._forget(found)
         # Who makes a routine may run it from then on, and nobody may who could before.
-        tree = innermost(facts.tree)
+        tree = facts.tree
         definer = tree.definer if isinstance(tree, CreateRoutine) else None
         users = [] if definer is None or definer.is_current else [definer.user]
         names = {(name.database, name.table.lower()) for name in facts.effects.objects}

@@ -38,6 +38,8 @@ _NO_SUCH_ROUTINE: Final = 1305
 _NO_SUCH_TRIGGER: Final = 1360
 _BAD_DATABASE: Final = 1049
 _VIEW_RECURSION: Final = 1462
+_BROKEN: Final = frozenset((1016, 1017, 1033, 1034, 1035, 1168, 1194, 1195, 1286, 1812, 1814, 1932))
+"""Errors of tables that are there, and that nobody can open until they are mended."""
 _ACCESS_DENIED: Final = 1142
 _ABSENT: Final = frozenset((_NO_SUCH_TABLE, _NO_SUCH_ROUTINE, _NO_SUCH_TRIGGER, _BAD_DATABASE))
 _DENIED: Final = frozenset((1044, 1045, 1141, _ACCESS_DENIED, 1143, 1227))
@@ -154,6 +156,7 @@ class Asked:
         store: Databases, settings and accounts; not to be changed.
         programs: By database the answer to PROGRAMS.
         users: Whose accounts in `store` are not as they are any more; None: all.
+        sql_mode: Of the session that asks: SHOW CREATE quotes the names of tables and views by it.
     """
 
     flavor: Flavor
@@ -161,6 +164,7 @@ class Asked:
     store: ObjectStore
     programs: Mapping[str, Answer]
     users: frozenset[str] | None = None
+    sql_mode: str = ""
 
     @property
     def is_mariadb(self) -> bool:
@@ -204,6 +208,8 @@ def _table(name: TableName, asked: Asked) -> Asking:
     try:
         text = yield from _created("TABLE", 1, name)
     except StatementError as error:
+        if error.errno in _BROKEN:
+            raise NotUnderstoodError(str(error)) from None
         if error.errno != _VIEW_RECURSION:
             raise
         text = yield from _recursive_view(name, asked)
@@ -612,7 +618,7 @@ def _needs_of_body(program: Routine | Trigger, database: str) -> tuple[Need, ...
 
 def _applied(asked: Asked, database: str, text: str) -> SchemaCatalog:
     catalog = asked.empty(database)
-    _apply(catalog, database, text)
+    _apply(catalog, database, text, CreationContext(sql_mode=asked.sql_mode))
     return catalog
 
 
@@ -627,7 +633,7 @@ def _apply(
 def _misread(text: str) -> StatementError:
     return NotUnderstoodError(
         f"what the source says of an object is not understood: {text[:200]}",
-        hint="run `binlane check` with a schema instead",
+        hint="SET SESSION binlog_format = 'ROW' lets what uses it run",
     )
 
 

@@ -5,8 +5,9 @@ What the account may not see the source refuses, and the refusal goes to the cli
 
 from __future__ import annotations
 
+import math
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, Protocol
 
 from binlane.client.questions import (
@@ -19,6 +20,7 @@ from binlane.client.questions import (
     hidden,
     text_literal,
 )
+from binlane.codec.charsets import charset_of
 from binlane.codec.packets.results import ResultSet
 from binlane.errors import StatementError
 from binlane.names import TableName
@@ -36,6 +38,8 @@ _SESSION: Final = (
     *("default_storage_engine", "default_tmp_storage_engine", "sql_log_bin", "sql_mode"),
     *("character_set_client", "foreign_key_checks", "transaction_isolation", "tx_isolation"),
 )
+_HAS_ALL: Final = frozenset(("binary", "utf8mb4"))
+"""Character sets that have every letter."""
 _ACCESS_DENIED: Final = 1142
 _TIMED_OUT: Final = 3024
 
@@ -80,11 +84,18 @@ class Source:
 
     Args:
         session: The client's.
+        sql_mode: Its own, where it is known; `circumstances` finds it out.
+        is_patient: Locks are waited for as long as the session does, and what it hears counts for
+            others: nothing may be lost in its character set.
     """
 
-    def __init__(self, session: ClientSession) -> None:
+    def __init__(
+        self, session: ClientSession, *, sql_mode: str = "", is_patient: bool = False
+    ) -> None:
         self._session = session
-        self._deadline = time.monotonic() + TIMEOUT_S
+        self._sql_mode = sql_mode
+        self._is_patient = is_patient
+        self._deadline = math.inf if is_patient else time.monotonic() + TIMEOUT_S
         self._questions = 0
         self.is_mariadb = "mariadb" in session.server_version.lower()
 
@@ -104,14 +115,20 @@ class Source:
                 hint="try again when fewer tables are locked",
             )
         if self.is_mariadb:
+            limits = f" lock_wait_timeout = {LOCK_TIMEOUT_S}, max_statement_time = {TIMEOUT_S},"
             query = (
-                f"SET STATEMENT lock_wait_timeout = {LOCK_TIMEOUT_S},"
-                f" max_statement_time = {TIMEOUT_S}, sql_mode = '', sql_select_limit = DEFAULT,"
-                f" sql_quote_show_create = 1 FOR {query}"
+                f"SET STATEMENT{'' if self._is_patient else limits} sql_mode = '',"
+                f" sql_select_limit = DEFAULT, sql_quote_show_create = 1 FOR {query}"
             )
         elif query.startswith("SELECT"):
             query += ALL_ROWS
-        return [list(row) for row in (await self._session.query_source(query)).texts()]
+        answer = await self._session.query_source(query)
+        rows = [list(row) for row in answer.texts()]
+        if self._is_patient and _may_lack_letters(answer, rows):
+            raise StatementError(
+                "what the source tells cannot be read in the session's character set"
+            )
+        return rows
 
     async def answer(self, question: Question, asked: Asked) -> Answer:
         """The answer to a question, as far as the session's account may see it.
@@ -120,6 +137,8 @@ class Source:
             StatementError: If the source refuses to tell, or is not understood.
             PeerError: If the source goes away.
         """
+        if not self.is_mariadb:
+            asked = replace(asked, sql_mode=self._sql_mode)
         steps = asking(question, asked)
         try:
             statement = next(steps)
@@ -195,10 +214,12 @@ class Source:
         values = (
             await self._session.query_source(f"SELECT DATABASE(), VERSION(), {transaction} LIMIT 1")
         ).texts()[0]
+        variables = await self._variables()
+        self._sql_mode = variables.get("sql_mode", "")
         return SourceSession(
             server=_server(values[1] or "", is_mariadb=self.is_mariadb),
             database=values[0] or "",
-            variables=await self._variables(),
+            variables=variables,
             is_in_transaction=values[2] == "1",
         )
 
@@ -218,6 +239,12 @@ class Source:
         if "transaction_isolation" in told:
             told.pop("tx_isolation", None)
         return told
+
+
+def _may_lack_letters(answer: ResultSet, rows: list[list[str | None]]) -> bool:
+    """Whether letters may stand as question marks which character_set_results has not."""
+    charsets = {charset_of(head.character_set) for head in answer.heads}
+    return not charsets <= _HAS_ALL and any("?" in (cell or "") for row in rows for cell in row)
 
 
 def _server(version: str, *, is_mariadb: bool) -> Server:

@@ -4,6 +4,7 @@
 - `machine`: bytes of both sides in, bytes and questions out (pure).
 - `reply_tracker`: where one reply of the source ends and the next begins (pure).
 - `judge`: what is asked of whoever judges a session's statements; `answers`: what binlane answers.
+- `faults`: faults of binlane's own, which no session ends by.
 - `client_statements`, `prepared`, `value_texts`: the statements in a client's packets (pure).
 - `followed_replies`: what the source answers to a session that is judged (pure).
 - `replica_statements`: what replicas and binlog tools ask about the log (pure).
@@ -12,6 +13,7 @@
 - `socket_accounts`: who must not log in over a source's Unix socket.
 - `handler`: what the gateway asks of whoever knows the binlogs.
 - `tls`: TLS between a wire's bytes and those that are meant.
+- `long_texts`: the thread in which long texts are read.
 - `side`: one of a session's two connections; `session`: one at work; `transport`: the port.
 
 The handshake is relayed: the source alone decides who gets in. No password is kept or told; one that

@@ -5,7 +5,7 @@ Texts stand in the client's character set: what is no UTF-8 is kept as lone surr
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from binlane.codec.client_text import read_text, written_text
 from binlane.codec.packets.commands import decode_query
@@ -16,10 +16,32 @@ from binlane.gateway.judge import ClientStatement, Reading
 from binlane.gateway.prepared import PreparedStatements
 from binlane.gateway.value_texts import LogStyle
 from binlane.sql.parser import statement_texts
+from binlane.sql.tokens import LONG
 
 _AROUND: Final = " \t\n\v\f\r"
 """White space as the servers take it off a statement's ends, at the end together with `;`."""
 _AT_END: Final = _AROUND + ";"
+
+
+class Uncut(NamedTuple):
+    """Several statements; to cut them takes long where they are.
+
+    Attributes:
+        text: Theirs.
+        reading: How the session reads it.
+    """
+
+    text: str
+    reading: Reading
+
+    def cut(self) -> list[str]:
+        """The statements; the text as it is where the character set does not have its bytes."""
+        dialect, charset = self.reading
+        told = read_text(bytes_of(self.text), charset)
+        if told is None:
+            return [self.text]
+        parts = (written_text(part, charset) for part in statement_texts(told, dialect))
+        return [text_of(part or b"") for part in parts]
 
 
 def bare(text: str) -> str:
@@ -55,7 +77,7 @@ class ClientStatements:
 
     def of(
         self, command: int, payload: bytes, reading: Reading | None
-    ) -> tuple[ClientStatement, ...] | None:
+    ) -> tuple[ClientStatement, ...] | Uncut | None:
         """The statements of COM_QUERY, COM_STMT_EXECUTE or COM_STMT_BULK_EXECUTE.
 
         Args:
@@ -64,7 +86,7 @@ class ClientStatements:
             reading: How the source reads it; None if that is not known.
 
         Returns:
-            None where that would have to be known.
+            None where that would have to be known; nothing where the source has no such statement.
 
         Raises:
             CodecError: If it is no such command.
@@ -76,12 +98,10 @@ class ClientStatements:
             return (ClientStatement(text),)
         if reading is None:
             return None
-        charset = reading.character_set
-        told = read_text(bytes_of(text), charset)
-        if told is None:
-            return (ClientStatement(text),)
-        parts = (written_text(part, charset) for part in statement_texts(told, reading.dialect))
-        return tuple(ClientStatement(text_of(part or b"")) for part in parts)
+        uncut = Uncut(text, reading)
+        if len(text) > LONG:
+            return uncut
+        return tuple(map(ClientStatement, uncut.cut()))
 
     def only(self, query: bytes) -> tuple[ClientStatement] | None:
         """The one statement of a COM_QUERY; None where there may be several.
@@ -93,13 +113,13 @@ class ClientStatements:
         if self.has_many and ";" in text:
             return None
         # As `ClientStatement(text)`, in a third of the time.
-        return (tuple.__new__(ClientStatement, (text, False, True, False)),)
+        return (tuple.__new__(ClientStatement, (text, False, True, False, False)),)
 
-    def unread(self, command: int, payload: bytes) -> ClientStatement:
+    def unread(self, command: int, payload: bytes) -> tuple[ClientStatement, ...]:
         """The same where nobody knows how the source reads it; arguments and errors as of `of`."""
         if command == Command.QUERY:
             text = bare(text_of(self.query(payload)))
-            return ClientStatement(text, is_complete=False)
+            return (ClientStatement(text, is_complete=False),)
         return self.prepared.executed(command, payload, None)
 
     def _executed(
@@ -109,12 +129,13 @@ class ClientStatements:
         if is_read_otherwise is None:
             return None
         if is_read_otherwise:
-            return (self.prepared.executed(command, payload, None)._replace(is_complete=False),)
-        if not self.prepared.has_values(command, payload):
-            return (self.prepared.executed(command, payload, None),)
+            executed = self.prepared.executed(command, payload, None)
+            return tuple(one._replace(is_complete=False) for one in executed)
+        if not self.prepared.has_values(payload):
+            return self.prepared.executed(command, payload, None)
         if reading is None:
             return None
         dialect = reading.dialect
         flavor = Flavor.MYSQL if dialect.flavor == Flavor.MYSQL.value else Flavor.MARIADB
         style = LogStyle(flavor, reading.character_set, dialect.no_backslash_escapes)
-        return (self.prepared.executed(command, payload, style),)
+        return self.prepared.executed(command, payload, style)

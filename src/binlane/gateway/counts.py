@@ -51,12 +51,14 @@ class PortCounts:
         logins: Clients that connected, by what became of them.
         verdicts: Statements, by the kind of what the judge said of them.
         refused: By error number, statements and dumps that binlane refused, judged or not.
+        faults: Faults of binlane's own while it judged, followed or answered statements.
     """
 
     logins: Counter[LoginOutcome] = field(default_factory=Counter)
     # Types have a hash that costs nothing, members of enumerations one in Python.
     verdicts: dict[type[Verdict], int] = field(default_factory=lambda: dict.fromkeys(_OUTCOMES, 0))
     refused: Counter[int] = field(default_factory=Counter)
+    faults: int = 0
 
     @property
     def judged(self) -> Counter[StatementOutcome]:
@@ -73,6 +75,7 @@ class PortCounts:
         """Count what another port has done, too."""
         self.logins += more.logins
         self.refused += more.refused
+        self.faults += more.faults
         for kind, count in more.verdicts.items():
             self.verdicts[kind] += count
 

@@ -1,7 +1,8 @@
 """Replies to a session whose statements are judged: which packets are read, changed or kept back.
 
 The source is told that the client wants to hear of the session's state. A client that did not ask
-for that gets OK packets without it. Rows pass unread.
+for that gets OK packets without it, one that did not ask for GTIDs gets them without those. Rows pass
+unread.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from binlane.codec.packets.replies import (
     ErrPacket,
     OkPacket,
 )
-from binlane.codec.packets.session_state import SessionState
+from binlane.codec.packets.session_state import SessionState, without_gtids
 from binlane.gateway.judge import Reply
 from binlane.gateway.reply_tracker import HEAD_MAX, NO_REPLY, ReplyTracker, Step
 
@@ -54,8 +55,9 @@ _NO_OK: Final = frozenset((Command.STMT_PREPARE, Command.STATISTICS))
 _QUERY: Final = int(Command.QUERY)
 # Members of enumerations are looked up anew each time that they are named.
 _HEAD: Final = Step.HEAD
+_RESULTS: Final = b"\x15character_set_results"
 _LAST_GTID: Final = b"\x09last_gtid"
-"""A variable's name behind its length."""
+"""Variables' names behind their lengths."""
 
 
 class Role(Enum):
@@ -73,6 +75,11 @@ _JUDGED: Final = Role.JUDGED
 
 class Listener(Protocol):
     """Who is told of replies, while they are read."""
+
+    @property
+    def hides_gtids(self) -> bool:
+        """Whether the source tells GTIDs in the session's state that the client has not asked for."""
+        ...
 
     def watched(self, payload: bytes) -> None:
         """Be told the OK, ERR or EOF packet that answers a command, or the head of its reply."""
@@ -95,6 +102,10 @@ class FollowedReplies(ReplyTracker):
         extended: MariaDB's own among them.
         client: What the client has agreed on.
         listener: Is told.
+
+    Attributes:
+        results_charset: `character_set_results` as the source told last that it changed; empty
+            before.
     """
 
     def __init__(
@@ -106,8 +117,6 @@ class FollowedReplies(ReplyTracker):
         listener: Listener,
     ) -> None:
         super().__init__(capabilities, extended)
-        self._capabilities = capabilities
-        self._tracks = Capability.SESSION_TRACK in capabilities
         self._is_told = Capability.SESSION_TRACK in client
         self._is_untold = client != capabilities
         self._listener = listener
@@ -115,17 +124,18 @@ class FollowedReplies(ReplyTracker):
         self._replies: list[Reply] = []
         self._drops = False
         self._result_ended = False
+        self.results_charset = ""
 
     @property
     def is_judged(self) -> bool:
         """Whether the reply that comes is one to statements that a judge has let run."""
         return bool(self._roles) and self._roles[0] is Role.JUDGED
 
-    def expect(self, command: int, role: Role = Role.PASSES) -> None:
-        """A command goes to the source."""
+    def expect(self, command: int, role: Role = Role.PASSES, *, opens_cursor: bool = False) -> None:
+        """A command goes to the source; arguments as of `ReplyTracker.expect`."""
         if command not in NO_REPLY:
             self._roles.append(role)
-            super().expect(command)
+            super().expect(command, opens_cursor=opens_cursor)
 
     def expect_query(self, role: Role) -> None:
         """A COM_QUERY goes to the source, which owes nothing."""
@@ -159,18 +169,20 @@ class FollowedReplies(ReplyTracker):
         if data[4] != OK_MARK or self._drops or len(commands) != 1 or commands[0] != _QUERY:
             return None
         role, payload = roles[0], data[FRAME_HEADER_LENGTH:]
-        ok = _short_ok(payload, tracks=self._tracks)
+        ok = _short_ok(payload)
         if ok is None or ok[2] & _MORE_RESULTS:
             return None
+        if _RESULTS in ok[5]:
+            self._note_results(ok[5])
         if role is _JUDGED:
             self._end_only(ok[2])
             warnings = self._listener.answered([_reply_of(ok, is_result_set=False)])
             changed = (
-                self._for_client(payload, ok, warnings) if warnings or self._is_untold else None
+                self._for_client(payload, ok, warnings) if warnings or self._is_changed else None
             )
         elif role is _PASSES:
             self._end_only(ok[2])
-            changed = self._for_client(payload, ok, 0) if self._is_untold else None
+            changed = self._for_client(payload, ok, 0) if self._is_changed else None
         else:
             return None
         return data if changed is None else bytes((len(changed), 0, 0, data[3])) + changed
@@ -227,12 +239,21 @@ class FollowedReplies(ReplyTracker):
         pieces.append(data[told:offset])
         return b"".join(pieces)
 
+    def _note_results(self, state: bytes) -> None:
+        told = SessionState.decode(state).variables.get("character_set_results")
+        self.results_charset = self.results_charset if told is None else told
+
+    @property
+    def _is_changed(self) -> bool:
+        """Whether the client gets OK packets without something that the source tells."""
+        return self._is_untold or self._listener.hides_gtids
+
     def _is_read(self, mark: int, length: int) -> bool:
         """Whether a packet is to be there as a whole; a row of 16 MB may begin as an end does."""
         return (
             mark in _MARKS
             and length < FRAME_PAYLOAD_MAX
-            and (self._is_untold or self._roles[0] is not Role.PASSES)
+            and (self._is_changed or self._roles[0] is not Role.PASSES)
         )
 
     def _end(self) -> None:
@@ -254,7 +275,9 @@ class FollowedReplies(ReplyTracker):
         ok: _Ok | None = None
         self._result_ended = False
         if self._is_ok(mark, step):
-            ok = _read_ok(payload, self._capabilities, tracks=self._tracks)
+            ok = _read_ok(payload)
+            if _RESULTS in ok[5]:
+                self._note_results(ok[5])
             self._end_or_more(ok[2])
         else:
             self._packet(len(payload), payload[:HEAD_MAX])
@@ -263,7 +286,7 @@ class FollowedReplies(ReplyTracker):
         if not self._result_ended:
             return None
         if role is Role.PASSES or role is Role.WATCHED:
-            return self._for_client(payload, ok, 0) if ok is not None and self._is_untold else None
+            return self._for_client(payload, ok, 0) if ok is not None and self._is_changed else None
         has_ended = len(self._roles) < count
         reply = self._reply(payload, mark, ok, is_result_set=step is not Step.HEAD)
         if role is Role.JUDGED:
@@ -286,7 +309,7 @@ class FollowedReplies(ReplyTracker):
             replies, self._replies = self._replies, []
             warnings = self._listener.answered(replies)
         if ok is not None:
-            if warnings or self._is_untold:
+            if warnings or self._is_changed:
                 return self._for_client(payload, ok, warnings)
         elif warnings and mark == EOF_MARK:
             eof = EofPacket.decode(payload)
@@ -310,13 +333,16 @@ class FollowedReplies(ReplyTracker):
         if warnings:
             count = min(count + warnings, _WARNINGS_MAX)
             info = _with_more(info, warnings)
-        if not self._is_told:
-            return payload[:status_at] + _STATUS.pack(status & ~_STATE_CHANGED, count) + info
+        tells = bool(status & _STATE_CHANGED) and self._is_told
+        if tells and self._listener.hides_gtids:
+            state = without_gtids(state)
+            tells = bool(state)
+        if not tells:
+            status &= ~_STATE_CHANGED
         head = payload[:status_at] + _STATUS.pack(status, count)
-        if not info and not status & _STATE_CHANGED:
+        if not (info or tells):
             return head
-        told = encode_packed_bytes(state) if status & _STATE_CHANGED else b""
-        return head + encode_packed_bytes(info) + told
+        return head + encode_packed_bytes(info) + (encode_packed_bytes(state) if tells else b"")
 
 
 _Ok = tuple[int, int, int, int, bytes, bytes, int]
@@ -324,12 +350,12 @@ _Ok = tuple[int, int, int, int, bytes, bytes, int]
 status as a number; and where that stands in the payload."""
 
 
-def _read_ok(payload: bytes, capabilities: Capability, *, tracks: bool) -> _Ok:
+def _read_ok(payload: bytes) -> _Ok:
     """What `OkPacket.decode` gives, in a fraction of the time for packets that are short."""
-    return _short_ok(payload, tracks=tracks) or _long_ok(OkPacket.decode(payload, capabilities))
+    return _short_ok(payload) or _long_ok(OkPacket.decode(payload))
 
 
-def _short_ok(payload: bytes, *, tracks: bool) -> _Ok | None:
+def _short_ok(payload: bytes) -> _Ok | None:
     """An OK packet whose texts are short; None where it is none, or its end is not where it says."""
     size = len(payload)
     if size < _SHORT_OK or payload[1] >= _ONE_BYTE or payload[2] == _ONE_BYTE:
@@ -344,8 +370,6 @@ def _short_ok(payload: bytes, *, tracks: bool) -> _Ok | None:
     status, warnings = _STATUS.unpack_from(payload, at)
     if start == size:
         return payload[1], insert_id, status, warnings, b"", b"", at
-    if not tracks:
-        return payload[1], insert_id, status, warnings, payload[start:], b"", at
     info_end = start + 1 + payload[start]
     state = b""
     end = info_end

@@ -33,12 +33,15 @@ class ClientStatement(NamedTuple):
         is_bulk: It came as COM_STMT_BULK_EXECUTE, for many rows of values, and is not complete.
             MariaDB refuses that with error 4033 where binlog_format is STATEMENT, and logs rows
             with MIXED: an INSERT or REPLACE as one statement, others one for each row of values.
+        lacks_values: It is not complete, and but for the values in the places of its `?` the source
+            runs this text.
     """
 
     text: str
     is_prepared: bool = False
     is_complete: bool = True
     is_bulk: bool = False
+    lacks_values: bool = False
 
 
 class Reading(NamedTuple):
@@ -140,7 +143,7 @@ class Done:
     Attributes:
         warnings: By how many the count of warnings grows that the client is told in its last OK.
         then: Run before the client's next command is looked at; None for nothing. What it raises
-            ends the session.
+            ends the session, but for a StatementError, behind which the judge knows less.
     """
 
     warnings: int = 0
@@ -156,6 +159,11 @@ class Judge(Protocol):
     @property
     def reading(self) -> Reading | None:
         """How the source reads the session's next statement; None where `learn` has to find out."""
+        ...
+
+    @property
+    def hides_gtids(self) -> bool:
+        """Whether the source tells GTIDs in the session's state that the client has not asked for."""
         ...
 
     async def learn(self) -> None:
@@ -190,7 +198,8 @@ class Judge(Protocol):
 
         Args:
             statements: Of one packet, in order; one where it is no multi-statement. One may be
-                nothing but comments, which gets a reply too.
+                nothing but comments, which gets a reply too. None at all if the source has no
+                prepared statement that it could execute: it says so itself.
         """
         ...
 
@@ -243,6 +252,22 @@ class Judge(Protocol):
 
     def used(self, database: str) -> None:
         """Be told of COM_INIT_DB that succeeded."""
+        ...
+
+    def stumbled(self) -> None:
+        """Be told that a fault of its own came up, whatever it was called for.
+
+        What it knows of the session is not to be relied on any more; it does not raise here.
+        """
+        ...
+
+    async def unjudged(self) -> Verdict:
+        """Say what becomes of a command that it failed to judge, once `stumbled` was called.
+
+        Raises:
+            StatementError: To be told to the client.
+            PeerError: If the source goes away.
+        """
         ...
 
     async def ended(self) -> None:

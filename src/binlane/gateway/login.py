@@ -375,7 +375,7 @@ class Login:
         if is_ok(payload):
             self.phase = LoginPhase.DONE
             if self.source_capabilities != self.capabilities:
-                ok = OkPacket.decode(payload, self.source_capabilities)
+                ok = OkPacket.decode(payload)
                 packet = Packet(packet.sequence, ok.encode(self.capabilities))
         elif is_error(payload):
             self.phase = LoginPhase.REFUSED

@@ -30,6 +30,7 @@ from binlane.codec.packets.commands import (
     decode_query,
     encode_query,
 )
+from binlane.codec.packets.execution import FLAGS_END, opens_cursor
 from binlane.codec.packets.flags import Capability, Command
 from binlane.codec.packets.framing import (
     FRAME_HEADER_LENGTH,
@@ -62,7 +63,7 @@ from binlane.codec.packets.results import (
 from binlane.errors import CodecError, StatementError
 from binlane.gateway.answers import OkAnswer, RowsAnswer, RowsInParts
 from binlane.gateway.authentication import Authentication, clear_password_refusal
-from binlane.gateway.client_statements import ClientStatements, bare
+from binlane.gateway.client_statements import ClientStatements, Uncut, bare
 from binlane.gateway.counts import PortCounts
 from binlane.gateway.followed_replies import FollowedReplies, Role
 from binlane.gateway.handler import SessionAge
@@ -178,6 +179,19 @@ class Learning:
 
 
 @dataclass(frozen=True, slots=True)
+class Cutting:
+    """A question: which are the statements of a long packet?
+
+    Attributes:
+        uncut: They.
+        command: That holds them.
+    """
+
+    uncut: Uncut
+    command: ClientCommand
+
+
+@dataclass(frozen=True, slots=True)
 class Judging:
     """A question: what becomes of a command?
 
@@ -226,6 +240,7 @@ Question = (
     | Entering
     | Starting
     | Learning
+    | Cutting
     | Judging
     | Following
 )
@@ -346,6 +361,11 @@ class Relay:
     def is_tls(self) -> bool:
         """Whether the client speaks TLS."""
         return self._login.privacy.of_client
+
+    @property
+    def results_charset(self) -> str:
+        """What the client has set `character_set_results` to; empty where that is not known."""
+        return "" if self._followed is None else self._followed.results_charset
 
     @property
     def is_refused(self) -> bool:
@@ -563,7 +583,17 @@ class Relay:
             self._judge(judge, question.command)
         else:
             unread = self._statements.unread(question.command.number, question.command.payload)
-            self._ask_judge(judge, (unread,), question.command)
+            self._ask_judge(judge, unread, question.command)
+        if self._get_question() is None:
+            self._close_question()
+
+    def cut(self, texts: Iterable[str]) -> None:
+        """Say which are the statements of the packet."""
+        question, judge = self.question, self.judge
+        assert isinstance(question, Cutting), "nothing was to be cut"
+        assert judge is not None, "statements are for a judge"
+        self.question = None
+        self._ask_judge(judge, tuple(map(ClientStatement, texts)), question.command)
         if self._get_question() is None:
             self._close_question()
 
@@ -614,6 +644,10 @@ class Relay:
         self._counts.refuse(error, is_judged=isinstance(self.question, Judging))
         self._reply_to_client([error_packet(error)])
         self._close_question()
+
+    def count_fault(self) -> None:
+        """Count a fault of binlane's own."""
+        self._counts.faults += 1
 
     def end_dump(self, last_packet: bytes) -> None:
         """End the open dump.
@@ -787,8 +821,11 @@ class Relay:
         command = buffer[FRAME_HEADER_LENGTH]
         is_long = length > INSPECTED_MAX and command in _TEXT_COMMANDS
         if command not in _READ_COMMANDS or is_long:
+            head = bytes(buffer[FRAME_HEADER_LENGTH : FRAME_HEADER_LENGTH + FLAGS_END])
+            if command == Command.STMT_EXECUTE and len(head) < min(length, FLAGS_END):
+                return False
             self._commands += 1
-            self._tracker.expect(command)
+            self._tracker.expect(command, opens_cursor=opens_cursor(head))
             self._begin_to_pass(length)
             return True
         found = self._find_packet(length)
@@ -986,18 +1023,20 @@ class Relay:
         prepared = self._statements.prepared
         if number in _JUDGED_COMMANDS:
             self._reply_number = 1
-            statement = prepared.unread(number, head)
-            self._ask_judge(judge, (statement,), ClientCommand(number, head, b""))
+            statements = prepared.unread(number, head)
+            self._ask_judge(judge, statements, ClientCommand(number, head, b""))
             return True
+        role = Role.PASSES
         if number == Command.STMT_SEND_LONG_DATA:
             prepared.lose_long_data(_LONG_DATA.unpack(head)[1])
         elif number == Command.STMT_PREPARE:
-            prepared.add_none()
+            self._watchers.append(partial(self._statement_prepared, "", judge))
+            role = Role.WATCHED
         else:
             raise CodecError(
                 f"the client sends command {number} with more than {FRAME_PAYLOAD_MAX} bytes"
             )
-        followed.expect(number)
+        followed.expect(number, role)
         self._begin_to_pass(FRAME_PAYLOAD_MAX)
         return True
 
@@ -1048,8 +1087,10 @@ class Relay:
         statements = self._statements.of(command.number, command.payload, judge.reading)
         if statements is None:
             self.question = Learning(command)
-            return
-        self._ask_judge(judge, statements, command)
+        elif isinstance(statements, Uncut):
+            self.question = Cutting(statements, command)
+        else:
+            self._ask_judge(judge, statements, command)
 
     def _ask_judge(
         self, judge: Judge, statements: Sequence[ClientStatement], command: ClientCommand
@@ -1101,7 +1142,9 @@ class Relay:
 
     def _send(self, command: ClientCommand, after: Iterable[str]) -> None:
         assert self._followed is not None, "there is a judge"
-        self._followed.expect(command.number, Role.JUDGED)
+        self._followed.expect(
+            command.number, Role.JUDGED, opens_cursor=opens_cursor(command.payload)
+        )
         self._to_source.append(command.packet)
         if not command.packet:
             self._passes_large = True
@@ -1114,6 +1157,11 @@ class Relay:
             self._own.append(statement)
             self._followed.expect(Command.QUERY, Role.OWN)
             self._to_source.append(self._own_packet(statement))
+
+    @property
+    def hides_gtids(self) -> bool:
+        """Whether the source tells GTIDs in the session's state that the client has not asked for."""
+        return self.judge is not None and self.judge.hides_gtids
 
     def answered(self, replies: list[Reply]) -> int:
         """Be told what came of a command; by how many its count of warnings grows."""
@@ -1211,6 +1259,8 @@ class Relay:
         if is_error(reply):
             self.user = self._former_user
         self._statements.prepared.clear()
+        if self._followed is not None:
+            self._followed.results_charset = ""
         self._next_start = Starting(is_reset=True)
 
     def _settle(self) -> None:

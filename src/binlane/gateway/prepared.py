@@ -22,8 +22,8 @@ LAST: Final = 0xFFFFFFFF
 """The id by which MariaDB's clients mean the statement that was prepared last."""
 LONG_DATA_MAX: Final = 16 << 20
 """Bytes of values that are sent before a statement is run; of more nobody keeps any."""
+_ROW_COUNT_VALUES: Final = range(1 << 64)
 _ROW_COUNTS: Final = frozenset(("LIMIT", "OFFSET", "FIRST", "NEXT"))
-_UNKNOWN: Final = ClientStatement("", is_prepared=True, is_complete=False)
 
 
 @dataclass(slots=True)
@@ -31,7 +31,7 @@ class Prepared:
     """A prepared statement.
 
     Attributes:
-        text: As it was sent, without what stands around it.
+        text: As it was sent, without what stands around it; empty if it was too long to be read.
         reading: How the source has read it; None if that is not known.
         parameter_count: How many values it takes.
         parts: What stands before, between and behind its values; empty if that is not known.
@@ -81,7 +81,7 @@ class PreparedStatements:
 
         Args:
             statement_id: Which one.
-            text: It.
+            text: It; empty if it was too long to be read.
             parameter_count: How many values the source wants for it.
             reading: How the source has read it; None if that is not known.
             flavor: Of the source.
@@ -110,23 +110,22 @@ class PreparedStatements:
             prepared.long_data.clear()
             prepared.has_lost_data = True
 
-    def unread(self, command: int, payload: bytes) -> ClientStatement:
-        """What a command runs that is too large to be read.
+    def unread(self, command: int, payload: bytes) -> tuple[ClientStatement, ...]:
+        """What a command runs that is too large to be read; nothing if the source has no such one.
 
         Args:
             command: COM_QUERY, COM_STMT_EXECUTE or COM_STMT_BULK_EXECUTE.
             payload: Its beginning.
         """
         if command == Command.QUERY:
-            return ClientStatement("", is_complete=False)
+            return (ClientStatement("", is_complete=False),)
         prepared = self._find(_statement_id(payload))
         if prepared is None:
-            return _UNKNOWN
+            return ()
         # Types that come with it hold for later ones, and are not known.
         prepared.types = None
         prepared.long_data.clear()
-        is_bulk = command == Command.STMT_BULK_EXECUTE
-        return ClientStatement(prepared.text, is_prepared=True, is_complete=False, is_bulk=is_bulk)
+        return (_unread(command, prepared),)
 
     def reset(self, statement_id: int) -> None:
         """Forget the values that were sent before."""
@@ -138,14 +137,17 @@ class PreparedStatements:
         """Forget one."""
         self._by_id.pop(self._last if statement_id == LAST else statement_id, None)
 
-    def has_values(self, command: int, payload: bytes) -> bool:
-        """Whether the text of what `executed` gives hangs on how values are logged."""
+    def has_values(self, payload: bytes) -> bool:
+        """Whether what `executed` gives hangs on how values are logged."""
         prepared = self._find(_statement_id(payload))
-        is_bulk = command == Command.STMT_BULK_EXECUTE
-        return prepared is not None and prepared.parameter_count > 0 and not is_bulk
+        return prepared is not None and prepared.parameter_count > 0
 
-    def executed(self, command: int, payload: bytes, style: LogStyle | None) -> ClientStatement:
+    def executed(
+        self, command: int, payload: bytes, style: LogStyle | None
+    ) -> tuple[ClientStatement, ...]:
         """What a COM_STMT_EXECUTE or COM_STMT_BULK_EXECUTE runs.
+
+        Nothing if the source has no such statement: it was never prepared, or is gone since.
 
         Args:
             command: Which of the two.
@@ -154,12 +156,13 @@ class PreparedStatements:
         """
         prepared = self._find(_statement_id(payload))
         if prepared is None:
-            return _UNKNOWN
+            return ()
         is_bulk = command == Command.STMT_BULK_EXECUTE
         text = None if is_bulk else self._text(prepared, payload, style)
         if text is not None:
-            return ClientStatement(text, is_prepared=True)
-        return ClientStatement(prepared.text, is_prepared=True, is_complete=False, is_bulk=is_bulk)
+            return (ClientStatement(text, is_prepared=True),)
+        lacks_values = style is not None and bool(prepared.parts)
+        return (_unread(command, prepared)._replace(lacks_values=lacks_values),)
 
     def is_read_otherwise(self, payload: bytes, reading: Reading | None) -> bool | None:
         """Whether what an execution runs was read in another way than the session reads now.
@@ -200,28 +203,36 @@ class PreparedStatements:
         except CodecError:
             return None  # the source says what it thinks of it
         if not prepared.parameter_count:
-            return prepared.text
+            return prepared.text or None
         prepared.types = execution.types
         if not prepared.parts or style is None:
             return None
         parts = [prepared.parts[0]]
         for index, value in enumerate(execution.values):
             given = bytes(long_data[index]) if index in long_data else value
-            if index in prepared.row_counts and not _counts_rows(given):
-                return None
-            literal = logged(given, style)
+            counts = index in prepared.row_counts
+            literal = _row_count(given) if counts else logged(given, style)
             if literal is None:
                 return None
             parts += (text_of(literal), prepared.parts[index + 1])
         return "".join(parts)
 
 
+def _unread(command: int, prepared: Prepared) -> ClientStatement:
+    is_bulk = command == Command.STMT_BULK_EXECUTE
+    return ClientStatement(prepared.text, is_prepared=True, is_complete=False, is_bulk=is_bulk)
+
+
 def _statement_id(payload: bytes) -> int:
     return int.from_bytes(payload[1:5], "little")
 
 
-def _counts_rows(value: Value) -> bool:
-    return isinstance(value, int) and value >= 0
+def _row_count(value: Value) -> bytes | None:
+    """The number that a server makes of a value behind LIMIT; None where that is not known."""
+    if isinstance(value, float) and not value.is_integer():
+        return None
+    number = int(value) if isinstance(value, int | float) else -1
+    return b"%d" % number if number in _ROW_COUNT_VALUES else None
 
 
 def _find_parameters(prepared: Prepared, reading: Reading) -> None:

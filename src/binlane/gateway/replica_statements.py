@@ -25,6 +25,7 @@ from binlane.positions import FilePosition
 from binlane.sql.facts import FunctionUse, StatementFacts, StatementKind, VariableScope
 from binlane.sql.reading import read
 from binlane.sql.servers import Dialect
+from binlane.sql.stored import runs_nothing_stored
 from binlane.sql.tokens import Token, TokenKind, tokenise
 from binlane.sql.tree.expressions import SelectItem, walk
 
@@ -49,7 +50,7 @@ _SHOWN: Final = re.compile(rb"\b(?:variables|status)\b")
 _KILL: Final = re.compile(rb"\bfor\s+kill\b")
 _LEAD: Final = re.compile(
     rb"""(?six)
-    (?> \s | /\*M?!\d* | /\*.*?\*/ | --[\x00-\x20][^\n]*\n | \#[^\n]*\n | \( )*+
+    (?: \s | /\*M?!\d*+ | /\*.*?\*/ | --[\x00-\x20][^\n]*+\n | \#[^\n]*+\n | \( | (?!) )*+
     (?: SELECT|SHOW|SET|CREATE|ALTER|DROP|FLUSH|PURGE|EXPLAIN|DESCRIBE|DESC|GRANT|REVOKE|WITH
       | TABLE|START|STOP|DO | (?P<kill>KILL) )\b
     """
@@ -395,22 +396,25 @@ def _shows_variables(
         for name in _FACTS
         if (fact := fact_named(name, flavor)) and (is_global or fact not in _SHOWN_GLOBALLY)
     ]
-    return _shows(statement, tokens, "VARIABLES", names)
+    return _shows(statement, tokens, flavor, "VARIABLES", names)
 
 
 def _shows_status(
     statement: str, tokens: Sequence[Token], flavor: Flavor
 ) -> ReplicaStatement | None:
-    return None if flavor is Flavor.MYSQL else _shows(statement, tokens, "STATUS", SNAPSHOT)
+    return None if flavor is Flavor.MYSQL else _shows(statement, tokens, flavor, "STATUS", SNAPSHOT)
 
 
 def _shows(
-    statement: str, tokens: Sequence[Token], word: str, names: Sequence[str]
+    statement: str, tokens: Sequence[Token], flavor: Flavor, word: str, names: Sequence[str]
 ) -> ReplicaStatement | None:
     behind = next(i for i, token in enumerate(tokens) if token.word == word) + 1
     asked = frozenset(names)
     is_exact, condition = False, ""
     if behind < len(tokens) and tokens[behind].word == "WHERE":
+        facts = read(statement, database="", dialect=Dialect(flavor=flavor.value))
+        if not runs_nothing_stored(facts):
+            return None
         condition = statement[tokens[behind].offset : tokens[-1].end]
     if behind < len(tokens) and tokens[behind].word == "LIKE":
         pattern = tokens[behind + 1].value

@@ -28,6 +28,8 @@ EOF_LENGTH_MAX: Final = 8
 _PROGRESS: Final = bytes((ERR_MARK, 0xFF, 0xFF))
 _MORE_RESULTS: Final = int(ServerStatus.MORE_RESULTS)
 _CURSOR_EXISTS: Final = int(ServerStatus.CURSOR_EXISTS)
+_EXECUTE_WITH_CURSOR: Final = 0x100 | Command.STMT_EXECUTE
+"""Among the commands under way, whose numbers are a byte each."""
 _LASTING: Final = int(
     ServerStatus.IN_TRANSACTION
     | ServerStatus.AUTOCOMMIT
@@ -93,11 +95,16 @@ class ReplyTracker:
         """Whether the client's next packets answer the source's questions on who it is."""
         return bool(self._commands) and self._commands[0] == Command.CHANGE_USER
 
-    def expect(self, command: int) -> None:
-        """A command goes to the source."""
+    def expect(self, command: int, *, opens_cursor: bool = False) -> None:
+        """A command goes to the source.
+
+        Args:
+            command: Its number.
+            opens_cursor: It is a COM_STMT_EXECUTE whose rows shall be fetched.
+        """
         if command in NO_REPLY:
             return
-        self._commands.append(command)
+        self._commands.append(_EXECUTE_WITH_CURSOR if opens_cursor else command)
         if len(self._commands) == 1:
             self._begin()
 
@@ -168,12 +175,22 @@ class ReplyTracker:
             self._row(mark, length, head)
         elif self._step is Step.DEFINITIONS_END:
             status = _status_of_eof(head)
-            if status & _CURSOR_EXISTS:
+            if self._has_cursor(status):
                 self._end_or_more(status)
             else:
                 self._step = Step.ROWS
         else:
             self._count()
+
+    def _has_cursor(self, status: int) -> bool:
+        """Whether the rows of a result are kept for COM_STMT_FETCH.
+
+        The flag alone does not say so: a cursor of a routine leaves it to all results that follow,
+        of COM_QUERY too. Results of CALL are sent whatever was asked for, and another one follows.
+        Measured.
+        """
+        is_told = status & _CURSOR_EXISTS and not status & _MORE_RESULTS
+        return bool(is_told) and self._commands[0] == _EXECUTE_WITH_CURSOR
 
     def _count(self) -> None:
         self._packets_left -= 1

@@ -20,12 +20,15 @@ from binlane.codec.packets.results import Cell, ResultSet
 from binlane.codec.types import Flavor
 from binlane.errors import BinlaneError, CodecError, PeerError, StatementError
 from binlane.gateway.answers import Answer, HandOn, OkAnswer, RowsAnswer, RowsInParts
+from binlane.gateway.faults import GuardedJudge, kind_of, place_of
 from binlane.gateway.followed_replies import reply_of
 from binlane.gateway.handler import Handler, SessionAge
-from binlane.gateway.judge import Reply
+from binlane.gateway.judge import Judge, Reply
 from binlane.gateway.log_texts import shown
 from binlane.gateway.login import NO_TLS_ERRNO
+from binlane.gateway.long_texts import read_beside
 from binlane.gateway.machine import (
+    Cutting,
     Entering,
     Following,
     Judging,
@@ -64,6 +67,8 @@ _UNKNOWN_SYSTEM_VARIABLE: Final = 1193
 _NOT_PREPARED: Final = 1295
 _HIDDEN_IN_MYSQL: Final = frozenset(fact.value for fact in UNKNOWN_TO_MYSQL)
 _WAITING_MAX: Final = 1 << 20
+_WITHOUT_ASCII: Final = frozenset(("ucs2", "utf16", "utf16le", "utf32", "filename"))
+"""Character sets in which ASCII stands in other bytes: what is asked could not be read."""
 # How long the source may take for a statement whose client has gone, and a judge to follow it.
 _SETTLE_S: Final = 2.0
 # The connection behind a dump is silent: without this the source would close it after 8 hours.
@@ -106,7 +111,7 @@ class Session:
         self._source = source
         self._handler = handler
         self._relay = relay
-        relay.find_judge = lambda: handler.judge(self)
+        relay.find_judge = self._find_judge
         self._is_judged = False
         self._logged_in = logged_in
         self._told = told
@@ -267,6 +272,16 @@ class Session:
         return reply
 
     async def _ask(self, statement: str) -> OkPacket | ErrPacket | ResultSet:
+        """Ask the source, which answers in a character set that can be read."""
+        charset = self._relay.results_charset
+        if charset not in _WITHOUT_ASCII:
+            return await self._exchange(statement)
+        await self._exchange("SET character_set_results = utf8mb4")
+        reply = await self._exchange(statement)
+        await self._exchange(f"SET character_set_results = {charset}")
+        return reply
+
+    async def _exchange(self, statement: str) -> OkPacket | ErrPacket | ResultSet:
         relay = self._relay
         relay.ask(statement)
         await self._flush()
@@ -435,16 +450,21 @@ class Session:
             await question.then()
         relay.go_on()
 
-    async def _answer(self, question: Statement | RegisterSlave | Learning | Judging) -> None:
+    async def _answer(
+        self, question: Statement | RegisterSlave | Learning | Cutting | Judging
+    ) -> None:
         relay = self._relay
         try:
             if isinstance(question, Learning):
                 await self._learn()
                 return
+            if isinstance(question, Cutting):
+                relay.cut(await read_beside(question.uncut.cut))
+                return
             if isinstance(question, Judging):
                 await self._judge(question)
                 return
-            answer = await self._answer_to(question)
+            answer = await self._answer_guarded(question)
             if isinstance(answer, RowsInParts):
                 await self._send_rows(answer)
                 return
@@ -483,6 +503,21 @@ class Session:
                 self._relay.rows(rows)
                 await self._flush()
         self._relay.end_rows()
+
+    async def _answer_guarded(self, question: Statement | RegisterSlave) -> Answer | HandOn | None:
+        """As `_answer_to`; a fault in it is told, and the client gets an error."""
+        try:
+            return await self._answer_to(question)
+        except (BinlaneError, OSError):
+            raise
+        except Exception as fault:  # noqa: BLE001 - any, so that the session goes on
+            what = (
+                kind_of(question.text) if isinstance(question, Statement) else "COM_REGISTER_SLAVE"
+            )
+            self._tell_fault(fault, f"answering {what}")
+            raise StatementError(
+                "binlane failed to answer it", hint="binlane's log names the fault: report it"
+            ) from None
 
     async def _answer_to(self, question: Statement | RegisterSlave) -> Answer | HandOn | None:
         if isinstance(question, RegisterSlave):
@@ -630,6 +665,17 @@ class Session:
         found = await self.query_source(f"SELECT {', '.join(f'@{name}' for name in names)} LIMIT 1")
         told = zip(names, found.texts()[0], strict=True)
         self.variables.update({name: value for name, value in told if value is not None})
+
+    def _find_judge(self) -> Judge | None:
+        judge = self._handler.judge(self)
+        return None if judge is None else GuardedJudge(judge, self._tell_fault)
+
+    def _tell_fault(self, fault: Exception, doing: str) -> None:
+        """Tell of a fault of binlane's own that the session outlives."""
+        self._relay.count_fault()
+        # Each place is a kind of its own: what comes again is counted.
+        text = f"%s: a fault of binlane, please report it: {place_of(fault)}, while %s"
+        self._told.warn(text, self.peer, doing, extra=self._named)
 
     @property
     def _named(self) -> dict[str, object]:

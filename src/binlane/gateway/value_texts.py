@@ -42,6 +42,8 @@ _MYSQL_FLOAT_WIDTH: Final = 22
 _MARIADB_FLOAT_WIDTH: Final = 330
 _WIDE_EXPONENT: Final = -3
 _HOURS_MAX: Final = 838
+_HOURS_OF_DAY: Final = 24
+_INTEGER_MAX: Final = 0xFFFFFFFF
 _HOURS: Final = range(24)
 _SIXTY: Final = range(60)
 _MICROSECONDS: Final = range(1_000_000)
@@ -191,46 +193,50 @@ def _decimal(text: bytes) -> bytes | None:
 
 
 def _time(value: TimeValue, flavor: Flavor) -> bytes | None:
-    hours = value.days * len(_HOURS) + value.hour
-    if (
-        hours > _HOURS_MAX
-        or not _is_clock(value.hour, value.minute, value.second, value.microsecond)
-        or (value.is_negative and not any(value[1:]))  # MySQL logs no time for that
-    ):
-        return None
-    sign = b"-" if value.is_negative else b""
-    text = sign + b"%02d:%02d:%02d" % (hours, value.minute, value.second)
-    return _quoted(b"TIME", text + _fraction(value.microsecond, flavor), flavor)
+    hours = (value.days * _HOURS_OF_DAY + value.hour) & _INTEGER_MAX
+    minute, second, microsecond = value[3:]
+    is_negative = value.is_negative
+    if flavor is Flavor.MYSQL and (hours > _HOURS_MAX or (is_negative and not any(value[1:]))):
+        return None  # the one is refused, for the other it logs no time
+    if hours > _HOURS_MAX:
+        hours, minute, second = _HOURS_MAX, 59, 59
+    if not _is_clock(0, minute, second, microsecond):
+        if flavor is Flavor.MYSQL:
+            return None
+        is_negative, hours, minute, second, microsecond = False, 0, 0, 0, 0
+    text = (b"-" if is_negative else b"") + b"%02d:%02d:%02d" % (hours, minute, second)
+    return _quoted(b"TIME", text + _fraction(microsecond, value.microsecond, flavor), flavor)
 
 
 def _date(value: DateValue | DatetimeValue, flavor: Flavor) -> bytes | None:
+    """A date, with its time if it has one; of parts out of range MariaDB makes none at all."""
     year, month, day = value[:3]
-    if not _is_date(year, month, day):
-        return None
+    hour, minute, second, microsecond = value[3:] or (0, 0, 0, 0)
+    is_there = year in _YEARS and month in _MONTHS and day <= _DAYS_MAX
+    if not is_there or not _is_clock(hour, minute, second, microsecond):
+        if flavor is Flavor.MYSQL:
+            return None  # it refuses them
+        year, month, day, hour, minute, second, microsecond = 0, 0, 0, 0, 0, 0, 0
+    elif not _is_date(year, month, day):
+        return None  # no replica takes that for sure
     text = b"%04d-%02d-%02d" % (year, month, day)
     if isinstance(value, DateValue):
         return _quoted(b"DATE", text, flavor)
-    hour, minute, second, microsecond = value[3:]
-    if not _is_clock(hour, minute, second, microsecond):
-        return None
-    text += b" %02d:%02d:%02d" % (hour, minute, second) + _fraction(microsecond, flavor)
-    return _quoted(b"TIMESTAMP", text, flavor)
+    text += b" %02d:%02d:%02d" % (hour, minute, second)
+    return _quoted(b"TIMESTAMP", text + _fraction(microsecond, value.microsecond, flavor), flavor)
 
 
 def _is_date(year: int, month: int, day: int) -> bool:
-    if year not in _YEARS or month not in _MONTHS:
-        return False
-    if not month or year < MINYEAR:
-        return day <= _DAYS_MAX
-    return day <= monthrange(year, month)[1]
+    return not month or year < MINYEAR or day <= monthrange(year, month)[1]
 
 
 def _is_clock(hour: int, minute: int, second: int, microsecond: int) -> bool:
     return hour in _HOURS and minute in _SIXTY and second in _SIXTY and microsecond in _MICROSECONDS
 
 
-def _fraction(microsecond: int, flavor: Flavor) -> bytes:
-    return b".%06d" % microsecond if microsecond or flavor is Flavor.MYSQL else b""
+def _fraction(microsecond: int, given: int, flavor: Flavor) -> bytes:
+    """Microseconds, which MariaDB writes where it was given some."""
+    return b".%06d" % microsecond if given or flavor is Flavor.MYSQL else b""
 
 
 def _quoted(word: bytes, text: bytes, flavor: Flavor) -> bytes:

@@ -169,11 +169,16 @@ class RawRun:
             return MysqlGtid(uuid_text(source.hex()), sequence)
         return gtid_of(self._first_event(number))
 
-    def server_ids(self) -> npt.NDArray[np.int64]:
-        """The server id of each group's first event."""
+    def sequences(self) -> npt.NDArray[np.int64]:
+        """The number in the GTID of each group; -1 where the GTID has a tag, or there is none."""
         first = self.groups[layout.GROUP_FIRST, : self.count]
-        offsets = self.events[layout.EVENT_OFFSET, first].astype(np.int64)
-        return self._numbers(offsets + 5, 4).astype(np.int64)
+        bodies = self.events[layout.EVENT_OFFSET, first].astype(np.int64) + HEADER_LENGTH
+        types = self.events[layout.EVENT_TYPE, first]
+        found = np.full(self.count, -1, np.int64)
+        for kind, place in ((EventType.GTID, 0), (EventType.GTID_LOG, _SEQUENCE)):
+            is_kind = types == kind
+            found[is_kind] = self._numbers(bodies[is_kind] + place, 8).astype(np.int64)
+        return found
 
     def follow(self, position: Position) -> tuple[Position, int]:
         """A position with the groups of the run done, as long as their GTIDs are new and in order.

@@ -17,7 +17,6 @@ from binlane.sql.table_definitions import (
     is_now,
 )
 from binlane.sql.tree.definitions import AlterAction, AlterTable, Column, CreateTable
-from binlane.sql.tree.statements import innermost
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,14 +111,14 @@ def column_changes(facts: StatementFacts) -> tuple[ColumnChange, ...]:
     Args:
         facts: Of the statement; names of the table, keys and options are left out.
     """
-    node = innermost(facts.tree)
+    node = facts.tree
     assert isinstance(node, AlterTable)
     return tuple(change for action in node.actions for change in _changes(action, facts))
 
 
 def created_columns(facts: StatementFacts) -> tuple[TableColumn, ...]:
     """The columns of a CREATE TABLE in order, without those of a SELECT; none of LIKE."""
-    node = innermost(facts.tree)
+    node = facts.tree
     assert isinstance(node, CreateTable)
     columns = (each for each in node.elements if isinstance(each, Column))
     return tuple(defined_column(each, facts, None) for each in columns)

@@ -67,7 +67,6 @@ from binlane.sql.tree.definitions import (
     CreateTable,
     KeyDefinition,
 )
-from binlane.sql.tree.statements import innermost
 
 _CREATES: Final = TABLE_MAKING_KINDS - {StatementKind.CREATE_TABLE_SELECT}
 # In row format CREATE TABLE … SELECT is logged as CREATE TABLE and rows.
@@ -199,7 +198,7 @@ def _create_steps(statement: Statement, effects: StatementEffects, scope: Tables
     if not scope.includes(table):
         return
     facts = statement.facts()
-    node = innermost(facts.tree)
+    node = facts.tree
     if isinstance(node, CreateTable) and _is_versioned_by(node):
         yield Abandon(table, _IS_VERSIONED)
     elif effects.kind is StatementKind.CREATE_SEQUENCE:
@@ -216,7 +215,7 @@ def _alter_steps(
 ) -> Iterator[Step]:
     table = effects.writes[0]
     facts = statement.facts()
-    node = innermost(facts.tree)
+    node = facts.tree
     assert isinstance(node, AlterTable)
     if _becomes_versioned(node):
         yield Abandon(table, _IS_VERSIONED)
@@ -325,7 +324,7 @@ def _other_charsets(
     found: Sequence[ColumnStep],
 ) -> Iterator[ColumnStep]:
     """CONVERT TO CHARACTER SET: without strict mode what it lacks becomes other characters."""
-    node = innermost(statement.facts().tree)
+    node = statement.facts().tree
     assert isinstance(node, AlterTable)
     for action in node.actions:
         if action.kind != "CONVERT" or session.is_strict or action.option is None:
@@ -351,7 +350,7 @@ class _Session:
     @classmethod
     def of(cls, statement: Statement) -> Self:
         mode = statement.sql_mode
-        node = innermost(statement.facts().tree)
+        node = statement.facts().tree
         is_ignored = isinstance(node, AlterTable) and "IGNORE" in node.modifiers
         flavor = None
         if statement.gtid is not None:

@@ -36,7 +36,7 @@ from binlane.sql.facts import RowChange, StatementKind, VariableScope
 from binlane.sql.schema import Routine, Trigger
 from binlane.sql.tree.definitions import AccountStatement, AlterTable, CreateTable
 from binlane.sql.tree.expressions import Name, Node, Select, Star, children
-from binlane.sql.tree.statements import Assignment, Insert, QueryStatement, Update, innermost
+from binlane.sql.tree.statements import Assignment, Insert, QueryStatement, Update
 
 if TYPE_CHECKING:
     from binlane.policy.server import Server
@@ -366,7 +366,7 @@ def _rows(asked: Asked) -> Iterator[Refusal]:
             wanted |= {"DELETE"}
         if not use.is_sequence or asked.objects.table(use.name) is not None:
             yield from asked.tables(wanted, use.name)
-    tree = innermost(facts.tree)
+    tree = facts.tree
     if isinstance(tree, QueryStatement) and _writes_file(tree):
         is_login = asked.server.is_mariadb and asked.server.version >= (11,)
         yield from (
@@ -439,7 +439,7 @@ def _called(asked: Asked) -> Iterator[Refusal]:
 
 def _views(asked: Asked) -> Iterator[Refusal]:
     """1356: who defined a view may not do what is done by way of it; 1045: he is not there."""
-    tree = innermost(asked.facts.tree)
+    tree = asked.facts.tree
     for use in asked.facts.tables:
         view = asked.objects.view(use.name)
         if view is None:
@@ -478,7 +478,7 @@ def _behind(asked: Asked, view: View, wanted: frozenset[str]) -> Iterator[Refusa
 
 def _columns(asked: Asked) -> Iterator[Refusal]:
     """1143: of tables of which but some columns may be used, and those that are written alone."""
-    tree = innermost(asked.facts.tree)
+    tree = asked.facts.tree
     for use in asked.facts.tables:
         if use.name.database.lower() in _SYSTEM_DATABASES or use.lock:
             continue
@@ -584,7 +584,7 @@ def _created_table(asked: Asked) -> Iterator[Refusal]:
         if facts.is_or_replace:
             wanted.add("DROP")
         yield from asked.tables(frozenset(wanted), name)
-    tree = innermost(facts.tree)
+    tree = facts.tree
     if effects.kind is StatementKind.CREATE_TABLE_SELECT:
         read = [use.name for use in facts.tables if not use.changes and use.name != name]
         yield from asked.tables(_SELECT, *read)
@@ -596,7 +596,7 @@ def _created_table(asked: Asked) -> Iterator[Refusal]:
 
 def _altered_table(asked: Asked) -> Iterator[Refusal]:
     facts, effects = asked.facts, asked.facts.effects
-    tree = innermost(facts.tree)
+    tree = facts.tree
     wanted = {"ALTER"}
     if effects.renames or (isinstance(tree, AlterTable) and _drops_partitions(tree)):
         wanted.add("DROP")
@@ -685,7 +685,7 @@ def _made_view(asked: Asked) -> Iterator[Refusal]:
             continue
         if not asked.rights.on_columns(name) & _ANY:
             yield asked.denied_table(_ANY, name)
-        tree = innermost(facts.tree)
+        tree = facts.tree
         has_star = any(isinstance(node, Star) for node, _ in _in_order(tree, None))
         for use in facts.tables:
             used = _used_columns(tree, use, asked) if use.name == name else ()
@@ -758,7 +758,7 @@ def _tablespace(asked: Asked) -> Iterator[Refusal]:
 
 def _definer(asked: Asked) -> Iterator[Refusal]:
     """DEFINER = somebody else."""
-    definer = getattr(innermost(asked.facts.tree), "definer", None)
+    definer = getattr(asked.facts.tree, "definer", None)
     own, server = asked.rights.identity.account, asked.server
     if definer is None:
         return
@@ -865,7 +865,7 @@ _ON_TABLES: Final[Mapping[str, str]] = MappingProxyType(
 
 
 def _accounts(asked: Asked) -> Iterator[Refusal]:
-    tree = innermost(asked.facts.tree)
+    tree = asked.facts.tree
     if not isinstance(tree, AccountStatement):
         return
     if tree.verb in {"GRANT", "REVOKE"}:

@@ -75,6 +75,11 @@ class Refusal:
     on_some_ways: bool = False
     behind: tuple[Refusal, ...] = ()
 
+    @property
+    def is_for_safety(self) -> bool:
+        """Whether binlane refuses what a server would do: no program goes on behind that."""
+        return self.symbol.startswith("BINLANE_")
+
     def moved(self, shift: Shift) -> Refusal:
         """The same for a statement that differs only in its literals."""
         return replace(self, why=tuple(why.moved(shift) for why in self.why)) if self.why else self

@@ -261,7 +261,6 @@ class BodyUse:
     is_understood: bool = True
 
 
-@lru_cache(maxsize=_BODIES_MAX)
 def body_use(body: str, database: str, dialect: Dialect) -> BodyUse:
     """What a body uses.
 
@@ -271,10 +270,21 @@ def body_use(body: str, database: str, dialect: Dialect) -> BodyUse:
         dialect: Of the session that made it.
     """
     try:
+        return _body_use(body, database, dialect)
+    except RecursionError:
+        return _NOT_UNDERSTOOD  # which is not kept: with more of the stack left it may be
+
+
+_NOT_UNDERSTOOD: Final = BodyUse((), (), is_understood=False)
+
+
+@lru_cache(maxsize=_BODIES_MAX)
+def _body_use(body: str, database: str, dialect: Dialect) -> BodyUse:
+    try:
         program = parse_body(body, dialect)
         facts = [facts_of(part, body, database, dialect) for part in parts_of(program)]
-    except (Stopped, SqlSyntaxError, Untold, RecursionError):
-        return BodyUse((), (), is_understood=False)
+    except (Stopped, SqlSyntaxError, Untold):
+        return _NOT_UNDERSTOOD
     return BodyUse(tuple(facts), _merged(facts))
 
 

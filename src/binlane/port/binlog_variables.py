@@ -26,8 +26,10 @@ from binlane.sql.facts import (
     WRITING_KINDS,
     StatementFacts,
     StatementKind,
+    SystemVariableUse,
     VariableScope,
 )
+from binlane.sql.stored import runs_nothing_stored
 from binlane.sql.tokens import TokenKind, tokenise
 from binlane.sql.tree.expressions import Literal, LiteralKind, Name, SelectItem, walk
 from binlane.sql.tree.statements import Set, SetItem, SetStatement
@@ -51,18 +53,18 @@ _DEFAULTS: Final = {
 }
 _AT_SOURCE: Final = {FORMAT: "ROW", ROW_IMAGE: "FULL", _LOGGED: "ON"}
 _WORDS: Final = {"TRUE": "ON", "FALSE": "OFF"}
-_KEPT: Final = frozenset(
-    (
-        "binlog_row_value_options",
-        "session_track_gtids",
-        "session_track_schema",
-        "session_track_transaction_info",
-    )
-)
-"""What the source's session has for binlane to follow it, whatever the client sets."""
-_TRACKED: Final = "session_track_system_variables"
-_LEAVING: Final = frozenset(("gtid_domain_id", "gtid_next", "gtid_seq_no", "server_id"))
-"""What a session sets that gives its groups GTIDs of its own choice."""
+_KEPT: Final = "binlog_row_value_options"
+"""What the source's session has as binlane needs it, whatever the client sets."""
+TRACKING: Final = {
+    Flavor.MARIADB: "session_track_system_variables",
+    Flavor.MYSQL: "session_track_gtids",
+}
+"""The variable by which a session says whether it wants to be told GTIDs. The source tells binlane."""
+_TRACKING: Final = frozenset(TRACKING.values())
+_ALL_GTIDS: Final = "ALL_GTIDS"
+_TOLD: Final = ("OFF", "OWN_GTID", _ALL_GTIDS)
+"""Values of MySQL's, by number."""
+_TRACKED: Final = "last_gtid"
 _GLOBAL: Final = frozenset((VariableScope.GLOBAL, VariableScope.PERSIST))
 _READING: Final = WRITING_KINDS | {
     *(StatementKind.SELECT, StatementKind.SET, StatementKind.DO, StatementKind.CALL),
@@ -101,18 +103,20 @@ class Rewritten:
         model: For the model of the session: values instead of expressions.
         global_values: What it gives to later sessions once the source has run it, by name; None
             for DEFAULT.
-        leaves_lane: The session's groups get GTIDs of its own choice from here on.
+        tracking: What the variable of `TRACKING` is for the client once the source has run it; None
+            for what it was.
     """
 
     source: str
     model: str
     global_values: Mapping[str, str | None] = field(default_factory=dict)
-    leaves_lane: bool = False
+    tracking: str | None = None
 
 
-Known = Callable[[str, bool], str]
-"""Gives the value of a binlogs' variable, by name and whether the global one is meant, and for
-`warning_count` how many warnings there are beside the source's own."""
+Known = Callable[[str, bool], str | None]
+"""Gives the value of a binlogs' variable, by name and whether the global one is meant, for
+`warning_count` how many warnings there are beside the source's own, and what the variable of
+`TRACKING` is for the client; None where the source has the client's own."""
 
 
 class _Edit(NamedTuple):
@@ -148,17 +152,22 @@ class _Item:
     value: Value = None
 
 
-def known_of(session: Session, notes: int = 0) -> Known:
+def known_of(session: Session, notes: int = 0, tracking: str | None = None) -> Known:
     """The values that the binlogs' variables have in a session of the model.
 
     Args:
         session: It goes along with a client's session.
         notes: How many warnings that one has beside the source's own, for `@@warning_count`.
+        tracking: What the variable of `TRACKING` is for the client; None where nothing was added
+            to it.
     """
 
-    def known(name: str, is_global: bool) -> str:  # noqa: FBT001  # as `Known` is called
+    def known(name: str, is_global: bool) -> str | None:  # noqa: FBT001  # as `Known` is called
         if name == _WARNINGS:
-            return str(notes)
+            return str(notes) if notes else None
+        if name in _TRACKING:
+            is_added = name == TRACKING[Flavor(session.dialect.flavor)] and not is_global
+            return tracking if is_added else None
         value = session.binlog_variable(name, is_global=is_global)
         values = NAMES[name]
         if value.isdigit() and int(value) < len(values):
@@ -170,20 +179,33 @@ def known_of(session: Session, notes: int = 0) -> Known:
     return known
 
 
-def concerns(facts: StatementFacts) -> bool:
-    """Whether a statement has to be rewritten before it goes on."""
+def concerns(facts: StatementFacts, *, is_first: bool = False) -> bool:
+    """Whether a statement has to be rewritten before it goes on.
+
+    Args:
+        facts: Of the statement.
+        is_first: Nobody has followed the session: its warnings are the source's.
+    """
     variables = facts.system_variables
     assigned = facts.assignments or facts.statement_assignments
     if not (variables or assigned):
         return False  # nearly all
     return any(
         _is_held(one.name) for one in (*facts.assignments, *facts.statement_assignments)
-    ) or (facts.effects.kind in _READING and any(_is_read(one.name) for one in variables))
+    ) or (
+        facts.effects.kind in _READING
+        and any(
+            _is_read(one.name) and not (is_first and one.name == _WARNINGS) for one in variables
+        )
+    )
 
 
 def shows(facts: StatementFacts) -> bool:
-    """Whether a statement shows variables, so that its rows have to be told by `shown`."""
-    return facts.verb in _SHOWING
+    """Whether a statement shows variables, so that its rows have to be told by `shown`.
+
+    What may run a stored function is not asked for beside the session.
+    """
+    return facts.verb in _SHOWING and runs_nothing_stored(facts)
 
 
 def question(facts: StatementFacts, known: Known) -> str | None:
@@ -193,8 +215,10 @@ def question(facts: StatementFacts, known: Known) -> str | None:
     """
     reads = _reads(facts, known)
     expressions = [
-        "(" + _edited(facts.text, reads, item.value_start, item.end).strip() + ")"
-        for item in _items(facts)
+        f"@@GLOBAL.{item.name}"
+        if item.is_default
+        else "(" + _edited(facts.text, reads, item.value_start, item.end).strip() + ")"
+        for item in _items(facts, known)
         if item.is_open
     ]
     return f"SELECT {', '.join(expressions)} LIMIT 1" if expressions else None
@@ -220,21 +244,25 @@ def rewrite(
     Raises:
         StatementError: If the binlogs cannot have what is set.
     """
-    items = list(_answered(_items(facts), answer))
+    items = list(_answered(_items(facts, known), answer))
     reads = _reads(facts, known)
     source: list[_Edit] = list(reads)
     # What a SET reads is in user variables then; of other statements the model logs the text.
     model: list[_Edit] = list(reads) if facts.effects.kind is StatementKind.SET else []
     global_values: dict[str, str | None] = {}
+    tracking: str | None = None
     for item in items:
         taken = _taken(item)
-        is_wrong = item.name in NAMES and taken is None and not item.is_default
+        is_own = item.name in NAMES or item.name in _TRACKING
+        is_wrong = is_own and taken is None and not item.is_default
         if is_wrong or (item.name == _LOGGED and item.is_global):
             # The source refuses it, in its own words.
             continue
         inside = [edit for edit in source if item.start <= edit.start < item.end]
         source = [edit for edit in source if edit not in inside]
         source.append(_for_source(item, facts, flavor, has_temporary_tables=has_temporary_tables))
+        if item.name in _TRACKING and isinstance(facts.tree, Set):
+            tracking = taken  # SET STATEMENT takes it back
         if item.name not in NAMES:
             continue
         if item.name == ROW_IMAGE and taken not in (None, "FULL"):
@@ -253,8 +281,26 @@ def rewrite(
         source=_edited(facts.text, source),
         model=_edited(facts.text, model),
         global_values=global_values,
-        leaves_lane=leaves_lane(facts),
+        tracking=tracking,
     )
+
+
+def tells_gtids(tracking: str) -> bool:
+    """Whether a client wants to be told GTIDs.
+
+    Args:
+        tracking: What the variable of `TRACKING` is for it.
+    """
+    told = {part.strip().lower() for part in tracking.split(",")}
+    return not told.isdisjoint((_TRACKED, "*", *(each.lower() for each in _TOLD[1:])))
+
+
+def telling_gtids(flavor: Flavor) -> str:
+    """The statement that has a session told the GTIDs of its groups, whatever it is told else."""
+    name = TRACKING[flavor]
+    if flavor is Flavor.MYSQL:
+        return f"SET SESSION {name} = OWN_GTID"
+    return f"SET SESSION {name} = {_with_gtids(f'@@SESSION.{name}')}"
 
 
 def mended(values: Mapping[str, str]) -> str | None:
@@ -273,12 +319,6 @@ def mended(values: Mapping[str, str]) -> str | None:
     return f"SET SESSION {', '.join(wrong)}" if wrong else None
 
 
-def leaves_lane(facts: StatementFacts) -> bool:
-    """Whether a session gives its groups GTIDs of its own choice from here on."""
-    assigned = (*facts.assignments, *facts.statement_assignments)
-    return any(one.name in _LEAVING and one.scope not in _GLOBAL for one in assigned)
-
-
 def shown(facts: StatementFacts, result: ResultSet, known: Known) -> RowsAnswer:
     """The rows of SHOW VARIABLES with the values that the binlogs have.
 
@@ -289,8 +329,9 @@ def shown(facts: StatementFacts, result: ResultSet, known: Known) -> RowsAnswer:
     for row in result.rows:
         name = (row[0] or b"").decode("ascii", "replace").lower()
         value: Cell = row[-1]
-        if name in NAMES:
-            value = known(name, is_global).encode()
+        own = known(name, is_global) if name in NAMES or name in _TRACKING else None
+        if own is not None:
+            value = (own if name in NAMES else _as_shown(own, value)).encode()
         rows.append((*row[:-1], value))
     return RowsAnswer(result.heads, rows)
 
@@ -299,15 +340,15 @@ def shown(facts: StatementFacts, result: ResultSet, known: Known) -> RowsAnswer:
 
 
 def _is_held(name: str) -> bool:
-    return name in NAMES or name in _KEPT or name == _TRACKED or name in _LEAVING
+    return name in NAMES or name == _KEPT or name in _TRACKING
 
 
 def _is_read(name: str) -> bool:
-    return name in NAMES or name == _WARNINGS
+    return name in NAMES or name == _WARNINGS or name in _TRACKING
 
 
 def _set_items(facts: StatementFacts) -> Iterator[SetItem]:
-    node = facts.tree
+    node = facts.whole
     while isinstance(node, SetStatement):
         yield from node.items
         node = node.statement
@@ -315,20 +356,22 @@ def _set_items(facts: StatementFacts) -> Iterator[SetItem]:
         yield from node.items
 
 
-def _items(facts: StatementFacts) -> Iterator[_Item]:
+def _items(facts: StatementFacts, known: Known) -> Iterator[_Item]:
     for item in _set_items(facts):
         name = item.name
-        if name in NAMES or (item.scope != "global" and (name in _KEPT or name == _TRACKED)):
+        is_global = item.scope in ("global", "persist", "persist_only")
+        is_tracking = name in _TRACKING and known(name, is_global) is not None
+        if name in NAMES or is_tracking or (name == _KEPT and not is_global):
             start, end = facts.place(item.at), facts.place(item.end)
-            value, is_open = None, False
-            if item.value is not None and name in NAMES:
-                value, is_open = _plain(item, facts)
+            value, is_open = None, is_tracking
+            if item.value is not None:
+                value, is_open = (None, False) if name == _KEPT else _plain(item, facts)
             yield _Item(
                 start=start,
                 value_start=_behind_sign(facts, start, end),
                 end=end,
                 name=name,
-                is_global=item.scope in ("global", "persist", "persist_only"),
+                is_global=is_global,
                 is_default=item.value is None,
                 is_open=is_open,
                 value=value,
@@ -381,7 +424,9 @@ def _answered(items: Iterator[_Item], answer: ResultSet | None) -> Iterator[_Ite
 
 def _taken(item: _Item) -> str | None:
     """What a variable becomes by a value; None if it does not take it."""
-    values, value = NAMES.get(item.name, ()), item.value
+    values, value = NAMES.get(item.name, _TOLD), item.value
+    if item.name == TRACKING[Flavor.MARIADB]:
+        return value if isinstance(value, str) else None
     if isinstance(value, int):
         return values[value] if 0 <= value < len(values) else None
     if value is None:
@@ -396,14 +441,11 @@ def _for_source(
     item: _Item, facts: StatementFacts, flavor: Flavor, *, has_temporary_tables: bool
 ) -> _Edit:
     """The assignment that changes nothing, in the place of one that would."""
-    if item.name == _TRACKED:
-        given = facts.text[item.value_start : item.end].strip()
-        given = f"@@GLOBAL.{_TRACKED}" if item.is_default else f"({given})"
-        if flavor is Flavor.MYSQL:
-            return _Edit(item.value_start, item.end, f" {given}")
-        kept = f"IF({given} = '*', '*', CONCAT_WS(',', NULLIF({given}, ''), 'last_gtid'))"
-        return _Edit(item.value_start, item.end, f" {kept}")
     name = item.name
+    if name == TRACKING[Flavor.MARIADB]:
+        given = facts.text[item.value_start : item.end].strip()
+        given = f"@@GLOBAL.{name}" if item.is_default else f"({given})"
+        return _Edit(item.value_start, item.end, f" {_with_gtids(given)}")
     if name == FORMAT and flavor is Flavor.MYSQL and has_temporary_tables and not item.is_global:
         # MySQL refuses to set a format, also to what it is, while there are temporary tables; of
         # the binlogs each has its own rules for those. The same account may set the image.
@@ -415,28 +457,39 @@ def _for_source(
     return _Edit(item.value_start, item.end, f" {value or f'@@{scope}.{name}'}")
 
 
+def _with_gtids(tracked: str) -> str:
+    """The expression for a list of variables that MariaDB tells, with that which tells GTIDs."""
+    return f"IF({tracked} = '*', '*', CONCAT_WS(',', NULLIF({tracked}, ''), '{_TRACKED}'))"
+
+
+def _as_shown(own: str, value: Cell) -> str:
+    """What a client that has set `own` is shown, where the source has `value`."""
+    told = value.decode() if isinstance(value, bytes) else str(value)
+    if own in _TOLD:
+        return own
+    if tells_gtids(own):
+        return told
+    return ",".join(name for name in told.split(",") if name != _TRACKED)
+
+
 def _reads(facts: StatementFacts, known: Known) -> list[_Edit]:
     """Values for the binlogs' variables that a statement reads, and names for its columns."""
-    uses = [
-        use
-        for use in facts.system_variables
-        if _is_read(use.name) and not (use.name == _LOGGED and use.scope in _GLOBAL)
-    ]
-    if not uses or facts.effects.kind not in _READING:
+    if facts.effects.kind not in _READING:
         return []
-    edits = [
-        _Edit(
-            use.offset,
-            use.offset + use.length,
-            _literal(
-                use.name,
-                known(use.name, use.scope in _GLOBAL),
-                is_warned_of=use.name == FORMAT and facts.dialect.flavor == Flavor.MYSQL.value,
-            ),
-        )
-        for use in uses
-    ]
-    for node in walk(facts.tree):
+    uses: list[SystemVariableUse] = []
+    edits: list[_Edit] = []
+    for use in facts.system_variables:
+        is_global = use.scope in _GLOBAL
+        if not _is_read(use.name) or (use.name == _LOGGED and is_global):
+            continue
+        value = known(use.name, is_global)
+        if value is None or _is_at_source(use.name, value):
+            continue
+        is_warned_of = use.name == FORMAT and facts.dialect.flavor == Flavor.MYSQL.value
+        uses.append(use)
+        literal = _literal(use.name, value, is_warned_of=is_warned_of)
+        edits.append(_Edit(use.offset, use.offset + use.length, literal))
+    for node in walk(facts.whole):
         if isinstance(node, SelectItem) and node.alias is None:
             start, end = facts.place(node.at), facts.place(node.end)
             is_short = end - start <= _ALIAS_MAX
@@ -448,9 +501,24 @@ def _reads(facts: StatementFacts, known: Known) -> list[_Edit]:
 def _literal(name: str, value: str, *, is_warned_of: bool) -> str:
     if name == _WARNINGS:
         return f"(@@{_WARNINGS} + {value})"
+    if name in _TRACKING:
+        return _tracking_literal(name, value)
     if is_warned_of:
         return f"CONCAT('{value}', LEFT(@@{name}, 0))"
     return str(_SWITCH.index(value)) if NAMES[name] is _SWITCH else f"'{value}'"
+
+
+def _is_at_source(name: str, value: str) -> bool:
+    """Whether the source has what a client has set of `TRACKING`."""
+    return name in _TRACKING and value != _ALL_GTIDS and tells_gtids(value)
+
+
+def _tracking_literal(name: str, value: str) -> str:
+    """The expression for what a client has set of `TRACKING`, and the source has not."""
+    if value in _TOLD:
+        return f"'{value}'"
+    told = f"CONCAT(',', @@SESSION.{name}, ',')"
+    return f"TRIM(BOTH ',' FROM REPLACE({told}, ',{_TRACKED},', ','))"
 
 
 def _edited(text: str, edits: Sequence[_Edit], start: int = 0, end: int | None = None) -> str:

@@ -426,7 +426,7 @@ class ContextReader:
         self._was_given_back = False
         if self._held is None:
             return ()
-        if facts is not None and _reads_diagnostics(facts):
+        if facts is not None and reads_diagnostics(facts):
             return ()
         if use is not None and use.reads_diagnostics and self._clock() - self._held < _STALE_S:
             return ()
@@ -504,7 +504,8 @@ class ContextReader:
         self.is_charset_known = self._is_collation_own = False
 
 
-def _reads_diagnostics(facts: StatementFacts) -> bool:
+def reads_diagnostics(facts: StatementFacts) -> bool:
+    """Whether a statement's text reads what the one before has left."""
     return (
         facts.verb in _OF_DIAGNOSTICS
         or any(use.upper_name in ("ROW_COUNT", "FOUND_ROWS") for use in facts.functions)

@@ -14,7 +14,7 @@ from typing import Final
 from binlane.errors import BinlaneError, CodecError, StoreError
 from binlane.port import journal_records as records
 from binlane.port.journal import RecordLog
-from binlane.port.lane_groups import Point, Stream
+from binlane.port.session_groups import Point, Stream
 from binlane.store.disk import Disk
 
 _SUFFIX: Final = "groups"
@@ -46,7 +46,7 @@ class GroupJournal:
         self._log = RecordLog(folder, _SUFFIX, disk)
         self._file_bytes = file_bytes
         self._is_file_due = True
-        self._is_stale = False
+        self._is_stale = self._has_holes = False
         self._ranges: dict[int, dict[Stream, tuple[int, int]]] = {}
         self._loaded: dict[int, dict[Point, records.FoundGroup]] = {}
 
@@ -68,18 +68,39 @@ class GroupJournal:
         except StoreError as error:
             if self.failure != str(error):
                 logger.error("the port's journal cannot be written: %s", error)  # noqa: TRY400
-            self.failure, self._is_file_due = str(error), True
+            self.failure, self._is_file_due, self._has_holes = str(error), True, True
             return
         self.failure = ""
         self._note(self._log.number, reading.found)
 
-    def find(self, lane: int, point: Point) -> records.FoundGroup | None:
+    def numbers(self, first: int, last: int) -> set[int]:
+        """Numbers of groups of which something was found out, of any stream.
+
+        Args:
+            first: The least that is of interest.
+            last: The greatest.
+        """
+        found: set[int] = set()
+        for file, streams in tuple(self._ranges.items()):
+            if any(begin <= last and first <= end for begin, end in streams.values()):
+                found |= {each.number for each in self._load(file) if first <= each.number <= last}
+        return found
+
+    def tells_of(self, point: Point) -> bool:
+        """Whether what was found out of a group would be known still."""
+        if self._has_holes:
+            return False
+        firsts = [each[point.stream][0] for each in self._ranges.values() if point.stream in each]
+        is_first_there = min(self._log.sizes, default=1) == 1
+        return is_first_there or not firsts or min(firsts) <= point.number
+
+    def find(self, point: Point) -> records.FoundGroup | None:
         """What was found out of a group; None if nothing was, or that is gone."""
         for file, streams in self._ranges.items():
             first, last = streams.get(point.stream, (1, 0))
             if first <= point.number <= last:
                 found = self._load(file).get(point)
-                if found is not None and found.lane == lane:
+                if found is not None:
                     return found
         return None
 
@@ -118,6 +139,7 @@ class GroupJournal:
                 self._note(number, reading.found)
                 yield reading
         for text in self._log.damage.values():
+            self._has_holes = True
             logger.warning("the port's journal: %s", text)
 
     def _has_head(self, number: int) -> bool:
@@ -137,6 +159,7 @@ class GroupJournal:
                 else:
                     yield records.read_reading(record.body)
         except CodecError as error:
+            self._has_holes = True
             logger.warning("the port's journal: %s: %s", self._log.path(number), error)
 
     def _drop_older(self) -> None:

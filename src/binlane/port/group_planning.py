@@ -31,6 +31,9 @@ from binlane.sql.facts import DDL_KINDS, RowChange, StatementFacts, StatementKin
 from binlane.sql.schema import Table
 
 _THREAD_SPECIFIC: Final = int(HeaderFlag.THREAD_SPECIFIC)
+_CHANGING: Final = frozenset(
+    (StatementKind.INSERT, StatementKind.REPLACE, StatementKind.UPDATE, StatementKind.DELETE)
+)
 _INSERTING: Final = frozenset(
     (RowChange.INSERT, RowChange.REPLACE, RowChange.UPSERT, RowChange.LOAD)
 )
@@ -48,6 +51,8 @@ class GroupPlanning:
         self._contexts: dict[int, StatementContext] = {}
         self._generated: dict[int, Generated] = {}
         self._tables: dict[int, tuple[TableName, ...]] = {}
+        self._rewritten: set[int] = set()
+        self._as_sent: set[int] = set()
 
     def know(self, numbers: Iterable[int], context: StatementContext) -> None:
         """Know the context of a statement, and of those that it runs, by their numbers."""
@@ -58,6 +63,23 @@ class GroupPlanning:
         found = _generated(resolved)
         if found is not None:
             self._generated[number] = found
+
+    def know_rewritten(self, number: int) -> None:
+        """Know that the source runs a statement in other words."""
+        self._rewritten.add(number)
+
+    def know_words(self, number: int, facts: StatementFacts, resolved: ResolvedStatement) -> None:
+        """Know whether the source writes a statement before its rows in the words of its text.
+
+        Of one that runs functions or triggers it writes what ran first.
+        """
+        if (
+            number not in self._rewritten
+            and facts.effects.kind in _CHANGING
+            and not resolved.functions
+            and not any(one.is_prelocked for one in resolved.accesses)
+        ):
+            self._as_sent.add(number)
 
     def know_tables(self, number: int, facts: StatementFacts, resolved: ResolvedStatement) -> None:
         """Know which tables a statement concerns, where its text alone does not say it.
@@ -79,6 +101,8 @@ class GroupPlanning:
     def clear(self) -> None:
         """Forget a transaction that is over."""
         self._tables.clear()
+        self._rewritten.clear()
+        self._as_sent.clear()
         self._contexts.clear()
         self._generated.clear()
 
@@ -147,6 +171,7 @@ class GroupPlanning:
             timestamp=timestamp,
             tables=self._tables.get(draft.number, ()),
             uses_temporary=draft.uses_temporary,
+            is_as_sent=draft.number in self._as_sent,
         )
 
     def ends(

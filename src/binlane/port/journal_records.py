@@ -5,7 +5,7 @@ Numbers are little-endian; texts stand behind their length of 32 bits.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from struct import Struct
 from typing import Final, NamedTuple
@@ -13,20 +13,19 @@ from typing import Final, NamedTuple
 from binlane.codec.buffer import Reader
 from binlane.errors import UnsupportedError
 from binlane.port.journal import Place
-from binlane.port.lane_groups import Arrival, Point, Reason, Span, Statement, Stream
 from binlane.port.plan_bytes import decode_plans
+from binlane.port.session_groups import Arrival, Point, Reason, Span, Statement, Stream
 from binlane.routing.plan import GroupPlan
 
-VERSION: Final = 1
+VERSION: Final = 2
 """Of all records, plans included: another one is for another binlane."""
 
-LANES: Final = 1
+SESSIONS: Final = 1
 INTENT: Final = 2
 ANSWER: Final = 3
 LOST: Final = 4
 TAKEN: Final = 5
 GIVEN: Final = 6
-ENDED: Final = 7
 READ: Final = 8
 OPEN: Final = 9
 OLDER: Final = 11
@@ -35,15 +34,19 @@ MACHINE: Final = 10
 """First in a file of statements: `VERSION`, and what tells this run of the machine from others. What
 was written may lack its end if it is not the present one."""
 
+NO_PLAN: Final = 0xFFFFFFFF
+"""Of a group that goes as rows."""
+NO_PLACE: Final = Place(0, 0, 0)
+
 _U32: Final = Struct("<I")
 _STATEMENT: Final = Struct("<IQ")
 _INTENT: Final = Struct("<IQB")
 INTENT_HEAD_BYTES: Final = _INTENT.size
 """Of an INTENT, before its plans."""
 _ANSWER: Final = Struct("<IQBI")
-_STATE: Final = Struct("<IBQ")
-_LANES: Final = Struct("<QI")
-_READ: Final = Struct("<BQBIIII")
+_STATE: Final = Struct("<IBI")
+_SESSIONS: Final = Struct("<QI")
+_READ: Final = Struct("<BQBIIIII")
 _NUMBER: Final = Struct("<Q")
 _ARRIVAL: Final = Struct("<IB")
 _FOUND: Final = Struct("<IIQII")
@@ -53,50 +56,52 @@ _COUNTED: Final = Struct("<II")
 
 _STREAMS_KEPT: Final = 1024
 _TAKEN_BIT: Final = 1
-_NEEDS_END_BIT: Final = 2
-_UNTOLD_BIT: Final = 4
+_UNTOLD_BIT: Final = 2
 _ANSWERED_BIT: Final = 1
 _LOST_BIT: Final = 2
 _DOUBT_BIT: Final = 4
+_BOUND_BIT: Final = 8
+_OLDER_BIT: Final = 1
+_SPLIT_BIT: Final = 2
+_KNOWN_BIT: Final = 1
+_OF_BOUND_BIT: Final = 2
 
 
-class LaneHead(NamedTuple):
-    """What is known of a lane where a file begins.
+class SessionHead(NamedTuple):
+    """What is known of a session where a file begins.
 
     Attributes:
-        lane: Its number.
-        is_taken: As `LaneGroups` has it, like the others.
-        needs_end: Likewise.
+        thread_id: Its thread at the source.
+        is_taken: As `SessionGroups` has it, like the others.
         has_untold: Likewise.
-        thread_id: Likewise.
-        end: The position as text; empty for none.
-        told: As `LaneGroups` has it.
+        told: Likewise.
         start: Likewise.
+        run: Likewise.
     """
 
-    lane: int
-    is_taken: bool
-    needs_end: bool
-    has_untold: bool
     thread_id: int
-    end: str
+    is_taken: bool
+    has_untold: bool
     told: Mapping[Stream, int]
     start: Mapping[Stream, int]
+    run: int
 
 
 class Intent(NamedTuple):
     """A statement that is about to be sent.
 
     Attributes:
-        lane: On which.
+        thread_id: Of its session at the source.
         number: Which of its session.
         has_older: Groups of statements before it were read that are not attributed.
+        is_split: As `Statement` has it.
         plan_count: How many plans there are.
     """
 
-    lane: int
+    thread_id: int
     number: int
     has_older: bool
+    is_split: bool
     plan_count: int
 
 
@@ -104,31 +109,33 @@ class Answer(NamedTuple):
     """What a statement's reply told.
 
     Attributes:
-        lane: On which.
+        thread_id: Of its session at the source.
         number: Which of its session.
         is_known: Whether nothing told means that there is no group.
+        is_bound: Whether `last` is up to where its groups are, and not which they are.
         plan_count: How many plans there are in place of those that were intended; None for none.
         last: What was told of its groups; empty for nothing.
     """
 
-    lane: int
+    thread_id: int
     number: int
     is_known: bool
+    is_bound: bool
     plan_count: int | None
     last: str
 
 
 class FoundGroup(NamedTuple):
-    """A group of which the statement is known.
+    """A group of which the session is known.
 
     Attributes:
-        lane: On which it came.
+        thread_id: Of the session at the source.
         point: Which.
         place: Where the plans of the statement stand.
-        plan: Which of them is its plan.
+        plan: Which of them is its plan; `NO_PLAN` where it has none.
     """
 
-    lane: int
+    thread_id: int
     point: Point
     place: Place
     plan: int
@@ -140,84 +147,82 @@ class Reading(NamedTuple):
     Attributes:
         epoch: As the head of files of statements has it.
         is_gap: Groups between what was read before and this were not read.
+        run: How often the log was seen to go on behind a start of the source.
         ends: Up to where streams were read; those that moved since the record before.
-        arrivals: By lane the groups that were read and are not attributed.
-        doubts: Lanes and numbers of open statements of which no group is planned.
+        arrivals: By thread the groups that were read and are not attributed; 0 where it is not known.
+        doubts: Threads and numbers of open statements of which no group is planned.
         found: Those that were, since the record before.
     """
 
     epoch: int
     is_gap: bool
+    run: int
     ends: Mapping[Stream, int]
     arrivals: Sequence[tuple[int, Arrival]]
     doubts: Sequence[tuple[int, int]]
     found: Sequence[FoundGroup]
 
 
-def intent_body(lane: int, number: int, plans: bytes, *, has_older: bool) -> bytes:
+def intent_body(
+    thread_id: int, number: int, plans: bytes, *, has_older: bool = False, is_split: bool = False
+) -> bytes:
     """Of an INTENT."""
-    return _INTENT.pack(lane, number, has_older) + plans
+    bits = has_older * _OLDER_BIT | is_split * _SPLIT_BIT
+    return _INTENT.pack(thread_id, number, bits) + plans
 
 
-def answer_body(lane: int, number: int, last: str, plans: bytes, *, is_known: bool) -> bytes:
+def answer_body(
+    thread_id: int, number: int, last: str, plans: bytes, *, is_known: bool, is_bound: bool
+) -> bytes:
     """Of an ANSWER."""
     told = last.encode()
-    return _ANSWER.pack(lane, number, is_known, len(told)) + told + plans
+    bits = is_known * _KNOWN_BIT | is_bound * _OF_BOUND_BIT
+    return _ANSWER.pack(thread_id, number, bits, len(told)) + told + plans
 
 
-def open_body(lane: int, statement: Statement, plans: bytes) -> bytes:
+def open_body(thread_id: int, statement: Statement, plans: bytes) -> bytes:
     """Of an OPEN: a statement that may still have groups to come."""
     bits = (
         statement.is_answered * _ANSWERED_BIT
         | statement.is_lost * _LOST_BIT
         | (statement.doubt is not None) * _DOUBT_BIT
+        | statement.is_bound * _BOUND_BIT
     )
-    pieces = [_OPEN.pack(lane, statement.number, bits, len(statement.last))]
+    pieces = [_OPEN.pack(thread_id, statement.number, bits, len(statement.last))]
     for stream, first, last in statement.last:
         pieces.append(_text(stream) + _PAIR.pack(first, last))
     return b"".join((*pieces, plans))
 
 
-def lane_body(lane: int) -> bytes:
+def thread_body(thread_id: int) -> bytes:
     """Of LOST and GIVEN."""
-    return _U32.pack(lane)
+    return _U32.pack(thread_id)
 
 
-def taken_body(lane: int, thread_id: int, start: Mapping[Stream, int]) -> bytes:
+def taken_body(thread_id: int, start: Mapping[Stream, int], run: int = 0) -> bytes:
     """Of TAKEN."""
-    return _STATEMENT.pack(lane, thread_id) + _ends(start)
+    return _COUNTED.pack(thread_id, run) + _ends(start)
 
 
-def ended_body(lane: int, position: str) -> bytes:
-    """Of ENDED."""
-    return _U32.pack(lane) + _text(position)
-
-
-def lanes_body(epoch: int, lanes: Iterable[LaneHead]) -> bytes:
-    """Of LANES."""
-    heads = list(lanes)
-    pieces = [_LANES.pack(epoch, len(heads))]
+def sessions_body(epoch: int, heads: Sequence[SessionHead]) -> bytes:
+    """Of SESSIONS."""
+    pieces = [_SESSIONS.pack(epoch, len(heads))]
     for head in heads:
-        bits = (
-            head.is_taken * _TAKEN_BIT
-            | head.needs_end * _NEEDS_END_BIT
-            | head.has_untold * _UNTOLD_BIT
-        )
-        pieces += (_STATE.pack(head.lane, bits, head.thread_id), _text(head.end))
-        pieces += (_ends(head.told), _ends(head.start))
+        bits = head.is_taken * _TAKEN_BIT | head.has_untold * _UNTOLD_BIT
+        pieces += (_STATE.pack(head.thread_id, bits, head.run), _ends(head.told), _ends(head.start))
     return b"".join(pieces)
 
 
 def reading_body(reading: Reading) -> bytes:
     """Of READ."""
     counts = len(reading.ends), len(reading.arrivals), len(reading.doubts), len(reading.found)
-    pieces = [_READ.pack(VERSION, reading.epoch, reading.is_gap, *counts)]
+    pieces = [_READ.pack(VERSION, reading.epoch, reading.is_gap, reading.run, *counts)]
     pieces += [_stream(stream) + _NUMBER.pack(number) for stream, number in reading.ends.items()]
-    for lane, (point, is_commit) in reading.arrivals:
-        pieces += (_ARRIVAL.pack(lane, is_commit), _point(point))
-    pieces += [_STATEMENT.pack(lane, number) for lane, number in reading.doubts]
-    for lane, point, place, plan in reading.found:
-        pieces += (_FOUND.pack(lane, *place, plan), _point(point))
+    for thread_id, arrival in reading.arrivals:
+        pieces += (_ARRIVAL.pack(thread_id, arrival.is_commit), _point(arrival.point))
+    pieces += [_STATEMENT.pack(thread_id, number) for thread_id, number in reading.doubts]
+    for thread_id, point, place, plan in reading.found:
+        pieces += (_FOUND.pack(thread_id, *place, plan), _point(point))
     return b"".join(pieces)
 
 
@@ -252,32 +257,35 @@ def read_intent(body: bytes) -> Intent:
         CodecError: If the bytes are none, as of all here.
     """
     reader = Reader(body)
-    lane, number, has_older = reader.unpack(_INTENT)
-    return Intent(lane, number, bool(has_older), reader.u32())
+    thread_id, number, bits = reader.unpack(_INTENT)
+    has_older, is_split = bool(bits & _OLDER_BIT), bool(bits & _SPLIT_BIT)
+    return Intent(thread_id, number, has_older, is_split, reader.u32())
 
 
 def read_open(body: bytes) -> tuple[int, Statement]:
     """The inverse of `open_body`, without the plans."""
     reader = Reader(body)
-    lane, number, bits, spans = _read_open(reader)
+    thread_id, number, bits, spans = _read_open(reader)
     statement = Statement(
         number,
         reader.u32(),
         is_answered=bool(bits & _ANSWERED_BIT),
         is_lost=bool(bits & _LOST_BIT),
         last=spans,
+        is_bound=bool(bits & _BOUND_BIT),
         doubt=Reason.FORGOTTEN if bits & _DOUBT_BIT else None,
     )
-    return lane, statement
+    return thread_id, statement
 
 
 def read_answer(body: bytes) -> Answer:
     """The inverse of `answer_body`, without the plans."""
     reader = Reader(body)
-    lane, number, is_known, length = reader.unpack(_ANSWER)
+    thread_id, number, bits, length = reader.unpack(_ANSWER)
     last = reader.take(length).decode("ascii")
     count = reader.u32() if reader.remaining else None
-    return Answer(lane, number, bool(is_known), count, last)
+    is_known, is_bound = bool(bits & _KNOWN_BIT), bool(bits & _OF_BOUND_BIT)
+    return Answer(thread_id, number, is_known, is_bound, count, last)
 
 
 def read_answer_and_plans(body: bytes) -> tuple[Answer, bytes]:
@@ -301,44 +309,35 @@ def read_plans(kind: int, body: bytes) -> tuple[GroupPlan, ...]:
     return plans
 
 
-def read_lane(body: bytes) -> int:
-    """The inverse of `lane_body`."""
+def read_thread(body: bytes) -> int:
+    """The inverse of `thread_body`."""
     return Reader(body).u32()
 
 
-def read_taken(body: bytes) -> tuple[int, int, dict[Stream, int]]:
+def read_taken(body: bytes) -> tuple[int, dict[Stream, int], int]:
     """The inverse of `taken_body`."""
     reader = Reader(body)
-    lane, thread_id = _lane_number(reader)
-    return lane, thread_id, _read_ends(reader, reader.u32())
+    thread_id, run = reader.unpack(_COUNTED)
+    return thread_id, _read_ends(reader, reader.u32()), run
 
 
-def read_ended(body: bytes) -> tuple[int, str]:
-    """The inverse of `ended_body`."""
-    reader = Reader(body)
-    return reader.u32(), _read_text(reader)
-
-
-def read_lanes(body: bytes) -> tuple[int, list[LaneHead]]:
-    """The inverse of `lanes_body`."""
+def read_sessions(body: bytes) -> tuple[int, list[SessionHead]]:
+    """The inverse of `sessions_body`."""
     reader = Reader(body)
     heads = []
-    epoch, count = reader.unpack(_LANES)
+    epoch, count = reader.unpack(_SESSIONS)
     for _ in range(count):
-        lane, bits, thread_id = reader.unpack(_STATE)
-        end = _read_text(reader)
+        thread_id, bits, run = reader.unpack(_STATE)
         told = _read_ends(reader, reader.u32())
         start = _read_ends(reader, reader.u32())
         heads.append(
-            LaneHead(
-                lane=lane,
-                is_taken=bool(bits & _TAKEN_BIT),
-                needs_end=bool(bits & _NEEDS_END_BIT),
-                has_untold=bool(bits & _UNTOLD_BIT),
+            SessionHead(
                 thread_id=thread_id,
-                end=end,
+                is_taken=bool(bits & _TAKEN_BIT),
+                has_untold=bool(bits & _UNTOLD_BIT),
                 told=told,
                 start=start,
+                run=run,
             )
         )
     return epoch, heads
@@ -347,36 +346,36 @@ def read_lanes(body: bytes) -> tuple[int, list[LaneHead]]:
 def read_reading(body: bytes) -> Reading:
     """The inverse of `reading_body`."""
     reader = Reader(body)
-    version, epoch, is_gap, *counts = reader.unpack(_READ)
+    version, epoch, is_gap, run, *counts = reader.unpack(_READ)
     if version != VERSION:
         raise UnsupportedError(f"it is of version {version}")
     end_count, arrival_count, doubt_count, found_count = counts
     ends = _read_ends(reader, end_count)
     arrivals = []
     for _ in range(arrival_count):
-        lane, is_commit = reader.unpack(_ARRIVAL)
-        arrivals.append((lane, Arrival(_read_point(reader), bool(is_commit))))
-    doubts = [_lane_number(reader) for _ in range(doubt_count)]
+        thread_id, is_commit = reader.unpack(_ARRIVAL)
+        arrivals.append((thread_id, Arrival(_read_point(reader), bool(is_commit))))
+    doubts = [_thread_number(reader) for _ in range(doubt_count)]
     found = []
     for _ in range(found_count):
-        lane, file, offset, checksum, plan = reader.unpack(_FOUND)
+        thread_id, file, offset, checksum, plan = reader.unpack(_FOUND)
         place = Place(file, offset, checksum)
-        found.append(FoundGroup(lane, _read_point(reader), place, plan))
-    return Reading(epoch, bool(is_gap), ends, arrivals, doubts, found)
+        found.append(FoundGroup(thread_id, _read_point(reader), place, plan))
+    return Reading(epoch, bool(is_gap), run, ends, arrivals, doubts, found)
 
 
 def _read_open(reader: Reader) -> tuple[int, int, int, tuple[Span, ...]]:
-    lane, number, bits, count = reader.unpack(_OPEN)
+    thread_id, number, bits, count = reader.unpack(_OPEN)
     spans = []
     for _ in range(count):
         stream = _read_text(reader)
         spans.append(Span(stream, *reader.unpack(_PAIR)))
-    return lane, number, bits, tuple(spans)
+    return thread_id, number, bits, tuple(spans)
 
 
-def _lane_number(reader: Reader) -> tuple[int, int]:
-    lane, number = reader.unpack(_STATEMENT)
-    return lane, number
+def _thread_number(reader: Reader) -> tuple[int, int]:
+    thread_id, number = reader.unpack(_STATEMENT)
+    return thread_id, number
 
 
 def _text(text: str) -> bytes:

@@ -104,7 +104,7 @@ class KnownWrite:
         if text.has_insert_id:
             value = insert_id.to_bytes(_VALUE_BYTES, "little")
             events = (EncodedEvent(_INTVAR, _INSERT_ID_KIND + value), event)
-        parts = (Text(events, text.section, text.generated),)
+        parts = (Text(events, text.section, text.generated, is_as_sent=text.is_as_sent),)
         binlogs: dict[str, tuple[Part, ...]] = dict.fromkeys(plan.binlogs, parts)
         if text.others:
             binlogs |= text.others
@@ -165,6 +165,7 @@ class PlannedText(NamedTuple):
         has_insert_id: An event with an AUTO_INCREMENT value stands before it.
         section: As of `Text`.
         generated: Likewise.
+        is_as_sent: Likewise.
         others: Binlogs that have something else than the text, and what that is.
         before: The plan's bytes up to its event, or to the value before that.
         after: Those behind its event.
@@ -175,6 +176,7 @@ class PlannedText(NamedTuple):
     has_insert_id: bool
     section: int
     generated: Generated | None
+    is_as_sent: bool
     others: dict[str, tuple[Part, ...]]
     before: bytes
     after: bytes
@@ -242,6 +244,7 @@ def _planned_text(plan: GroupPlan, parts: tuple[Part, ...], text: str) -> Planne
         has_insert_id=bool(values),
         section=part.section,
         generated=part.generated,
+        is_as_sent=part.is_as_sent,
         others={name: one for name, one in plan.binlogs.items() if one != parts},
         before=before[:-_VALUE_BYTES] if values else before,
         after=after,

@@ -21,7 +21,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from random import random
-from typing import Final, TypeVar
+from typing import Final, Protocol, TypeVar
 
 from binlane.capture.backoff import Backoff
 from binlane.capture.settings import SourceSettings
@@ -61,8 +61,10 @@ from binlane.sql.servers import Dialect
 
 logger = logging.getLogger(__name__)
 
-CONNECTIONS: Final = 4
+CONNECTIONS: Final = 8
 """Questions that are asked at the same time."""
+LOCK_WAIT_S: Final = 1
+"""How long one of them waits for a lock of somebody: meanwhile it keeps others from being asked."""
 _ROUNDS_MAX: Final = 256
 """How deep views, triggers and foreign keys may hang on each other."""
 WATCH_S: Final = 10.0
@@ -71,6 +73,9 @@ _SETTINGS: Final = Question(Topic.SETTINGS)
 _AGAIN_MAX: Final = 64
 """How often a question is asked again because DDL was seen meanwhile."""
 _ACCESS_DENIED: Final = 1142
+_LOCK_WAIT_TIMEOUT: Final = 1205
+_WAITED_IN_VAIN: Final = frozenset((_LOCK_WAIT_TIMEOUT, 1213, 1317, 1969, 3024))
+"""Errors of who waited: too long, for each other, until somebody ended it."""
 _REFUSED: Final = frozenset((1044, 1064, _ACCESS_DENIED, 1143, 1227, 1370))
 """Errors of a statement that did nothing at all: it is not understood, or not allowed."""
 _NOT_TOLD: Final = "the source does not tell what the statement uses"
@@ -78,6 +83,18 @@ _NEEDED: Final = ("SELECT", "SHOW VIEW", "TRIGGER")
 """Privileges on `*.*` without which the source hides objects, and does not say that it does."""
 _ANY: Final = Dialect()
 _Result = TypeVar("_Result")
+
+
+class OwnQuestions(Protocol):
+    """What a client's session may be asked before its next statement."""
+
+    def may_have_locked(self, question: Question) -> bool:
+        """Whether the session may have locked what is asked about, so that others would wait."""
+        ...
+
+    async def answer(self, question: Question, asked: Asked) -> Answer:
+        """The answer to a question, asked in the session; errors as of `client.source_objects`."""
+        ...
 
 
 Change = tuple[LoggedStatement, AnyGtid | None]
@@ -173,8 +190,15 @@ class LiveCatalog:
         except NotUnderstoodError:
             return False
 
-    async def fetch(self, facts: StatementFacts, database: str) -> tuple[Question, ...]:
+    async def fetch(
+        self, facts: StatementFacts, database: str, own: OwnQuestions | None = None
+    ) -> tuple[Question, ...]:
         """Ask for what is not known of what a statement uses; then the catalog covers it.
+
+        Args:
+            facts: Of its text.
+            database: Its default database.
+            own: Asks what others than its session would have to wait for; None asks nothing there.
 
         Returns:
             What was asked, for `extend`.
@@ -183,15 +207,21 @@ class LiveCatalog:
             StatementError: If the source cannot be asked, does not tell, or is not understood.
         """
         await self._open()
-        return await self._know(lambda known: known.lacking(facts, database))
+        return await self._know(lambda known: known.lacking(facts, database), own)
 
     def reached(self, needs: Iterable[Need]) -> list[tuple[Question, Answer]]:
         """All that belongs to some things, as far as it is known, with what was told of it."""
         known = self._known
         return [] if known is None else known.reached(needs)
 
-    async def fetch_objects(self, questions: Iterable[Question]) -> tuple[Question, ...]:
+    async def fetch_objects(
+        self, questions: Iterable[Question], own: OwnQuestions | None = None
+    ) -> tuple[Question, ...]:
         """Ask for objects that no text names, such as those of a dynamic statement.
+
+        Args:
+            questions: About them.
+            own: As of `fetch`.
 
         Returns:
             What was asked: nothing where all was known.
@@ -201,7 +231,7 @@ class LiveCatalog:
         """
         await self._open()
         asked = tuple(questions)
-        return await self._know(lambda known: known.lacking_of(asked))
+        return await self._know(lambda known: known.lacking_of(asked), own)
 
     def missed(self, catalog: SchemaCatalog) -> tuple[Question, ...]:
         """What a session looked for in vain, and nobody asked the source for: see `fetch_objects`.
@@ -351,7 +381,9 @@ class LiveCatalog:
     # Asking ---------------------------------------------------------------------------------------
 
     async def _know(
-        self, lacking: Callable[[KnownObjects], Iterable[Question]]
+        self,
+        lacking: Callable[[KnownObjects], Iterable[Question]],
+        own: OwnQuestions | None = None,
     ) -> tuple[Question, ...]:
         """Ask until nothing is lacking; what was asked."""
         asked: dict[Question, None] = {}
@@ -364,16 +396,41 @@ class LiveCatalog:
             if not questions:
                 return tuple(asked)
             asked.update(dict.fromkeys(questions))
+            locked = [one for one in questions if own is not None and own.may_have_locked(one)]
+            left = [one for one in questions if one not in locked]
             results = await asyncio.gather(
-                *(self._answered(question) for question in questions), return_exceptions=True
+                *(self._answered(one) for one in left), return_exceptions=True
             )
-            for result in results:
-                if isinstance(result, BaseException):
+            for question, result in zip(left, results, strict=True):
+                if own is not None and _has_waited(result):
+                    locked.append(question)
+                elif isinstance(result, BaseException):
                     raise result
+            for question in locked:
+                assert own is not None, "it is who asks"
+                await self._ask_own(question, own)
         raise StatementError(
             f"{_NOT_TOLD}: it hangs on more than {_ROUNDS_MAX} objects one behind the other, or"
             " they change all the time"
         )
+
+    async def _ask_own(self, question: Question, own: OwnQuestions) -> None:
+        """Ask a question in a client's session; binlane's own account where that may not see it."""
+        known = self._known
+        if known is None or known.before(question) != question:
+            return
+        epoch, asked = known.epoch, known.asked
+        try:
+            answer = await own.answer(question, asked)
+        except StatementError as error:
+            if error.errno in _WAITED_IN_VAIN:
+                raise
+            await self._answered(question)
+            return
+        if answer.objects.temporary:  # it hides what is asked about
+            await self._answered(question)
+        elif known is self._known and epoch == known.epoch:
+            known.take(question, answer)
 
     async def _answered(self, question: Question) -> None:
         """Wait until a question is answered, which is asked once for all who wait."""
@@ -454,6 +511,11 @@ class LiveCatalog:
 
     async def _in_thread(self, work: Callable[[], _Result]) -> _Result:
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+
+
+def _has_waited(result: object) -> bool:
+    """Whether a question waited in vain for a lock of somebody."""
+    return isinstance(result, StatementError) and result.errno == _LOCK_WAIT_TIMEOUT
 
 
 class _Source:
@@ -663,7 +725,7 @@ def _prepare(session: ServerSession) -> None:
     )
     session.ask(
         "SET SESSION sql_mode = '', sql_quote_show_create = 1, autocommit = 1,"
-        f" lock_wait_timeout = {LOCK_TIMEOUT_S}, wait_timeout = 86400{timeout}"
+        f" lock_wait_timeout = {LOCK_WAIT_S}, wait_timeout = 86400{timeout}"
     )
     lacking = lacking_privileges([row[0] or "" for row in session.ask("SHOW GRANTS")])
     if lacking:

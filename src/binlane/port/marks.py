@@ -1,8 +1,8 @@
 """Marks: groups that the source logs because binlane wants a GTID for what it logs nothing of.
 
-Binlane's own account makes them, on the lane of the session that they are for: an ordinary account
-cannot, and the session may be over by then. The same account asks which GTIDs a lane has, where the
-session cannot be asked without its client seeing it.
+Binlane's own account makes them, by a row that names the thread of the session that they are for: that
+may be over by then. The same account asks what the source has executed, where the session cannot be
+asked without its client seeing it.
 
 A source that was started anew counts its threads anew, and replicas drop all temporary tables there:
 what is marked behind that for a session of before would be taken for another one's. So a mark is made
@@ -22,11 +22,19 @@ from binlane.capture.settings import SourceSettings
 from binlane.client.session import ServerSession
 from binlane.codec.types import Flavor
 from binlane.errors import BinlaneError, StatementError
-from binlane.port.lanes import DATABASE, MARK, Lane
-from binlane.positions import GtidSet
+from binlane.routing.planned import MARKS
 
 _TIMEOUT_S: Final = 10.0
-_MARKING: Final = f"CALL {DATABASE}.{MARK}()"
+_MARKING: Final = (
+    f"INSERT INTO {MARKS.plain} (id, thread, number) VALUES (1, {{0}}, 1)"  # noqa: S608  # our names
+    " ON DUPLICATE KEY UPDATE thread = {0}, number = number + 1"
+)
+_LOGGED: Final = {
+    Flavor.MARIADB: "SELECT @@last_gtid",
+    Flavor.MYSQL: "SELECT @@GLOBAL.gtid_executed",
+}
+_ASKING: Final = "SELECT 1"
+_TRIES: Final = 2
 _STAYING: Final = "SET SESSION wait_timeout = 31536000"
 """A connection that the source ends for having been silent could not mark for sessions of before."""
 _NOT_MARKED: Final = "the source was not marked"
@@ -48,34 +56,34 @@ class Marker:
         self._opened_s = 0.0
 
     async def open(self) -> None:
-        """Open the connection, if it is not: marks are made for who is there behind that."""
-        if self._session is None:
-            with suppress(StatementError):  # of which `mark` tells
-                await asyncio.to_thread(self._open)
+        """See that the connection is there: marks are made for who is there behind that."""
+        with suppress(StatementError):  # of which `mark` tells
+            await asyncio.to_thread(self._open)
 
-    async def mark(self, lane: Lane, there_s: float) -> str:
-        """Have the source log a group on a lane; its GTID.
+    async def mark(self, thread_id: int, there_s: float) -> str:
+        """Have the source log a group for a session.
 
         Args:
-            lane: Of the session that it is for.
+            thread_id: Of the session at the source.
             there_s: As `time.monotonic`, when a statement of that session was sent, which the source
                 answered.
+
+        Returns:
+            Its GTID; of MySQL all that was executed up to it.
 
         Raises:
             StatementError: If the source cannot be asked, does not, or may have been started anew
                 since then.
         """
-        return await asyncio.to_thread(self._marked, lane, there_s)
+        return await asyncio.to_thread(self._marked, thread_id, there_s)
 
-    async def last(self, lane: Lane) -> str:
-        """The GTIDs of a lane that the source has logged up to now, the last of them at least.
-
-        Those of MySQL: each session of MariaDB knows its own last one.
+    async def executed(self) -> str:
+        """The GTIDs that a source of MySQL has executed up to now.
 
         Raises:
             StatementError: If the source cannot be asked.
         """
-        return await asyncio.to_thread(self._asked, lane)
+        return await asyncio.to_thread(self._executed)
 
     def close(self) -> None:
         """Go away."""
@@ -83,34 +91,22 @@ class Marker:
             self._drop()
 
     def _open(self) -> None:
-        with self._connected(_NOT_MARKED):
-            pass
+        for _ in range(_TRIES):
+            # One to a source that was started anew meanwhile is found out by asking.
+            with suppress(StatementError), self._connected(_NOT_MARKED) as session:
+                session.ask(_ASKING)
+                return
 
-    def _marked(self, lane: Lane, there_s: float) -> str:
+    def _marked(self, thread_id: int, there_s: float) -> str:
         with self._connected(_NOT_MARKED) as session:
             if there_s >= self._opened_s:
-                session.ask(lane.enter)
-                session.ask(_MARKING)
-                if self._flavor is Flavor.MARIADB:
-                    return session.ask("SELECT @@last_gtid")[0][0] or ""
-                source_id, (_, last) = self._logged(session, lane)
-                return f"{source_id}:{lane.tag}:{last}" if last else ""
+                session.ask(_MARKING.format(thread_id))
+                return session.ask(_LOGGED[self._flavor])[0][0] or ""
         raise StatementError(f"{_NOT_MARKED}: it may have been started anew meanwhile")
 
-    def _asked(self, lane: Lane) -> str:
+    def _executed(self) -> str:
         with self._connected("the source was not asked for its GTIDs") as session:
-            source_id, (first, last) = self._logged(session, lane)
-            return f"{source_id}:{lane.tag}:{first}-{last}" if last else ""
-
-    def _logged(self, session: ServerSession, lane: Lane) -> tuple[str, tuple[int, int]]:
-        """The source, and the last run of numbers that a lane has there; zeros for none."""
-        ((executed, own),) = session.ask("SELECT @@GLOBAL.gtid_executed, @@GLOBAL.server_uuid")
-        runs = [
-            run.intervals[-1]
-            for run in GtidSet.parse(executed or "").runs
-            if run.tag == lane.tag and run.source_id == own
-        ]
-        return own or "", runs[0] if runs else (0, 0)
+            return session.ask(_LOGGED[Flavor.MYSQL])[0][0] or ""
 
     @contextmanager
     def _connected(self, what: str) -> Iterator[ServerSession]:

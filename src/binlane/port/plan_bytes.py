@@ -39,6 +39,7 @@ _HAS_SECTION: Final = 2
 _HAS_GENERATED: Final = 4
 _HAS_TABLES: Final = 8
 _USES_TEMPORARY: Final = 16
+_IS_AS_SENT: Final = 32
 _KEPT: Final = 1024
 
 # By the ids of sections that are kept alive here: they come again as the same objects, and to look
@@ -106,7 +107,7 @@ def _add_parts(add: Callable[[bytes], None], parts: tuple[Part, ...]) -> None:
         if len(part) == 1:
             add(_PART.pack(0, part[0], 0, 0))
             continue
-        events, section, generated, timestamp, tables, uses_temporary = part
+        events, section, generated, timestamp, tables, uses_temporary, is_as_sent = part
         kind = _IS_TEXT if section is None else _IS_TEXT | _HAS_SECTION
         if generated is not None:
             kind |= _HAS_GENERATED
@@ -114,6 +115,8 @@ def _add_parts(add: Callable[[bytes], None], parts: tuple[Part, ...]) -> None:
             kind |= _HAS_TABLES
         if uses_temporary:
             kind |= _USES_TEMPORARY
+        if is_as_sent:
+            kind |= _IS_AS_SENT
         add(_PART.pack(kind, section or 0, timestamp, len(events)))
         if generated is not None:
             add(_table_bytes(generated.table) + _U32.pack(generated.column))
@@ -217,6 +220,7 @@ def _part(reader: Reader) -> Part:
         timestamp,
         tables,
         uses_temporary=bool(kind & _USES_TEMPORARY),
+        is_as_sent=bool(kind & _IS_AS_SENT),
     )
 
 

@@ -14,19 +14,23 @@ import asyncio
 import logging
 import re
 import time
+from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field, replace
+from functools import partial
 from typing import Final
 
 from binlane.check.hints import HINTS
+from binlane.client.questions import NotUnderstoodError
 from binlane.client.source_objects import Source
 from binlane.codec.client_text import is_lexed_alike, written_text
 from binlane.codec.format import flavor_of
 from binlane.codec.packets.flags import ServerStatus
 from binlane.codec.packets.framing import text_of
 from binlane.codec.packets.results import ResultSet
-from binlane.codec.types import Flavor
-from binlane.errors import StatementError, StoreError, UnsafeStatementError
+from binlane.codec.types import ColumnType, Flavor
+from binlane.errors import StatementError, StoreError, UnjudgedError
 from binlane.gateway.answers import OkAnswer, RowsAnswer
 from binlane.gateway.handler import SessionContext
 from binlane.gateway.judge import (
@@ -43,10 +47,12 @@ from binlane.gateway.judge import (
     Run,
     Verdict,
 )
+from binlane.gateway.long_texts import is_long
 from binlane.names import quote
 from binlane.policy.refusals import NO_OUTCOME, Outcome, Refusal
 from binlane.port.binlog_variables import (
     NAMES,
+    TRACKING,
     Rewritten,
     concerns,
     known_of,
@@ -55,19 +61,23 @@ from binlane.port.binlog_variables import (
     rewrite,
     shown,
     shows,
+    telling_gtids,
+    tells_gtids,
 )
 from binlane.port.context_reader import ContextReader, Needs, may_run_programs
 from binlane.port.context_use import ContextUse, KnownUses
 from binlane.port.doubts import Doubt
 from binlane.port.group_planning import GroupPlanning, bases
 from binlane.port.known_statements import Circumstances, KnownRead, KnownWrite, known_write
-from binlane.port.lanes import Lane, LanePool
 from binlane.port.live_catalog import LiveCatalog
-from binlane.port.long_texts import LongTexts, is_long
+from binlane.port.long_texts import LongTexts
 from binlane.port.marks import Marker
+from binlane.port.own_questions import own_questions
 from binlane.port.sayings import Sayings
+from binlane.port.session_values import cell_text
 from binlane.port.statement_context import StatementContext
 from binlane.port.told_refusals import as_told
+from binlane.port.user_variables import asked as asked_variable
 from binlane.port.warnings import Warnings
 from binlane.positions import parse_position
 from binlane.programs.runner import is_program
@@ -79,6 +89,7 @@ from binlane.session.report import StatementResult
 from binlane.session.session import Session
 from binlane.sql.catalog import SchemaCatalog
 from binlane.sql.evaluation.functions import is_built_in
+from binlane.sql.evaluation.values import UNKNOWN, Text
 from binlane.sql.facts import (
     DDL_KINDS,
     WRITING_KINDS,
@@ -89,11 +100,15 @@ from binlane.sql.facts import (
 from binlane.sql.lexis import lexed_as
 from binlane.sql.reading import read
 from binlane.sql.servers import Dialect, LoggingMode
+from binlane.sql.stored import runs_nothing_stored
+from binlane.sql.tree.statements import Prepare
 
 logger = logging.getLogger(__name__)
 
 _READS: Final = frozenset((StatementKind.SELECT, StatementKind.SESSION, StatementKind.EMPTY))
 """What a session may begin with that the model need not know of."""
+_DIAGNOSTICS: Final = "GET DIAGNOSTICS"
+"""Likewise; and to begin with somebody would take away what it reads."""
 _OWN: Final = ("ER_BINLOG_", "BINLANE_", "ER_INSIDE_TRANSACTION_PREVENTS_")
 """How the symbols of refusals begin that are binlane's to give: the source logs rows, whatever the
 binlogs have, and would let such a statement pass."""
@@ -108,18 +123,14 @@ _OWN_SYMBOLS: Final = frozenset(
     )
 )
 _WATCHED: Final = NAMES.keys() | {
-    *("server_id", "gtid_next", "gtid_domain_id", "gtid_seq_no", "session_track_gtids"),
-    *("session_track_system_variables", "session_track_state_change", "pseudo_thread_id"),
+    *("session_track_gtids", "session_track_system_variables", "session_track_state_change"),
+    "pseudo_thread_id",
     *("pseudo_slave_mode", "pseudo_replica_mode", "skip_replication", "timestamp", "insert_id"),
     *("rand_seed1", "rand_seed2", "autocommit", "collation_database", "character_set_database"),
 }
 """What a session cannot set before somebody follows it."""
 _ASKED_FOR: Final = frozenset(("autocommit",))
 """Of these what the source is asked for when somebody begins to."""
-_TRACK: Final = (
-    "SET SESSION session_track_system_variables ="
-    " CONCAT_WS(',', NULLIF(@@session_track_system_variables, ''), 'last_gtid')"
-)
 _NOT_PREPARED: Final = StatementError(
     "This command is not supported in the prepared statement protocol yet", errno=1295
 )
@@ -128,7 +139,7 @@ _NO_BULK: Final = StatementError(
     errno=4033,
     hint="SET SESSION binlog_format = 'ROW', or execute it for each row of values",
 )
-_NO_VALUES: Final = UnsafeStatementError(
+_NO_VALUES: Final = UnjudgedError(
     "its values cannot be told as the server would log them",
     hint="send them as other types, or SET SESSION binlog_format = 'ROW'",
 )
@@ -137,15 +148,30 @@ _MAY_HIDE: Final = re.compile("[\udc80-\udcff]|[^\0-\x7f][\\\\`]")
 
 What names the binlogs' variables has no other letters in swe7.
 """
+_TOO_LONG: Final = UnjudgedError(
+    "it is longer than 16 MiB and is not read", hint="SET SESSION binlog_format = 'ROW'"
+)
+_NO_TEXT: Final = UnjudgedError(
+    "its text cannot be read in the session's character set",
+    hint="SET NAMES utf8mb4, or SET SESSION binlog_format = 'ROW'",
+)
+_AS_ROWS: Final = "SET SESSION binlog_format = 'ROW' lets it run"
+_WITHOUT_SCOPES: Final = "binlogs that log everything would have its rows; one here has a scope"
 _SHOWN: Final = 40
-_LANE_AGAIN_S: Final = 5.0
-"""A session that got no lane asks for one again after so long."""
+_TRIED: Final = "binlane_tried"
+"""A prepared statement of binlane's own in the client's session, for a moment."""
+_NOT_TRIED: Final = frozenset((1295, 1461))
+"""Errors of PREPARE that are not the statement's."""
+_NUMBERS: Final = (ColumnType.LONGLONG, ColumnType.DOUBLE, ColumnType.NEWDECIMAL)
 _BARE: Final = re.compile(r"\w+", re.ASCII)
 _CHANGING: Final = frozenset(
     (StatementKind.INSERT, StatementKind.REPLACE, StatementKind.UPDATE, StatementKind.DELETE)
 )
 _WITHOUT_ROWS: Final = frozenset((StatementKind.UPDATE, StatementKind.DELETE))
 _ALIKE_MAX: Final = 256
+_AND_ITS_OWN: Final = 2
+_TURN: Final = 4
+"""So many statements of a packet are judged, or followed, before other sessions have their turn."""
 _ACTIVE: Final = int(ServerStatus.IN_TRANSACTION)
 
 
@@ -171,7 +197,7 @@ class PortParts:
         catalog: The source's objects.
         attributions: Gets the plans of the groups that sessions make.
         marker: Makes groups for what the source logs nothing of.
-        lanes: None where the source was not prepared for them: then all groups go as rows.
+        has_marks: Whether the source has what it needs for that.
         global_values: Gives the values that `SET GLOBAL` gave to the binlogs' variables.
         seen: Gives the binlogs that a session's account may see; None for all.
         uses: What statements use of their context.
@@ -183,7 +209,7 @@ class PortParts:
     catalog: LiveCatalog
     attributions: Sayings
     marker: Marker
-    lanes: LanePool | None = None
+    has_marks: bool = True
     global_values: Callable[[], Mapping[str, str]] = dict
     seen: Seen = _all_seen
     uses: KnownUses = field(default_factory=KnownUses)
@@ -224,9 +250,23 @@ class _UnderWay:
     sent_s: float = 0.0
 
 
+_Replied = tuple[_UnderWay, Sequence[Reply]]
+"""A statement that the source has run, and its replies."""
 _KnownUnderWay = tuple[str, KnownRead | KnownWrite, int, bytes | None]
 """A statement that the source runs, of which others have run that are alike: its text, what is known
 of them, the number it has, and the event of its text; None of one that is not planned."""
+
+
+class _NotToldError(Exception):
+    """The source does not tell what a statement uses.
+
+    Attributes:
+        told: What it says instead.
+    """
+
+    def __init__(self, told: StatementError) -> None:
+        super().__init__(str(told))
+        self.told = told
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,10 +323,15 @@ class PortSession:
         self._catalog = SchemaCatalog(self._flavor)
         self._definitions: tuple[Definition, ...] = ()
         self._reader: ContextReader | None = None
-        self._lane: Lane | None = None
+        self._is_tracked = False
         self._last = ""
+        # What the variable of `TRACKING` is for the client, where it is another one at the source.
+        self._tracking: str | None = None
+        self._hides_gtids = False
         self._planning = GroupPlanning(self._flavor)
         self._under_way: list[_UnderWay] = []
+        # Those whose replies are there, until all is told of them.
+        self._followed: list[_UnderWay] = []
         self._known_under_way: _KnownUnderWay | None = None
         self._alike: dict[KnownEffect, KnownRead | KnownWrite] = {}
         self._long_texts = LongTexts()
@@ -295,13 +340,14 @@ class PortSession:
         self._doubts: list[Doubt] = []
         self._homeless: list[_Homeless] = []
         self._warnings = Warnings(self._flavor)
-        self._lane_due_s = 0.0
         # When a statement was sent that the source has answered.
         self._there_s = 0.0
         self._has_passed = False
         self._is_out_of_step = False
         self._is_in_transaction = False
         self._spoils = False
+        # Temporary tables may be there of which the model does not know.
+        self._hides_tables = False
 
     # What the gateway calls -----------------------------------------------------------------------
 
@@ -318,6 +364,11 @@ class PortSession:
         if found is None or found.dialect is not dialect or found.character_set != charset:
             found = self._reading = Reading(dialect, charset)
         return found
+
+    @property
+    def hides_gtids(self) -> bool:
+        """Whether the source tells GTIDs that the client has not asked for."""
+        return self._hides_gtids
 
     async def learn(self) -> None:
         """Find out how the source reads the session's next statement."""
@@ -338,7 +389,7 @@ class PortSession:
             return PASS
         if len(statements) != 1:
             return None
-        told, _, is_complete, _ = statements[0]
+        told, _, is_complete, _, _ = statements[0]
         model, reader, shared = self._model, self._reader, self._shared
         if not is_complete or is_long(told):
             return None
@@ -353,7 +404,7 @@ class PortSession:
         known = None if effect is None else self._alike.get(effect)
         if known is not None and self._let_known_run(text, known, model, reader, shared):
             return AS_IT_IS
-        if not self._is_fit(shared) or self._wants_lane(model):
+        if not self._is_fit(shared) or self._wants_tracking(model):
             return None
         expected = model.preview_known(text)
         return None if expected is None else self._let_run(text, model, reader, expected, effect)
@@ -383,23 +434,41 @@ class PortSession:
         if model is None or reader is None or shared is None:
             return Pass()
         self._make_current(model, shared)
-        if self._wants_lane(model):
-            await self._enter_lane(shared)
+        if self._wants_tracking(model):
+            await self._begin_tracking(shared)
         if any(reader.must_ask_to_read(one.text) for one in statements):
             await self._read_context(model, reader)
-        texts: list[str] = []
-        for one in statements:
-            text = reader.read_text(one.text) if one.is_complete else None
-            if text is None:
-                return self._judge_unread(model, one)
-            texts.append(text)
+        read_texts = [_read_text(reader, one) for one in statements]
+        texts = [text for text in read_texts if text is not None]
+        if len(texts) < len(statements):
+            unread = statements[read_texts.index(None)]
+            return self._judge_unread(model, unread)
         session = model.session
         if await self._long_texts.read(texts, session.database, session.dialect):
             self._make_current(model, shared)
-        if len(texts) > 1:
-            return await self._judge_several(model, texts)
-        is_prepared = statements[0].is_prepared
-        return await self._judge_one(model, reader, texts[0], is_prepared=is_prepared)
+        return await self._judge_read(model, reader, texts, statements[0])
+
+    async def _judge_read(
+        self,
+        model: PlannedSession,
+        reader: ContextReader,
+        texts: Sequence[str],
+        first: ClientStatement,
+    ) -> Verdict:
+        """Judge statements of which the texts are known, if not all that they use."""
+        try:
+            if len(texts) > 1:
+                return await self._judge_several(model, texts)
+            if first.lacks_values:
+                return await self._judge_without_values(model, reader, texts[0], first)
+            return await self._judge_one(model, reader, texts[0], is_prepared=first.is_prepared)
+        except _NotToldError as error:
+            told = error.told
+        session = model.session
+        facts = [read(one, database=session.database, dialect=session.dialect) for one in texts]
+        if _may_take_rows(session) or all(_is_logged_by_its_text(one, session) for one in facts):
+            return self._run_unread(*facts)
+        raise _not_known(str(told), model) if isinstance(told, NotUnderstoodError) else told
 
     async def _read_context(
         self, model: PlannedSession, reader: ContextReader, needs: Needs | None = None
@@ -442,15 +511,21 @@ class PortSession:
         if replies:
             # The operator of flags takes many times as long.
             self._is_in_transaction = bool(int.__and__(replies[-1].status, _ACTIVE))
-        if known is not None and model is not None:
+        if (
+            known is not None
+            and model is not None
+            and len(replies) == 1
+            and self._follow_known(known, model, replies[0])
+        ):
             self._known_under_way = None
-            if len(replies) == 1 and self._follow_known(known, model, replies[0]):
-                return NOTHING_LEFT
+            return NOTHING_LEFT
         under_way, self._under_way = self._under_way, []
         if model is None or reader is None:
             return NOTHING_LEFT
         if known is not None:
             under_way = [self._looked_at(known, model, reader)]
+            self._known_under_way = None
+        self._followed = under_way
         if not under_way:
             return NOTHING_LEFT
         if not replies:
@@ -458,11 +533,17 @@ class PortSession:
             self._withdraw(under_way)
             reader.unsent()
             self._long_texts.forget()
+            self._followed = []
             return NOTHING_LEFT
-        warnings = 0
-        for one, own in self._each_reply(under_way, replies):
-            warnings += self._follow(model, reader, one, own)
+        behind = deque(self._each_reply(under_way, replies))
+        warnings = self._follow_turn(model, reader, behind)
+        if behind:
+            self._under_way = under_way  # as long as not all of them are followed
+            self._let_others_know(model, behind)
+            more = self._more_warnings(model, *behind[-1])
+            return Done(more, partial(self._follow_rest, model, reader, behind))
         self._long_texts.forget()
+        self._followed = []
         is_more = self._unsettled or self._doubts or self._homeless
         return Done(warnings, self._settle if is_more else None)
 
@@ -473,6 +554,47 @@ class PortSession:
             self._reader.used()
             self._warnings.forget()
 
+    def stumbled(self) -> None:
+        """Rely on nothing any more that is known of the session, until it begins anew."""
+        known, self._known_under_way = self._known_under_way, None
+        sent = [*self._followed, *self._under_way]
+        numbers = [one.expected.number for one in sent if one.is_intended]
+        numbers += [one.number for one in self._unsettled if one.is_intended]
+        if known is not None and isinstance(known[1], KnownWrite):
+            numbers.append(known[2])
+        if self._is_tracked and self._shared is not None:
+            for number in numbers:
+                self._shared.attributions.done(self._client.thread_id, number, None, ())
+        for kept in (
+            self._followed,
+            self._under_way,
+            self._unsettled,
+            self._doubts,
+            self._homeless,
+        ):
+            kept.clear()
+        self._long_texts.forget()
+        if self._reader is not None:
+            self._reader.lost_track()
+        self._lose_step(*(one.facts for one in sent))
+
+    async def unjudged(self) -> Verdict:
+        """Let a command run of which nothing is known, or refuse it."""
+        if self._shared is None:
+            self._shared = await self._find_parts()
+        if self._shared is None:
+            self._is_relayed = True
+            return PASS
+        if not self._may_take_rows(self._shared):
+            return Refuse(_not_known("binlane failed to find out what it would do", self._model))
+        return self._run_unread(None)
+
+    def _may_take_rows(self, shared: PortParts) -> bool:
+        """Whether every binlog may have the rows of what the session does, whatever it is."""
+        if self._model is not None:
+            return _may_take_rows(self._model.session)
+        return not shared.global_values() and _are_unscoped_rows(shared.definitions())
+
     async def ended(self) -> None:
         """The session is over: what it had for itself at the source is gone there."""
         await self._drop_temporary()
@@ -481,8 +603,9 @@ class PortSession:
     # Beginning and end ----------------------------------------------------------------------------
 
     def _forget(self) -> None:
-        """Let the model go, and the lane."""
-        self._leave_lane()
+        """Let the model go, and what is told of its groups."""
+        self._end_tracking()
+        self._track(None)
         self._model = self._reader = None
         self._warnings.forget()
         self._under_way.clear()
@@ -491,7 +614,7 @@ class PortSession:
         self._alike.clear()
         self._passing.clear()
         self._planning.clear()
-        self._is_out_of_step = self._is_in_transaction = False
+        self._is_out_of_step = self._is_in_transaction = self._hides_tables = False
 
     async def _drop_temporary(self) -> None:
         """Have binlogs drop the temporary tables that the source has dropped by itself."""
@@ -509,16 +632,14 @@ class PortSession:
         for what in homeless:
             await self._mark(what)
 
-    def _leave_lane(self) -> None:
-        """Let the lane go."""
-        if self._lane is not None and self._shared is not None:
-            attributions, lanes = self._shared.attributions, self._shared.lanes
-            assert lanes is not None, "it gave the lane"
+    def _end_tracking(self) -> None:
+        """Say that nothing more is told of the session's groups."""
+        if self._is_tracked and self._shared is not None:
+            attributions = self._shared.attributions
             if self._is_under_way:
-                attributions.lost(self._lane.number)
-            attributions.given(self._lane.number)
-            lanes.release(self._lane)
-        self._lane = None
+                attributions.lost(self._client.thread_id)
+            attributions.given(self._client.thread_id)
+        self._is_tracked = False
 
     async def _begun(self) -> PlannedSession | None:
         """The model, begun if there is none that can go on; None where no session is judged."""
@@ -551,10 +672,11 @@ class PortSession:
                 session.execute(f"SET SESSION {name} = {_literal(value)}")
         before = None if self._model is None else self._model.session
         session.begin_with(parts.global_values(), before)
+        is_new = self._reader is None and not self._has_passed
+        session.programs.hides_prepared = not is_new
         if circumstances.is_in_transaction:
             session.execute("BEGIN")
         model = self._model = PlannedSession(session)
-        is_new = self._reader is None and not self._has_passed
         if self._reader is None:
             self._reader = ContextReader(circumstances.server)
         if not is_new:
@@ -562,44 +684,44 @@ class PortSession:
             self._reader.lost_track()
         self._is_out_of_step = False
         # What it has done in it so far is not known.
-        self._spoils = circumstances.is_in_transaction
+        self._spoils = circumstances.is_in_transaction or self._hides_tables
         self._is_in_transaction = circumstances.is_in_transaction
         return model
 
-    def _wants_lane(self, model: PlannedSession) -> bool:
-        """Whether what the session makes the source log is to be told from what others do."""
-        return (
-            self._lane is None
-            and model.needs_plans
-            and not self._is_in_transaction
-            and self._shared is not None
-            and self._shared.lanes is not None
-            and time.monotonic() >= self._lane_due_s
-        )
+    def _wants_tracking(self, model: PlannedSession) -> bool:
+        """Whether it matters from now on which groups of the source are the session's."""
+        return not self._is_tracked and model.needs_plans and not self._is_in_transaction
 
-    async def _enter_lane(self, parts: PortParts) -> None:
-        if parts.lanes is None:
-            return
+    async def _begin_tracking(self, parts: PortParts) -> None:
+        """Have the source tell the session's groups by their GTIDs."""
         await parts.marker.open()
         there_s = time.monotonic()
-        self._lane = await parts.lanes.enter(self._client)
-        if self._lane is None:
-            self._lane_due_s = time.monotonic() + _LANE_AGAIN_S
-            return
-        self._there_s = there_s
-        number, thread_id = self._lane.number, self._client.thread_id
+        await self._have_gtids_told()
         if self._flavor is Flavor.MARIADB:
-            await self._client.run_at_source(_TRACK)
             asked = await self._client.query_source(
                 "SELECT @@last_gtid, @@GLOBAL.gtid_binlog_pos LIMIT 1"
             )
             self._last, logged = (value or "" for value in asked.texts()[0])
         else:
-            await self._client.run_at_source("SET SESSION session_track_gtids = OWN_GTID")
             asked = await self._client.query_source("SELECT @@GLOBAL.gtid_executed LIMIT 1")
             logged = asked.texts()[0][0] or ""
-        # What its lane has of sessions before is logged by now.
-        parts.attributions.taken(number, thread_id, parse_position(logged, self._flavor.value))
+        self._there_s, self._is_tracked = there_s, True
+        position = parse_position(logged, self._flavor.value)
+        parts.attributions.taken(self._client.thread_id, position)
+
+    async def _have_gtids_told(self) -> None:
+        """Have the source tell the GTIDs of the session's groups, whatever the client has it tell."""
+        if self._tracking is None:
+            asked = await self._client.query_source(
+                f"SELECT @@SESSION.{TRACKING[self._flavor]} LIMIT 1"
+            )
+            await self._client.run_at_source(telling_gtids(self._flavor))
+            self._track(asked.texts()[0][0] or "")
+
+    def _track(self, tracking: str | None) -> None:
+        """Note what the client has of `TRACKING`; None for what the source has."""
+        self._tracking = tracking
+        self._hides_gtids = tracking is not None and not tells_gtids(tracking)
 
     async def _told_last(self) -> str:
         # A LIMIT of its own stands above the sql_select_limit of the client, which may be 0.
@@ -627,16 +749,16 @@ class PortSession:
             return False
         if effects.kind is StatementKind.SET:
             names = {one.name for one in facts.assignments}
-            is_heard = names.isdisjoint(_WATCHED) and not concerns(facts)
-            return is_heard and not any(use.database for use in facts.functions)
+            is_heard = names.isdisjoint(_WATCHED) and not concerns(facts, is_first=True)
+            return is_heard and runs_nothing_stored(facts)
         return (
-            effects.kind in _READS
-            and not concerns(facts)
+            (effects.kind in _READS or facts.verb == _DIAGNOSTICS)
+            and not concerns(facts, is_first=True)
             and not shows(facts)
             and not effects.writes
             and not facts.has_into
             and not facts.statement_assignments
-            and all(is_built_in(one.name, facts.dialect) for one in facts.functions)
+            and runs_nothing_stored(facts)
         )
 
     def _pass_unread(self, text: str) -> Pass | None:
@@ -673,8 +795,10 @@ class PortSession:
             return False
         texts = [one.text for one in statements]
         await self._long_texts.read(texts, "", self._first_dialect)
-        if not all(self._concerns_nobody(self._first_read(text)) for text in texts):
-            return False
+        for number, text in enumerate(texts):
+            await _turn_ends(number)
+            if not self._concerns_nobody(self._first_read(text)):
+                return False
         self._has_passed = True
         return True
 
@@ -687,47 +811,58 @@ class PortSession:
         if shared is None or shared.global_values():
             return False
         definitions = shared.definitions()
-        if not all(
-            one.logging_mode is LoggingMode.ROW and one.scope.is_unscoped for one in definitions
-        ):
+        if not _are_unscoped_rows(definitions):
             return False
         names = {one.name for one in (*facts.assignments, *facts.statement_assignments)}
         return (
             facts.effects.stopped_at is None
             and _MAY_HIDE.search(facts.text) is None
             and names.isdisjoint(_WATCHED - _ASKED_FOR)
-            and not concerns(facts)
+            and not concerns(facts, is_first=True)
             and not shows(facts)
         )
 
     # Before a statement runs ----------------------------------------------------------------------
 
     def _judge_unread(self, model: PlannedSession, statement: ClientStatement) -> Verdict:
-        """Judge a command whose text is not known."""
-        if not model.session.logs_rows_alone:
-            if statement.is_bulk:
-                return Refuse(_NO_BULK)
-            if statement.is_prepared and not statement.is_complete:
-                return Refuse(_NO_VALUES)
-            if not statement.text:
-                return Refuse(
-                    UnsafeStatementError(
-                        "it is longer than 16 MiB and is not read",
-                        hint="SET SESSION binlog_format = 'ROW'",
-                    )
-                )
-            return Refuse(
-                UnsafeStatementError(
-                    "its text cannot be read in the session's character set",
-                    hint="SET NAMES utf8mb4, or SET SESSION binlog_format = 'ROW'",
-                )
-            )
-        self._is_out_of_step = self._spoils = True
+        """Judge a command whose text is not known, or not with its values."""
+        if model.session.may_log_rows:
+            return self._run_unread(None)
+        if statement.is_bulk:
+            return Refuse(_NO_BULK)
+        if statement.is_prepared:
+            return Refuse(_NO_VALUES)
+        return Refuse(_NO_TEXT if statement.text else _TOO_LONG)
+
+    def _run_unread(self, *ran: StatementFacts | None) -> Verdict:
+        """Let a command run that nobody follows: what is known of the session does not hold then.
+
+        Args:
+            ran: What its statements say; None of one that is not read.
+        """
+        self._lose_step(*ran)
         reader = self._reader
         if reader is None:
+            self._has_passed = True
             return Pass()
         reader.lost_track()
         return Run(reader.owed(None))
+
+    async def _judge_without_values(
+        self,
+        model: PlannedSession,
+        reader: ContextReader,
+        text: str,
+        statement: ClientStatement,
+    ) -> Verdict:
+        """Judge a prepared statement whose values cannot be told: what it changes goes as rows."""
+        if statement.is_bulk and model.session.has_statement_binlogs:
+            return Refuse(_NO_BULK)
+        facts = await self._known(model, text)
+        if facts.effects.kind not in _CHANGING and facts.effects.kind is not StatementKind.SELECT:
+            # What it does to the session hangs on them, too.
+            return self._judge_unread(model, statement)
+        return await self._judge_text(model, reader, text, facts, has_values=False)
 
     async def _judge_one(
         self, model: PlannedSession, reader: ContextReader, text: str, *, is_prepared: bool
@@ -736,10 +871,13 @@ class PortSession:
         answer = await self._answer(model, facts)
         if answer is not None:
             return Give(answer)
+        await self._learn_prepared(model, facts)
         if concerns(facts):
             told = await self._rewrite(model, facts)
             if told.global_values:
                 return await self._set_global(model, reader, told)
+            if told.source != told.model:
+                self._planning.know_rewritten(model.session.state.number + 1)
             text, facts = told.model, await self._known(model, told.model)
             verdict = await self._judge_text(model, reader, text, facts)
             if not isinstance(verdict, Run) or told.source == text:
@@ -751,13 +889,64 @@ class PortSession:
             return replace(verdict, text=self._as_sent(told.source))
         return await self._judge_text(model, reader, text, facts)
 
+    async def _learn_prepared(self, model: PlannedSession, facts: StatementFacts) -> None:
+        """Ask for the text that PREPARE takes from a variable, if its EXECUTE may be refused without."""
+        tree = facts.tree
+        if (
+            isinstance(tree, Prepare)
+            and tree.verb == "PREPARE"
+            and not _may_take_rows(model.session)
+        ):
+            await self._learn_variables(model, facts)
+
+    async def _learn_variables(self, model: PlannedSession, facts: StatementFacts) -> bool:
+        """Ask for user variables that a statement names and the model does not know; whether any was.
+
+        What asking changes for the client, FOUND_ROWS() and on MySQL its warnings, weighs less than a
+        refusal.
+        """
+        programs = model.session.programs
+        names = dict.fromkeys(use.name.lower() for use in facts.user_variables)
+        unknown = [name for name in names if programs.user_variables.get(name) in (None, UNKNOWN)]
+        if not unknown:
+            return False
+        asked = [asked_variable(name) for name in unknown]
+        columns = ", ".join(f"{value}, {collation}" for value, _, collation in asked)
+        # Refused, such as by KILL QUERY, or in a character set that cannot be read.
+        with suppress(StatementError, ValueError):
+            answer = await self._client.query_source(f"SELECT {columns} LIMIT 1")
+            for place, name in enumerate(unknown):
+                text, collation = (cell_text(answer, 2 * place + at) for at in (0, 1))
+                if answer.heads[2 * place].type_code == ColumnType.LONGLONG and text:
+                    programs.know(name, int(text))
+                elif answer.heads[2 * place].type_code not in _NUMBERS:
+                    programs.know(name, None if text is None else Text(text, collation or ""))
+        return True
+
+    async def _own_error(self, facts: StatementFacts) -> StatementError | None:
+        """The error by which the source refuses a statement that is not known, too; None if it does not.
+
+        It is prepared there, which executes nothing.
+        """
+        if is_program(facts) or not facts.text.isascii():
+            return None
+        text = facts.text.replace("'", "''")
+        if not facts.dialect.no_backslash_escapes:
+            text = text.replace("\\", "\\\\")
+        try:
+            await self._client.run_at_source(f"PREPARE {_TRIED} FROM '{text}'")
+        except StatementError as error:
+            return None if error.errno in _NOT_TRIED else error
+        await self._client.run_at_source(f"DEALLOCATE PREPARE {_TRIED}")
+        return None
+
     async def _set_global(
         self, model: PlannedSession, reader: ContextReader, told: Rewritten
     ) -> Verdict:
         """Run a SET that holds for later sessions; they have it once the client is answered."""
         assert self._shared is not None, "the model goes along with the source"
         facts = await self._known(model, told.model)
-        refusal = await self._refusal(model, told.model, model.preview(told.model).result)
+        refusal = await self._refusal(model, facts, model.preview(told.model).result)
         if refusal is not None:
             return Refuse(refusal)
         reply = await self._client.run_at_source(self._as_sent(told.source))
@@ -785,7 +974,8 @@ class PortSession:
                 errors_max if isinstance(errors_max, int) else None,
             )
         if shows(facts):
-            return shown(facts, await ask(self._as_sent(facts.text)), known_of(model.session))
+            known = known_of(model.session, tracking=self._tracking)
+            return shown(facts, await ask(self._as_sent(facts.text)), known)
         return None
 
     async def shown(self, statement: str, result: ResultSet) -> RowsAnswer:
@@ -794,14 +984,22 @@ class PortSession:
         if model is not None:
             facts = await self._known(model, statement)
             if shows(facts):
-                return shown(facts, result, known_of(model.session))
+                return shown(facts, result, known_of(model.session, tracking=self._tracking))
         return RowsAnswer(result.heads, result.rows)
 
     async def _rewrite(self, model: PlannedSession, facts: StatementFacts) -> Rewritten:
         """What the source runs of a statement on the binlogs' variables, and what the model."""
         session = model.session
-        known = known_of(session, self._warnings.count)
+        known = known_of(session, self._warnings.count, self._tracking)
         asked = question(facts, known)
+        if asked is not None and not runs_nothing_stored(facts):
+            raise StatementError(
+                "binlane doesn't yet support 'stored functions and tables in the value of a variable"
+                " of the binlogs'",
+                errno=1235,
+                sqlstate="42000",
+                hint="SET a user variable to it before",
+            )
         return rewrite(
             facts,
             known,
@@ -811,15 +1009,25 @@ class PortSession:
         )
 
     async def _judge_text(
-        self, model: PlannedSession, reader: ContextReader, text: str, facts: StatementFacts
+        self,
+        model: PlannedSession,
+        reader: ContextReader,
+        text: str,
+        facts: StatementFacts,
+        *,
+        has_values: bool = True,
     ) -> Verdict:
-        expected = model.preview(text)
-        while await self._read_missed():
-            expected = model.preview(text)
-        refusal = await self._refusal(model, text, expected.result)
+        """Judge a statement; of one that is not complete nothing is text."""
+        expected = await self._preview(model, text, facts)
+        refusal = await self._refusal(model, facts, expected.result)
+        if isinstance(refusal, UnjudgedError) and await self._learn_variables(model, facts):
+            expected = await self._preview(model, text, facts)
+            refusal = await self._refusal(model, facts, expected.result)
+        if isinstance(refusal, UnjudgedError):
+            refusal = await self._own_error(facts) or refusal
         if refusal is not None:
             return Refuse(refusal)
-        needs = self._needs(model, reader, facts, expected)
+        needs = self._needs(model, reader, facts, expected) if has_values else None
         if needs is not None and reader.must_ask(needs):
             await self._read_context(model, reader, needs)
         return self._send(text, model, facts, reader, expected, needs)
@@ -836,6 +1044,7 @@ class PortSession:
         sources: list[str] = []
         try:
             for text in texts:
+                await _turn_ends(len(sources))
                 facts, told = await self._known(model, text, is_in_packet=True), None
                 sources.append(text)
                 if concerns(facts):
@@ -843,7 +1052,7 @@ class PortSession:
                     sources[-1] = told.source
                     facts = await self._known(model, told.model, is_in_packet=True)
                 expected = model.execute(facts.text)
-                refusal = await self._refusal(model, facts.text, expected.result)
+                refusal = await self._refusal(model, facts, expected.result)
                 if refusal is not None:
                     return Refuse(refusal)
                 # What is asked of the source now is not what it will be when the statement's turn
@@ -872,7 +1081,7 @@ class PortSession:
             StatementError: If the source would have to be asked before its turn comes.
         """
         what = "an expression"
-        if question(facts, known_of(model.session)) is None:
+        if question(facts, known_of(model.session, tracking=self._tracking)) is None:
             told = await self._rewrite(model, facts)
             if not told.global_values:
                 return told
@@ -919,12 +1128,12 @@ class PortSession:
             return False
         number, body = model.session.state.number + 1, None
         if isinstance(known, KnownWrite):
-            body, lane = known.body(text), self._lane
-            if lane is None or body is None:
+            body = known.body(text)
+            if not self._is_tracked or body is None:
                 return False
-            plans = known.plans_of(body)
-            shared.attributions.intend(lane.number, number, plans, known.encoded(body))
-        elif self._wants_lane(model):
+            plans, thread_id = known.plans_of(body), self._client.thread_id
+            shared.attributions.intend(thread_id, number, plans, known.encoded(body))
+        elif self._wants_tracking(model):
             return False
         self._known_under_way = text, known, number, body
         return True
@@ -938,7 +1147,7 @@ class PortSession:
             reply: The source's.
         """
         _, known, number, body = one
-        shared, lane = self._shared, self._lane
+        shared, thread_id = self._shared, self._client.thread_id
         if (
             reply.errno
             or shared is None
@@ -951,7 +1160,7 @@ class PortSession:
                 return False
             model.repeat()
             return True
-        if lane is None or body is None or reply.is_result_set:
+        if not self._is_tracked or body is None or reply.is_result_set:
             return False
         changed = _changed_rows(reply.info) if known.is_update else None
         if not (reply.affected_rows if changed is None else changed):
@@ -959,10 +1168,10 @@ class PortSession:
         model.repeat()
         last, insert_id = self._told((reply,)), reply.insert_id
         if last is None or not (insert_id and known.has_insert_id):
-            shared.attributions.done(lane.number, number, last)
+            shared.attributions.done(thread_id, number, last)
         else:
             plans, encoded = known.plans_of(body, insert_id), known.encoded(body, insert_id)
-            shared.attributions.done(lane.number, number, last, plans, encoded)
+            shared.attributions.done(thread_id, number, last, plans, encoded)
         return True
 
     def _looked_at(
@@ -1048,36 +1257,48 @@ class PortSession:
         assert shared is not None, "the model goes along with the source"
         facts = read(text, database=session.database, dialect=session.dialect)
         if not shared.catalog.covers(facts, session.database):
-            asked = await shared.catalog.fetch(facts, session.database)
+            own = own_questions(self._client, session, facts)
+            try:
+                asked = await shared.catalog.fetch(facts, session.database, own)
+            except StatementError as error:
+                raise _NotToldError(error) from None
             if is_in_packet:
                 shared.catalog.extend(self._catalog, asked)
             else:
                 shared.catalog.fit(self._catalog)
         return facts
 
-    async def _read_missed(self) -> bool:
+    async def _preview(self, model: PlannedSession, text: str, facts: StatementFacts) -> Planned:
+        """What a statement would do, with all objects known that it uses."""
+        expected = model.preview(text)
+        while await self._read_missed(model, facts):
+            expected = model.preview(text)
+        return expected
+
+    async def _read_missed(self, model: PlannedSession, facts: StatementFacts) -> bool:
         """Read what the model looked for and no text names; whether there was anything."""
         assert self._shared is not None, "the model goes along with the source"
         catalog = self._shared.catalog
         missed = catalog.missed(self._catalog)
         if missed:
-            await catalog.fetch_objects(missed)
+            own = own_questions(self._client, model.session, facts)
+            try:
+                await catalog.fetch_objects(missed, own)
+            except StatementError as error:
+                raise _NotToldError(error) from None
             catalog.fit(self._catalog)
         return bool(missed)
 
     async def _refusal(
-        self, model: PlannedSession, text: str, result: StatementResult
+        self, model: PlannedSession, facts: StatementFacts, result: StatementResult
     ) -> StatementError | None:
         """Why a statement must not run; None if it may, or the source will say it."""
         if result.unanalysed is not None:
-            if model.session.logs_rows_alone and not model.session.has_scopes:
+            if _may_take_rows(model.session) or _is_logged_by_its_text(facts, model.session):
                 return None
             at = result.unanalysed.offset
-            where = f" near {text[at : at + _SHOWN]!r}" if text[at:] else ""
-            return UnsafeStatementError(
-                f"{result.unanalysed.reason}{where}",
-                hint="what it would do is not known, so it is not guessed to be safe",
-            )
+            where = f" near {facts.text[at : at + _SHOWN]!r}" if facts.text[at:] else ""
+            return _not_known(f"{result.unanalysed.reason}{where}", model)
         error = result.error
         if error is None or not is_own(error):
             return None
@@ -1102,7 +1323,7 @@ class PortSession:
         expected: Planned,
     ) -> Needs | None:
         """What has to be known of the context of a statement; None where nothing of it is text."""
-        if not expected.has_texts or self._lane is None or self._spoils or self._shared is None:
+        if not expected.has_texts or not self._is_tracked or self._spoils or self._shared is None:
             return None
         session = model.session
         use = self._shared.uses.of(facts, session, self._shared.catalog.version)
@@ -1110,6 +1331,7 @@ class PortSession:
             return None
         resolved = session.opened_by(facts, session.database)
         self._planning.know_generated(expected.number, resolved)
+        self._planning.know_words(expected.number, facts, resolved)
         if self._shared.tells_tables:
             self._planning.know_tables(expected.number, facts, resolved)
         return reader.needs(expected.values, use)
@@ -1121,7 +1343,7 @@ class PortSession:
         if needs is not None:
             return needs.use
         kind, shared = facts.effects.kind, self._shared
-        if kind not in _CHANGING or expected.has_texts or self._lane is None or shared is None:
+        if shared is None or kind not in _CHANGING or expected.has_texts or not self._is_tracked:
             return None
         # Rows as they are, it still leaves what later texts need as it was.
         return shared.uses.of(facts, model.session, shared.catalog.version)
@@ -1151,9 +1373,12 @@ class PortSession:
         )
         if context is not None:
             self._planning.know(expected.numbers, context)
-        if expected.groups and self._lane is not None and self._shared is not None:
-            one.plans = self._plans(expected)
-            self._shared.attributions.intend(self._lane.number, expected.number, one.plans)
+        if expected.groups and self._is_tracked and self._shared is not None:
+            one.plans, thread_id = self._plans(expected), self._client.thread_id
+            is_split = _is_split(expected)
+            self._shared.attributions.intend(
+                thread_id, expected.number, one.plans, is_split=is_split
+            )
             one.is_intended = True
         self._under_way = [one]
         return Run(before)
@@ -1170,23 +1395,72 @@ class PortSession:
 
     def _withdraw(self, under_way: Sequence[_UnderWay]) -> None:
         for one in under_way:
-            if one.is_intended and self._lane is not None and self._shared is not None:
-                self._shared.attributions.done(self._lane.number, one.expected.number, None)
+            if one.is_intended and self._is_tracked and self._shared is not None:
+                thread_id, number = self._client.thread_id, one.expected.number
+                self._shared.attributions.done(thread_id, number, None)
 
     def _each_reply(
         self, under_way: list[_UnderWay], replies: Sequence[Reply]
-    ) -> Sequence[tuple[_UnderWay, Sequence[Reply]]]:
+    ) -> Sequence[_Replied]:
         """The replies to each statement; none where they cannot be told apart."""
         if len(under_way) == 1:
             return [(under_way[0], replies)]
         if any(is_program(one.facts) for one in under_way):
-            self._lose_step()
+            self._lose_step(None)
             return []
         return [(one, [reply]) for one, reply in zip(under_way, replies, strict=False)]
 
-    def _lose_step(self) -> None:
-        """The model does not know any longer what the session does."""
+    def _follow_turn(
+        self, model: PlannedSession, reader: ContextReader, behind: deque[_Replied]
+    ) -> int:
+        """Follow the first of some statements, and take them out.
+
+        Returns:
+            How many more warnings the client is told of the last of them.
+        """
+        warnings = 0
+        for _ in range(min(_TURN, len(behind))):
+            one, replies = behind.popleft()
+            warnings = self._follow(model, reader, one, replies)
+        return warnings
+
+    def _let_others_know(self, model: PlannedSession, behind: Iterable[_Replied]) -> None:
+        """Let no session be judged meanwhile by objects that the source has no more."""
+        assert self._shared is not None, "the model goes along with the source"
+        for one, replies in behind:
+            if one.facts.effects.kind in DDL_KINDS:
+                self._shared.catalog.changed(
+                    one.facts, model.session.database, errno=replies[-1].errno
+                )
+
+    async def _follow_rest(
+        self, model: PlannedSession, reader: ContextReader, behind: deque[_Replied]
+    ) -> None:
+        """Follow many statements, in turns with other sessions."""
+        while behind:
+            await asyncio.sleep(0)
+            self._follow_turn(model, reader, behind)
+        self._under_way.clear()
+        self._long_texts.forget()
+        await self._settle()
+
+    def _more_warnings(
+        self, model: PlannedSession, one: _UnderWay, replies: Sequence[Reply]
+    ) -> int:
+        """What `_follow` will give of a statement, by what the model foresaw."""
+        notes = sum(note.is_told for note in one.expected.result.notes)
+        return notes - self._hides(model.session, one, replies)
+
+    def _lose_step(self, *ran: StatementFacts | None) -> None:
+        """The model does not know any longer what the session does.
+
+        Args:
+            ran: What the statements say that it is because of; None of one that was not read.
+        """
         self._is_out_of_step = self._spoils = True
+        objects = self._catalog if self._model is None else self._model.session.objects
+        may_make_tables = any(one is None or _may_make_tables(one, objects) for one in ran)
+        self._hides_tables |= may_make_tables or bool(objects.temporary_tables())
 
     def _follow(
         self,
@@ -1209,7 +1483,7 @@ class PortSession:
         reader.ran(one.facts, one.use)
         has_failed = planned.result.error is not None
         if planned.result.unanalysed is not None or has_failed != bool(reply.errno):
-            self._lose_step()
+            self._lose_step(one.facts)
         kind = one.facts.effects.kind
         if kind in DDL_KINDS or kind is StatementKind.SET or is_program(one.facts):
             catalog.changed(one.facts, session.database, errno=reply.errno)
@@ -1224,24 +1498,34 @@ class PortSession:
         if not reply.errno:
             is_active = _is_in_transaction(reply)
             if is_active != session.is_transaction_active:
-                self._lose_step()
+                self._lose_step(one.facts)
         more = self._warnings.follow(
             *(one.facts, replies, planned.result.notes),
-            hides=bool(reply.warnings) and _is_of_blackhole(one.facts, session),
+            hides=self._hides(session, one, replies),
         )
         self._tell(one, planned, replies)
-        if one.rewritten is not None and one.rewritten.leaves_lane and not has_failed:
-            self._leave_lane()
+        if one.rewritten is not None and not has_failed:
+            self._have_set(one.rewritten)
         if planned.homeless:
             self._find_home(planned)
         if not session.is_transaction_active and not model.waits:
             self._planning.clear()
-            self._spoils = self._is_out_of_step
+            self._spoils = self._is_out_of_step or self._hides_tables
         return more
+
+    @staticmethod
+    def _hides(session: Session, one: _UnderWay, replies: Sequence[Reply]) -> bool:
+        """Whether one of the source's warnings is about its own log of rows alone."""
+        return bool(replies[-1].warnings) and _is_of_blackhole(one.facts, session)
+
+    def _have_set(self, told: Rewritten) -> None:
+        """Follow what a client has set of its session's own."""
+        if told.tracking is not None:
+            self._track(told.tracking)
 
     def _tell(self, one: _UnderWay, planned: Planned, replies: Sequence[Reply]) -> None:
         """Tell `Attributions` which groups are of a statement, or find that out first."""
-        if self._lane is None:
+        if not self._is_tracked:
             self._lose_unplanned(planned, ())
             return
         last = self._told(replies)
@@ -1268,13 +1552,12 @@ class PortSession:
         return None
 
     def _attribute(self, told: _Told, last: str | None) -> None:
-        assert self._lane is not None, "there is something to tell"
-        assert self._shared is not None, "it gave the lane"
-        attributions = self._shared.attributions
+        assert self._shared is not None, "the session is tracked"
+        attributions, thread_id = self._shared.attributions, self._client.thread_id
         if last is not None:
-            attributions.done(self._lane.number, told.number, last, told.plans)
+            attributions.done(thread_id, told.number, last, told.plans)
         elif told.is_intended:
-            attributions.done(self._lane.number, told.number, None)
+            attributions.done(thread_id, told.number, None)
 
     async def _settle(self) -> None:
         """Ask for what the replies did not tell, and mark what has no group at the source."""
@@ -1296,6 +1579,8 @@ class PortSession:
             return True
         try:
             for one in doubts:
+                if self._locks_tables and not shared.catalog.covers(one.facts, one.database):
+                    return False  # others would wait for its locks
                 await shared.catalog.fetch(one.facts, one.database)
             objects = shared.catalog.catalog()
         except StatementError as error:
@@ -1303,9 +1588,14 @@ class PortSession:
             return False
         return all(one.is_settled(objects) for one in doubts)
 
+    @property
+    def _locks_tables(self) -> bool:
+        """Whether LOCK TABLES is in force."""
+        return self._model is not None and self._model.session.state.locked_tables is not None
+
     async def _find_last(self, one: _Told) -> None:
         """Find out the last group of a statement, if its replies did not tell it."""
-        if self._lane is None or self._shared is None:
+        if not self._is_tracked or self._shared is None:
             return
         if one.last is not None:
             self._attribute(one, one.last)
@@ -1315,20 +1605,22 @@ class PortSession:
             self._last = told
             self._attribute(one, last)
         else:
-            await self._ask_for_last(self._shared, self._lane, one)
+            await self._ask_for_all(self._shared, one)
 
-    async def _ask_for_last(self, shared: PortParts, lane: Lane, one: _Told) -> None:
-        """Find out the last group of a statement of MySQL, whose errors and rows tell none.
+    async def _ask_for_all(self, shared: PortParts, one: _Told) -> None:
+        """Find out up to where the groups of a statement of MySQL are: errors and rows tell none.
 
         Not in the session, whose warnings any statement takes away.
         """
+        thread_id = self._client.thread_id
         try:
-            last = await shared.marker.last(lane)
+            executed = await shared.marker.executed()
         except StatementError as error:
             logger.warning("%s: %s", self._client.peer, error, extra={"peer": self._client.peer})
-            shared.attributions.done(lane.number, one.number, None, [])
+            shared.attributions.done(thread_id, one.number, None, [])
         else:
-            shared.attributions.done(lane.number, one.number, last or None, one.plans)
+            done = shared.attributions.done
+            done(thread_id, one.number, executed, one.plans, is_bound=True)
 
     def _find_home(self, planned: Planned) -> None:
         """Keep what the source logs nothing of until it is marked."""
@@ -1338,7 +1630,7 @@ class PortSession:
         ends: dict[str, EncodedEvent | None] = {}
         for name, groups in planned.homeless.items():
             made = self._planning.parts((part for group in groups for part in group), {})
-            if made is None or self._lane is None or self._spoils:
+            if made is None or not self._is_tracked or self._spoils:
                 self._lose(model, name, groups)
                 continue
             parts[name] = made
@@ -1369,22 +1661,67 @@ class PortSession:
 
     async def _mark(self, homeless: _Homeless) -> None:
         """Have the source log a group for what it logs nothing of."""
-        model, shared, lane = self._model, self._shared, self._lane
-        if model is None or shared is None or lane is None:
+        model, shared, thread_id = self._model, self._shared, self._client.thread_id
+        if model is None or shared is None or not self._is_tracked:
             return
         parts = homeless.parts
+        if not shared.has_marks:
+            for name in parts:
+                self._lose(model, name, homeless.planned.homeless[name])
+            return
         plan = GroupPlan(binlogs=parts, bases=bases(self._definitions, parts), ends=homeless.ends)
         number = model.count()
-        shared.attributions.intend(lane.number, number, [plan])
+        shared.attributions.intend(thread_id, number, [plan])
         try:
-            last = await shared.marker.mark(lane, self._there_s)
+            last = await shared.marker.mark(thread_id, self._there_s)
         except StatementError as error:
             logger.warning("%s: %s", self._client.peer, error, extra={"peer": self._client.peer})
-            shared.attributions.done(lane.number, number, None, [])
+            shared.attributions.done(thread_id, number, None, [])
             for name in parts:
                 self._lose(model, name, homeless.planned.homeless[name])
         else:
-            shared.attributions.done(lane.number, number, last)
+            is_bound = self._flavor is Flavor.MYSQL
+            shared.attributions.done(thread_id, number, last, is_bound=is_bound)
+
+
+def _are_unscoped_rows(definitions: Iterable[Definition]) -> bool:
+    """Whether all binlogs log everything, as rows."""
+    return all(one.logging_mode is LoggingMode.ROW and one.scope.is_unscoped for one in definitions)
+
+
+def _may_take_rows(session: Session) -> bool:
+    """Whether every binlog may have the rows of what a session does, whatever it is.
+
+    Not where one has a scope: what it would have by halves is refused.
+    """
+    return session.may_log_rows and not session.has_scopes
+
+
+def _may_make_tables(facts: StatementFacts, objects: SchemaCatalog) -> bool:
+    """Whether a statement may make temporary tables: programs that it runs may."""
+    effects = facts.effects
+    if effects.is_temporary or effects.stopped_at is not None or is_program(facts):
+        return True
+    has_calls = not all(is_built_in(one.name, facts.dialect) for one in facts.functions)
+    return has_calls or (effects.kind not in DDL_KINDS and objects.has_programs)
+
+
+def _is_logged_by_its_text(facts: StatementFacts, session: Session) -> bool:
+    """Whether a statement is in the source's log, and in each binlog, as its text, whatever it is."""
+    effects = facts.effects
+    return effects.kind in DDL_KINDS and not effects.is_temporary and not session.has_scopes
+
+
+def _not_known(what: str, model: PlannedSession | None) -> UnjudgedError:
+    """Why a statement is refused of which it is not known what it does."""
+    has_scopes = model is not None and model.session.has_scopes
+    return UnjudgedError(what, hint=_WITHOUT_SCOPES if has_scopes else _AS_ROWS)
+
+
+def _read_text(reader: ContextReader, statement: ClientStatement) -> str | None:
+    """What a statement says in its character set; None where it cannot be read."""
+    is_there = statement.is_complete or statement.lacks_values
+    return reader.read_text(statement.text) if is_there else None
 
 
 def _carried_out(model: PlannedSession, one: _UnderWay, reply: Reply) -> Planned:
@@ -1392,6 +1729,20 @@ def _carried_out(model: PlannedSession, one: _UnderWay, reply: Reply) -> Planned
     if one.context is None and one.expected.has_texts:
         model.have_rows(len(one.expected.numbers))
     return model.execute(one.text, _outcome(one.facts, reply))
+
+
+def _is_split(planned: Planned) -> bool:
+    """Whether a statement commits what was done before it, and then makes a group of its own."""
+    if len(planned.groups) != _AND_ITS_OWN:
+        return False
+    numbers = [number for number, _ in planned.groups[0].sections]
+    return bool(numbers) and all(number < planned.number for number in numbers)
+
+
+async def _turn_ends(done: int) -> None:
+    """Let other sessions go on, if that many statements of a packet make a turn."""
+    if done and not done % _TURN:
+        await asyncio.sleep(0)
 
 
 def _is_of_blackhole(facts: StatementFacts, session: Session) -> bool:

@@ -9,23 +9,22 @@ from __future__ import annotations
 
 import logging
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from struct import Struct
 from typing import Final, Protocol, overload
 
 from binlane.codec.buffer import Reader
 from binlane.port import journal_records as records
 from binlane.port.attributions import Attributions
-from binlane.port.lane_groups import ends_of
 from binlane.port.plan_bytes import decode_plans, encode_plans
+from binlane.port.session_groups import ends_of
 from binlane.positions import Position
 from binlane.routing.plan import GroupPlan
 
 _FRAME: Final = Struct("<IB")
 _READ_BYTES: Final = 256 << 10
 _BUFFER_BYTES: Final = 4 << 20
-RELEASED: Final = 64
-"""Of a lane that goes back to the pool; beside the journal's kinds."""
 
 logger = logging.getLogger(__name__)
 
@@ -34,32 +33,40 @@ class Sayings(Protocol):
     """What sessions say; `Attributions` hears it at once."""
 
     def intend(
-        self, lane: int, number: int, plans: Sequence[GroupPlan], encoded: bytes | None = None
+        self,
+        thread_id: int,
+        number: int,
+        plans: Sequence[GroupPlan],
+        encoded: bytes | None = None,
+        *,
+        is_split: bool = False,
     ) -> None:
         """Say what a statement will make, before it is sent; as `Attributions` has it, like all."""
         ...
 
     def done(
         self,
-        lane: int,
+        thread_id: int,
         number: int,
         last: str | None,
         plans: Sequence[GroupPlan] | None = None,
         encoded: bytes | None = None,
+        *,
+        is_bound: bool = False,
     ) -> None:
         """Say what a statement's reply told."""
         ...
 
-    def lost(self, lane: int) -> None:
+    def lost(self, thread_id: int) -> None:
         """Say that a session ended with a statement under way."""
         ...
 
-    def taken(self, lane: int, thread_id: int = 0, position: Position | None = None) -> None:
-        """Say that a session got a lane."""
+    def taken(self, thread_id: int, position: Position | None = None) -> None:
+        """Say that a session is followed from now on."""
         ...
 
-    def given(self, lane: int) -> None:
-        """Say that a lane's session ended, or left it."""
+    def given(self, thread_id: int) -> None:
+        """Say that a session ended."""
         ...
 
     def close(self) -> None:
@@ -80,53 +87,59 @@ class SentSayings:
         widen(connection)
 
     def intend(
-        self, lane: int, number: int, plans: Sequence[GroupPlan], encoded: bytes | None = None
+        self,
+        thread_id: int,
+        number: int,
+        plans: Sequence[GroupPlan],
+        encoded: bytes | None = None,
+        *,
+        is_split: bool = False,
     ) -> None:
         """As of `Sayings`.
 
         Raises:
             OSError: If the other process is gone, as of all here.
         """
-        self._intended[lane] = number, plans
+        self._intended[thread_id] = number, plans
         if encoded is None:
             encoded = encode_plans(plans)
-        body = records.intent_body(lane, number, encoded, has_older=False)
+        body = records.intent_body(thread_id, number, encoded, is_split=is_split)
         self._say(records.INTENT, body)
 
     def done(
         self,
-        lane: int,
+        thread_id: int,
         number: int,
         last: str | None,
         plans: Sequence[GroupPlan] | None = None,
         encoded: bytes | None = None,
+        *,
+        is_bound: bool = False,
     ) -> None:
         """As of `Sayings`."""
         is_known = bool(last) or plans is None or len(plans) > 0
         if encoded is None and plans is not None:
-            intended = self._intended.get(lane)
+            intended = self._intended.get(thread_id)
             is_same = is_known and intended == (number, plans)
             encoded = b"" if is_same else encode_plans(plans)
-        body = records.answer_body(lane, number, last or "", encoded or b"", is_known=is_known)
+        body = records.answer_body(
+            *(thread_id, number, last or "", encoded or b""), is_known=is_known, is_bound=is_bound
+        )
         self._say(records.ANSWER, body)
 
-    def lost(self, lane: int) -> None:
+    def lost(self, thread_id: int) -> None:
         """As of `Sayings`."""
-        self._say(records.LOST, records.lane_body(lane))
+        self._say(records.LOST, records.thread_body(thread_id))
 
-    def taken(self, lane: int, thread_id: int = 0, position: Position | None = None) -> None:
+    def taken(self, thread_id: int, position: Position | None = None) -> None:
         """As of `Sayings`."""
         start = {} if position is None else ends_of(position)
-        self._say(records.TAKEN, records.taken_body(lane, thread_id, start))
+        self._say(records.TAKEN, records.taken_body(thread_id, start))
 
-    def given(self, lane: int) -> None:
+    def given(self, thread_id: int) -> None:
         """As of `Sayings`."""
-        self._intended.pop(lane, None)
-        self._say(records.GIVEN, records.lane_body(lane))
-
-    def released(self, lane: int) -> None:
-        """Say that a lane goes back to the pool."""
-        self._say(RELEASED, records.lane_body(lane))
+        self._intended.pop(thread_id, None)
+        self._say(records.GIVEN, records.thread_body(thread_id))
 
     def close(self) -> None:
         """Say nothing any more; what was said is heard."""
@@ -136,6 +149,19 @@ class SentSayings:
         self._connection.sendall(_FRAME.pack(len(body), kind) + body)
 
 
+@dataclass(slots=True)
+class _Speaker:
+    """Another process.
+
+    Attributes:
+        kept: What it said and does not make a whole yet.
+        threads: Of its sessions that are followed.
+    """
+
+    kept: bytearray = field(default_factory=bytearray)
+    threads: set[int] = field(default_factory=set)
+
+
 class Hearing:
     """Hears what the sessions of other processes say, for an `Attributions`.
 
@@ -143,27 +169,27 @@ class Hearing:
 
     Args:
         attributions: Gets to know it.
-        released: Takes a lane back, by its number; called with `Attributions.saying`.
     """
 
-    def __init__(self, attributions: Attributions, released: Callable[[int], None]) -> None:
+    def __init__(self, attributions: Attributions) -> None:
         self._attributions = attributions
         self._lock = attributions.saying
-        self._released = released
-        self._speakers: dict[socket.socket, bytearray] = {}
+        self._speakers: dict[socket.socket, _Speaker] = {}
 
     def add(self, connection: socket.socket) -> None:
         """Hear another process from now on."""
         connection.setblocking(False)  # the standard library's
         widen(connection)
         with self._lock:
-            self._speakers[connection] = bytearray()
+            self._speakers[connection] = _Speaker()
 
     def remove(self, connection: socket.socket) -> None:
-        """Hear what is left of a process that says nothing more, and no more of it."""
+        """Hear what is left of a process that is gone, and with it its sessions."""
         with self._lock:
             self._hear(connection)
-            del self._speakers[connection]
+            for thread_id in self._speakers.pop(connection).threads:
+                self._attributions.lost(thread_id)
+                self._attributions.given(thread_id)
         connection.close()
 
     def close(self) -> None:
@@ -180,7 +206,7 @@ class Hearing:
                 self._hear(connection)
 
     def _hear(self, connection: socket.socket) -> None:
-        kept = self._speakers[connection]
+        speaker = self._speakers[connection]
         while True:
             try:
                 data = connection.recv(_READ_BYTES)
@@ -188,52 +214,56 @@ class Hearing:
                 data = b""
             if not data:
                 return
-            kept += data
-            self._take(kept)
+            speaker.kept += data
+            self._take(speaker)
 
-    def _take(self, kept: bytearray) -> None:
-        start = 0
+    def _take(self, speaker: _Speaker) -> None:
+        start, kept = 0, speaker.kept
         while len(kept) - start >= _FRAME.size:
             length, kind = _FRAME.unpack_from(kept, start)
             end = start + _FRAME.size + length
             if len(kept) < end:
                 break
-            self._tell(kind, bytes(kept[start + _FRAME.size : end]))
+            self._tell(speaker, kind, bytes(kept[start + _FRAME.size : end]))
             start = end
         del kept[:start]
 
-    def _tell(self, kind: int, body: bytes) -> None:
+    def _tell(self, speaker: _Speaker, kind: int, body: bytes) -> None:
         attributions = self._attributions
         if kind == records.INTENT:
             intent = records.read_intent(body)
             encoded = body[records.INTENT_HEAD_BYTES :]
             plans = _Plans(encoded, intent.plan_count)
-            attributions.intend(intent.lane, intent.number, plans, encoded)
+            attributions.intend(
+                *(intent.thread_id, intent.number, plans, encoded), is_split=intent.is_split
+            )
         elif kind == records.ANSWER:
             self._tell_answer(body)
         elif kind == records.TAKEN:
-            lane, thread_id, start = records.read_taken(body)
-            attributions.taken_from(lane, thread_id, start)
+            thread_id, start, _ = records.read_taken(body)
+            speaker.threads.add(thread_id)
+            attributions.taken_from(thread_id, start)
+        elif kind == records.LOST:
+            attributions.lost(records.read_thread(body))
         else:
-            lane = records.read_lane(body)
-            if kind == records.LOST:
-                attributions.lost(lane)
-            elif kind == records.GIVEN:
-                attributions.given(lane)
-            else:
-                self._released(lane)
+            thread_id = records.read_thread(body)
+            speaker.threads.discard(thread_id)
+            attributions.given(thread_id)
 
     def _tell_answer(self, body: bytes) -> None:
         attributions, (answer, encoded) = self._attributions, records.read_answer_and_plans(body)
-        lane, number, last = answer.lane, answer.number, answer.last or None
+        thread_id, number, last = answer.thread_id, answer.number, answer.last or None
         try:
             if answer.plan_count is None:
-                attributions.done(lane, number, last)
+                attributions.done(thread_id, number, last, is_bound=answer.is_bound)
             else:
-                attributions.done(lane, number, last, _Plans(encoded, answer.plan_count), encoded)
+                plans = _Plans(encoded, answer.plan_count)
+                attributions.done(
+                    *(thread_id, number, last, plans, encoded), is_bound=answer.is_bound
+                )
         except ValueError as error:
             logger.warning("a reply told of no GTID that can be read: %s", error)
-            attributions.done(lane, number, None, [])
+            attributions.done(thread_id, number, None, [])
 
 
 class _Plans(Sequence[GroupPlan]):

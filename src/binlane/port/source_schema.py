@@ -1,11 +1,11 @@
-"""What binlane has on a source for itself: a database with two procedures and a table.
+"""What binlane has on a source for itself: one table, for the sake of binlogs that hold statements.
 
-`lane(number)` puts the session that calls it into a lane, `mark()` makes the source log a group in
-the lane of the session that calls it, by changing that lane's row in `marks`. Both run as a locked
-account that may do just that; whoever uses the port may call `lane`, binlane's own account both.
+The source logs nothing of temporary tables; where a binlog is to hold a statement on them, binlane's
+account changes the one row of `binlane.marks`, so that the source's log has a group for it. Nothing
+else of binlane's is on the source, and nothing in its log.
 
-Here stands how the source is asked for all that and what is said of the answers; who asks and
-mends is `service.setup`.
+Here stands how the source is asked for that and what is said of the answers; who asks and mends is
+`service.setup`.
 """
 
 from __future__ import annotations
@@ -16,66 +16,35 @@ from typing import Final
 
 from binlane.capture.source_facts import Finding, SourceFacts, Weight, quoted_account
 from binlane.codec.types import Flavor
-from binlane.names import quote
-from binlane.port.lanes import (
-    DATABASE,
-    ENTER,
-    MARK,
-    MARKS,
-    SERVER_ID_FIRST,
-    SERVER_ID_LAST,
-    Lanes,
-)
+from binlane.routing.planned import MARKS
 
-VERSION: Final = 1
-"""Of what binlane has on a source; stands in the comments of the procedures and the table."""
-DEFINER: Final = "binlane_lane@localhost"
-"""Who the procedures run as; nobody can log in as it."""
-_DEFINING: Final = f"CREATE USER IF NOT EXISTS {quoted_account(DEFINER)} ACCOUNT LOCK"
+VERSION: Final = 2
+"""Of the table; stands in its comment."""
+_DATABASE: Final = MARKS.database
 _COMMENT: Final = "of binlane, version "
-_OWN: Final = frozenset((("procedure", ENTER), ("procedure", MARK), ("table", MARKS.table)))
-_TAGS_SINCE: Final = (8, 3)
-_PUBLIC_SINCE: Final = (10, 11)
+_OLD_PROCEDURES: Final = ("lane", "mark")
+_OLD_ACCOUNT: Final = "binlane_lane@localhost"
+"""What a binlane of before had beside the table."""
+_OWN: Final = frozenset(
+    (("table", MARKS.table), *(("procedure", name) for name in _OLD_PROCEDURES))
+)
+_THREADS_SINCE: Final = (11, 5)
+"""MariaDB names the thread of a session in each GTID event since then."""
+_RIGHTS: Final = ("SELECT", "INSERT", "UPDATE")
 
+ANNOTATES_STATEMENT: Final = "SHOW GLOBAL VARIABLES LIKE 'binlog_annotate_row_events'"
 OBJECTS_STATEMENT: Final = (
     "SELECT 'table', TABLE_NAME, TABLE_COMMENT FROM information_schema.TABLES"
     " WHERE TABLE_SCHEMA = 'binlane'"
     " UNION ALL SELECT LOWER(ROUTINE_TYPE), ROUTINE_NAME, ROUTINE_COMMENT"
     " FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = 'binlane'"
 )
-_PUBLIC_CALLERS: Final = (
-    "SELECT 'PUBLIC', '' FROM DUAL WHERE NOT EXISTS (SELECT 1 FROM mysql.procs_priv p"
-    " WHERE p.User = 'PUBLIC' AND p.Host = '' AND p.Db = 'binlane' AND p.Routine_name = 'lane'"
-    " AND p.Routine_type = 'PROCEDURE' AND FIND_IN_SET('Execute', p.Proc_priv))"
-)
-_EACH_CALLER: Final = """SELECT u.User, u.Host FROM mysql.user u
- WHERE {} AND u.Execute_priv = 'N' AND u.User <> 'binlane_lane'
- AND NOT EXISTS (SELECT 1 FROM mysql.procs_priv p
- WHERE p.User = u.User AND p.Host = u.Host AND p.Db = 'binlane' AND p.Routine_name = 'lane'
- AND p.Routine_type = 'PROCEDURE' AND FIND_IN_SET('Execute', p.Proc_priv))
- AND NOT EXISTS (SELECT 1 FROM mysql.db d
- WHERE d.User = u.User AND d.Host = u.Host AND d.Db = 'binlane' AND d.Execute_priv = 'Y')
- ORDER BY 1, 2"""
 
 
 def wanted_privileges(flavor: Flavor) -> tuple[str, ...]:
-    """What binlane's account needs to see all definitions, and which sessions there are."""
-    common = ("PROCESS", "SELECT", "SHOW VIEW", "TRIGGER")
+    """What binlane's account needs to see all definitions."""
+    common = ("SELECT", "SHOW VIEW", "TRIGGER")
     return (*common, "SHOW_ROUTINE") if flavor is Flavor.MYSQL else common
-
-
-def callers_statement(facts: SourceFacts) -> str:
-    """What asks who may not call `lane` yet: users and hosts.
-
-    MariaDB since 10.11 has PUBLIC, which is everybody; else each account needs a grant of its own,
-    also those that are made later. MySQL's roles are of no use for that: they count only where a
-    session, or the server for all of them, has made them active.
-    """
-    if facts.flavor is Flavor.MYSQL:
-        return _EACH_CALLER.format("u.account_locked = 'N'")
-    if facts.number >= _PUBLIC_SINCE:
-        return _PUBLIC_CALLERS
-    return _EACH_CALLER.format("u.is_role = 'N' AND u.User <> 'mariadb.sys'")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,35 +55,26 @@ class SourceSchema:
         facts: Of the source, and the account that `serve` uses.
         objects: Of the database: kind (`table`, `procedure`, `function`), name and comment; None
             where they are not to be seen.
-        definer_grants: Of `DEFINER`; nothing where it is not there, None where that is not to be
-            seen.
-        lacking_callers: User and host of those that may not call `lane`; None where that is not
-            to be seen.
+        has_marks: Whether marks are wanted.
+        annotates: Whether the source writes texts before the rows of statements; None where it does
+            not say so.
     """
 
     facts: SourceFacts
     objects: Sequence[tuple[str, ...]] | None
-    definer_grants: Sequence[str] | None
-    lacking_callers: Sequence[tuple[str, ...]] | None
+    has_marks: bool = True
+    annotates: bool | None = None
 
     def findings(self) -> Iterator[Finding]:
         """What was looked at, judged; what mends the first is run before the next is asked for."""
         yield self._catalog()
-        if self.facts.flavor is Flavor.MYSQL and self.facts.number < _TAGS_SINCE:
-            yield Finding(
-                key="lanes",
-                value="none",
-                weight=Weight.WARNING,
-                reason=f"MySQL {self.facts.version} has no tags of GTIDs (8.3 has): through the port"
-                " all binlogs get rows",
-            )
+        yield self._annotating()
+        if not self.has_marks:
             return
-        yield self._server_id()
         made = self._made()
         yield made
         if made.weight is Weight.FINE or made.mend:
-            yield self._definer(is_made_anew=bool(made.mend))
-            yield from self._callers(is_made_anew=bool(made.mend))
+            yield self._rights(is_made_anew=bool(made.mend))
 
     def _catalog(self) -> Finding:
         """Whether the account that `serve` uses sees all definitions."""
@@ -130,33 +90,36 @@ class SourceSchema:
             value=value,
             wanted=", ".join(wanted),
             weight=Weight.WARNING,
-            reason=f"the account {facts.account} lacks {names}, so it does not see all definitions"
-            " and sessions: statements at the port are not judged, and all binlogs get rows",
+            reason=f"the account {facts.account} lacks {names}, so it does not see all definitions:"
+            " statements at the port are not judged, and all binlogs get rows",
             mend=(f"GRANT {names} ON *.* TO {quoted_account(facts.account)}",),
         )
 
-    def _server_id(self) -> Finding:
-        value = self.facts.server_id
-        if not SERVER_ID_FIRST <= value <= SERVER_ID_LAST or self.facts.flavor is Flavor.MYSQL:
-            return Finding(key="server_id", value=str(value))
+    def _annotating(self) -> Finding:
+        """Whether a text tells whose the groups are not in which the log names no thread."""
+        key = "binlog_annotate_row_events"
+        is_needed = self.facts.flavor is Flavor.MARIADB and self.facts.number < _THREADS_SINCE
+        if not is_needed or self.annotates is not False:
+            return Finding(key=key, value="", wanted="ON" if is_needed else "")
         return Finding(
-            key="server_id",
-            value=str(value),
+            key=key,
+            value="OFF",
+            wanted="ON",
             weight=Weight.WARNING,
-            reason=f"the source has server_id = {value}: {SERVER_ID_FIRST} to {SERVER_ID_LAST} are"
-            " what binlane gives to sessions, so that a replica may take their groups for its own",
-            note="give the source another server_id",
+            reason=f"{key} is off: binlogs of statements wait for replies that tell nothing of what"
+            " they wait with",
+            mend=(f"SET GLOBAL {key} = ON",),
         )
 
     def _made(self) -> Finding:
         """Whether the database holds what it should, of the version that it should have."""
         if self.objects is None:
             return Finding(
-                key="lanes",
+                key="marks",
                 value="",
                 weight=Weight.WARNING,
-                reason=f"the account does not see whether the source has the database {DATABASE} that"
-                " the port's sessions need",
+                reason=f"the account does not see whether the source has the table {MARKS.plain},"
+                " which binlogs of statements need for temporary tables",
             )
         comments = {(kind, name): comment for kind, name, comment in self.objects}
         value = ", ".join(sorted(name for _, name in comments)) or "none"
@@ -167,130 +130,63 @@ class SourceSchema:
         )
         if theirs or (comments and not _OWN & comments.keys()):
             return Finding(
-                key="lanes",
+                key="marks",
                 value=value,
                 weight=Weight.WARNING,
-                reason=f"the source has a database {DATABASE} that is not binlane's: it holds"
+                reason=f"the source has a database {_DATABASE} that is not binlane's: it holds"
                 f" {', '.join(theirs) or value}",
-                note=f"{DATABASE} is where binlane has what its port needs: rename what is there;"
-                " without that the port works, and all binlogs get rows",
+                note=f"{_DATABASE} is where binlogs of statements have what they need for temporary"
+                " tables: rename what is there; without that such statements are not in them",
             )
-        versions = {
-            int(number) if (number := comments[each].removeprefix(_COMMENT)).isdigit() else 0
-            for each in _OWN & comments.keys()
-        }
-        if len(comments.keys() & _OWN) == len(_OWN) and min(versions) >= VERSION:
-            return Finding(key="lanes", value=value)
+        old = sorted(name for kind, name in comments.keys() & _OWN if kind == "procedure")
+        number = comments.get(("table", MARKS.table), "").removeprefix(_COMMENT)
+        if not old and number.isdigit() and int(number) >= VERSION:
+            return Finding(key="marks", value=value)
         return Finding(
-            key="lanes",
+            key="marks",
             value=value,
             weight=Weight.WARNING,
-            reason="the source has nothing that tells the port's sessions by: all binlogs get rows"
-            if not comments
-            else f"the source's database {DATABASE} is incomplete, or of an older binlane",
-            mend=tuple(self._making()),
+            reason=f"what the source's database {_DATABASE} holds is of an older binlane"
+            if comments
+            else f"binlogs of statements lack temporary tables without the table {MARKS.plain}: its"
+            " one row changes, in the source's log too, for each statement on temporary tables that"
+            " such a binlog gets, and for nothing else (--no-marks does without)",
+            mend=tuple(self._making(old)),
         )
 
-    def _making(self) -> Iterator[str]:
-        """The statements that make all anew; rights to call the procedures go with the old ones."""
-        comment = f"COMMENT '{_COMMENT}{VERSION}'"
-        own = "@@SESSION.server_id" if self._is_mariadb else "@@SESSION.gtid_next"
-        # A procedure keeps the sql_mode that it was made in.
-        yield "SET SESSION sql_mode = 'STRICT_ALL_TABLES'"
-        yield f"CREATE DATABASE IF NOT EXISTS {DATABASE}"
-        yield _DEFINING
+    @staticmethod
+    def _making(old: Sequence[str]) -> Iterator[str]:
+        """The statements that make the table anew, and take away what was needed before."""
+        yield f"CREATE DATABASE IF NOT EXISTS {_DATABASE}"
+        for name in old:
+            yield f"DROP PROCEDURE {_DATABASE}.{name}"
+        if old:
+            yield f"DROP USER IF EXISTS {quoted_account(_OLD_ACCOUNT)}"
         yield f"DROP TABLE IF EXISTS {MARKS.plain}"
+        # `routing.makers` finds the thread in a row of just this form.
         yield (
-            f"CREATE TABLE {MARKS.plain} (lane VARCHAR(64) CHARACTER SET ascii NOT NULL PRIMARY KEY,"
-            f" number BIGINT UNSIGNED NOT NULL) ENGINE = InnoDB {comment}"
-        )
-        marking = (
-            f"INSERT INTO {MARKS.plain} (lane, number) VALUES ({own}, 1)"  # noqa: S608  # our names
-            " ON DUPLICATE KEY UPDATE number = number + 1"
-        )
-        for name, parameters, body in (
-            (ENTER, "IN number TINYINT UNSIGNED", self._setting),
-            (MARK, "", marking),
-        ):
-            yield f"DROP PROCEDURE IF EXISTS {DATABASE}.{name}"
-            yield (
-                f"CREATE DEFINER = {quoted_account(DEFINER)} PROCEDURE {DATABASE}.{name}"
-                f"({parameters}) MODIFIES SQL DATA SQL SECURITY DEFINER {comment} {body}"
-            )
-
-    @property
-    def _is_mariadb(self) -> bool:
-        return self.facts.flavor is Flavor.MARIADB
-
-    @property
-    def _setting(self) -> str:
-        return Lanes(self.facts.flavor, self.facts.server_id).setting
-
-    def _definer(self, *, is_made_anew: bool) -> Finding:
-        """Whether the account that the procedures run as may do what they do."""
-        account = quoted_account(DEFINER)
-        names = (
-            ("BINLOG REPLAY",)
-            if self._is_mariadb
-            else ("SESSION_VARIABLES_ADMIN", "TRANSACTION_GTID_TAG")
-        )
-        told = " ".join(self.definer_grants or ())
-        value = "; ".join(self.definer_grants or ()) or "none"
-        is_seen = self.definer_grants is not None
-        procedures = [f"PROCEDURE {quote(DATABASE)}.{quote(name)}" for name in (ENTER, MARK)]
-        is_enough = all(part in told for part in (*names, str(MARKS), *procedures))
-        if not is_seen or (is_enough and not is_made_anew):
-            return Finding(key="lanes.definer", value=value)
-        return Finding(
-            key="lanes.definer",
-            value=value,
-            weight=Weight.WARNING,
-            reason=f"{DEFINER}, who the procedures run as, may not do what they do",
-            mend=(
-                *(() if is_made_anew or self.definer_grants else (_DEFINING,)),
-                f"GRANT {', '.join(names)} ON *.* TO {account}",
-                f"GRANT SELECT (lane, number), INSERT, UPDATE ON {MARKS.plain} TO {account}",
-                # Servers ask for it of the caller and of the definer.
-                *(f"GRANT EXECUTE ON {procedure} TO {account}" for procedure in procedures),
-            ),
+            f"CREATE TABLE {MARKS.plain} (id TINYINT UNSIGNED NOT NULL PRIMARY KEY,"
+            " thread BIGINT UNSIGNED NOT NULL, number BIGINT UNSIGNED NOT NULL)"
+            f" ENGINE = InnoDB COMMENT '{_COMMENT}{VERSION}'"
         )
 
-    def _callers(self, *, is_made_anew: bool) -> Iterator[Finding]:
-        """Whether those who use the port may call `lane`, and binlane's account also `mark`."""
-        callers = self.lacking_callers
-        procedure = f"PROCEDURE {DATABASE}.{ENTER}"
-        if callers:
-            names = [
-                "PUBLIC" if user == "PUBLIC" and not host else quoted_account(f"{user}@{host}")
-                for user, host in callers
-            ]
-            yield Finding(
-                key="lanes.callers",
-                value=str(len(callers)),
-                weight=Weight.WARNING,
-                reason=f"nobody may call {DATABASE}.{ENTER}: what goes through the port is logged as"
-                " rows"
-                if names == ["PUBLIC"]
-                else f"accounts that may not call {DATABASE}.{ENTER}: {len(names)}; what they write"
-                " through the port is logged as rows. So it is for accounts that are made later,"
-                " until setup is run again",
-                mend=tuple(f"GRANT EXECUTE ON {procedure} TO {name}" for name in names),
-            )
-        yield from self._marking(is_made_anew=is_made_anew)
-
-    def _marking(self, *, is_made_anew: bool) -> Iterator[Finding]:
+    def _rights(self, *, is_made_anew: bool) -> Finding:
+        """Whether the account that `serve` uses may change the table."""
         facts = self.facts
-        name = f"PROCEDURE `{DATABASE}`.`{MARK}`"
-        may = any(name in grant and "EXECUTE" in grant for grant in facts.grants)
-        if facts.has_privilege("EXECUTE") or (may and not is_made_anew):
-            return
-        yield Finding(
-            key="lanes.mark",
-            value="",
+        told = [grant for grant in facts.grants if f" ON {MARKS} TO " in grant]
+        lacking = [
+            name
+            for name in _RIGHTS
+            if not facts.has_privilege(name) and not any(name in grant for grant in told)
+        ]
+        if not lacking and not (is_made_anew and told):
+            return Finding(key="marks.rights", value="")
+        return Finding(
+            key="marks.rights",
+            value="; ".join(told),
             weight=Weight.WARNING,
-            reason=f"the account {facts.account} may not call {DATABASE}.{MARK}: binlogs get nothing"
-            " of what only temporary tables hold",
+            reason=f"the account {facts.account} may not change {MARKS.plain}",
             mend=(
-                f"GRANT EXECUTE ON PROCEDURE {DATABASE}.{MARK} TO {quoted_account(facts.account)}",
+                f"GRANT {', '.join(_RIGHTS)} ON {MARKS.plain} TO {quoted_account(facts.account)}",
             ),
         )

@@ -26,7 +26,10 @@ from binlane.port.session_values import SessionValues
 from binlane.programs.host import LoggedVariable
 from binlane.routing.plan import EncodedEvent
 from binlane.session.log_events import Body
+from binlane.sql.evaluation.values import IN_UTF8, NOT_AS_LOGGED
 
+_NOT_AS_LOGGED: Final = NOT_AS_LOGGED.encode()
+_IN_UTF8: Final = IN_UTF8.encode()
 _POST_HEADER: Final = Struct("<IIBHH")
 _INTVAR: Final = Struct("<BQ")
 _RAND: Final = Struct("<QQ")
@@ -166,7 +169,6 @@ def complete(
     return tuple(found)
 
 
-_HAS_VALUES: Final = re.compile(rb"NAME_CONST\(| COLLATE '")
 _Events = Sequence[EncodedEvent] | None
 
 
@@ -184,8 +186,12 @@ def _query_parts(
     """The post-header of a statement, what follows it, and the flags of the event."""
     values, use = context.values, context.use
     query = body.query
-    if use.is_program and not query.isascii() and _HAS_VALUES.search(query):
-        return None  # values stand there in bytes of character sets of their own
+    if _NOT_AS_LOGGED in query:
+        return None
+    if _IN_UTF8 in query:
+        if not values.is_text_as_it_came:
+            return None
+        query = query.replace(_IN_UTF8, b"")
     if not values.is_text_as_it_came:
         written = written_text(query.decode("utf-8", "surrogateescape"), values.client_charset)
         if written is None:

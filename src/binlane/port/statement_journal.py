@@ -17,8 +17,8 @@ from typing import Final, NamedTuple
 from binlane.errors import BinlaneError, CodecError, StoreError
 from binlane.port import journal_records as records
 from binlane.port.journal import Place, Record, RecordLog
-from binlane.port.lane_groups import LaneGroups, Statement, Stream
 from binlane.port.plan_bytes import encode_plans
+from binlane.port.session_groups import SessionGroups, Statement, Stream
 from binlane.routing.plan import GroupPlan
 from binlane.store.disk import Disk
 
@@ -35,12 +35,12 @@ class Present(NamedTuple):
 
     Attributes:
         epoch: Of which source it is; another number for another one.
-        heads: The lanes.
-        under_way: Their statements that may still have groups to come, each behind its lane.
+        heads: The sessions.
+        under_way: Their statements that may still have groups to come, each behind its thread.
     """
 
     epoch: int
-    heads: Sequence[records.LaneHead]
+    heads: Sequence[records.SessionHead]
     under_way: Sequence[tuple[int, Statement]]
 
 
@@ -121,10 +121,12 @@ class StatementJournal:
         is_stale, self._is_stale = self._is_stale, False
         present = self._present()
         places = []
-        for lane, statement in present.under_way:
-            body = records.open_body(lane, statement, encode_plans(self.plans_of(statement) or ()))
+        for thread_id, statement in present.under_way:
+            body = records.open_body(
+                thread_id, statement, encode_plans(self.plans_of(statement) or ())
+            )
             places.append((statement, log.append(records.OPEN, body)))
-        log.append(records.LANES, records.lanes_body(present.epoch, present.heads))
+        log.append(records.SESSIONS, records.sessions_body(present.epoch, present.heads))
         for statement, place in places:
             statement.place = place
             self.need(statement)
@@ -273,27 +275,25 @@ class StatementJournal:
         for record in self._log.records(number, max_bytes=_HEAD_BYTES):
             if record.kind == records.MACHINE and record.body[:1] != _MACHINE[:1]:
                 return None
-            if record.kind == records.LANES:
+            if record.kind == records.SESSIONS:
                 told: dict[Stream, int] = {}
                 with suppress(CodecError):
-                    for head in records.read_lanes(record.body)[1]:
+                    for head in records.read_sessions(record.body)[1]:
                         for stream, last in head.told.items():
                             told[stream] = max(last, told.get(stream, 0))
                     return told
         return None
 
 
-def head_of(number: int, groups: LaneGroups) -> records.LaneHead:
-    """What a file begins with of a lane."""
-    return records.LaneHead(
-        start=dict(groups.start),
-        lane=number,
+def head_of(thread_id: int, groups: SessionGroups) -> records.SessionHead:
+    """What a file begins with of a session."""
+    return records.SessionHead(
+        thread_id=thread_id,
         is_taken=groups.is_taken,
-        needs_end=groups.needs_end,
         has_untold=groups.has_untold,
-        thread_id=groups.thread_id,
-        end="" if groups.end is None else str(groups.end),
         told=dict(groups.told),
+        start=dict(groups.start),
+        run=groups.run,
     )
 
 

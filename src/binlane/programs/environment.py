@@ -37,7 +37,6 @@ from binlane.sql.tree.statements import (
     HandlerDeclaration,
     LoadData,
     QueryStatement,
-    SetStatement,
 )
 
 StoredFunction = Callable[[TableName, Sequence[Value]], Value]
@@ -130,8 +129,7 @@ class SessionEnvironment:
             value = Text(value.text, "latin1_swedish_ci")
         if self.on_assign is not None:
             self.on_assign(name, name not in self.host.programs.user_variables)
-        self.host.programs.possible.pop(name, None)
-        self.host.programs.user_variables[name] = value
+        self.host.programs.know(name, value)
 
     def system_variable(self, name: str, scope: str = "") -> Value:
         """The value of `@@name`."""
@@ -435,13 +433,13 @@ def assign_in_expressions(facts: StatementFacts, environment: SessionEnvironment
         for name in user_variables_assigned(facts.tree):
             environment.assign_user_variable(name, UNKNOWN)
         return
-    for node in _assigning(facts.tree):
+    for node in _assigning(facts.whole):
         evaluate(node, facts, environment)
 
 
 def assign_by_select(facts: StatementFacts, environment: SessionEnvironment) -> None:
     """Do what SELECT … INTO assigns; what comes from tables is unknown."""
-    query = query_of(own_statement(facts))
+    query = query_of(facts.tree)
     if query is None or query.into is None:
         return
     targets, select = query.into.variables, query.body
@@ -546,17 +544,9 @@ def _is_one_row(query: Query, select: Select) -> bool:
     return not has_groups and any(has_aggregate(item.value) for item in select.items)
 
 
-def own_statement(facts: StatementFacts) -> Node:
-    """The statement that is meant, behind SET STATEMENT … FOR."""
-    tree = facts.tree
-    while isinstance(tree, SetStatement):
-        tree = tree.statement
-    return tree
-
-
 def call_of(facts: StatementFacts) -> CallProcedure:
     """A CALL."""
-    tree = own_statement(facts)
+    tree = facts.tree
     assert isinstance(tree, CallProcedure)
     return tree
 

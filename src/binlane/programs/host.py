@@ -19,7 +19,7 @@ from binlane.policy.server import Server
 from binlane.programs.ways import NoWays, Ways
 from binlane.sql.catalog import SchemaCatalog
 from binlane.sql.evaluation.evaluator import Environment
-from binlane.sql.evaluation.values import UNKNOWN, UNKNOWN_TEXT, Temporal, Value, number_text
+from binlane.sql.evaluation.values import UNKNOWN, Temporal, Value, number_text
 from binlane.sql.facts import StatementFacts
 from binlane.sql.schema import Routine, Trigger
 from binlane.sql.servers import ANY, Dialect
@@ -206,6 +206,7 @@ class ProgramState:
         ways: Of the current statement of the client.
         expected: How the program goes that an outcome is stated of, once that was found out.
         possible: Values of user variables of which one alone is not known.
+        hides_prepared: Statements may be prepared of which nobody knows: the session is followed late.
     """
 
     user_variables: dict[str, Value] = field(default_factory=dict)
@@ -216,6 +217,7 @@ class ProgramState:
     ways: Ways | NoWays = field(default_factory=NoWays)
     expected: Expected | None = None
     possible: dict[str, tuple[Value, ...]] = field(default_factory=dict)
+    hides_prepared: bool = False
 
     def copy(self) -> ProgramState:
         """As it is now."""
@@ -231,7 +233,13 @@ class ProgramState:
             ways=self.ways,
             expected=self.expected,
             possible=self.possible.copy(),
+            hides_prepared=self.hides_prepared,
         )
+
+    def know(self, name: str, value: Value) -> None:
+        """Know the value of a user variable, whatever it was taken for."""
+        self.user_variables[name] = value
+        self.possible.pop(name, None)
 
     def remembered_of(self, routine: TableName | None, offset: int) -> Remembered:
         """Where the reasons of a procedure's statement are kept; outside of one they are not."""
@@ -370,7 +378,7 @@ def printed_variable(variable: LoggedVariable, server: Server) -> str:
     if value is None:
         shown = "NULL"
     elif value is UNKNOWN:
-        shown = UNKNOWN_TEXT
+        shown = "#"
     elif isinstance(value, int | float | Decimal):
         shown = number_text(value)
     elif isinstance(value, Temporal):

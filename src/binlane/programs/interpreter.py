@@ -95,6 +95,18 @@ class Exhausted:
 Jump: TypeAlias = Leave | Iterate | Returned | Refusal | Exited | Exhausted
 
 
+class ExpressionError(Exception):
+    """What an expression calls must not run.
+
+    Attributes:
+        refusal: Why.
+    """
+
+    def __init__(self, refusal: Refusal) -> None:
+        super().__init__(refusal.message)
+        self.refusal = refusal
+
+
 class Actions(Protocol):
     """What the statements and expressions of a program do."""
 
@@ -102,15 +114,26 @@ class Actions(Protocol):
         """Run an SQL statement; the error if it fails."""
 
     def value(self, expression: Expression, environment: RoutineEnvironment) -> Value:
-        """The value of an expression; functions in it are called."""
+        """The value of an expression; functions in it are called.
+
+        Raises:
+            ExpressionError: If they must not be.
+        """
 
 
-@lru_cache(_CACHE_SIZE)
 def read_body(sql: str, dialect: Dialect) -> Body | None:
     """A body; None if its text is not understood."""
     try:
+        return _read_body(sql, dialect)
+    except RecursionError:
+        return None  # which is not kept: whoever calls with more of the stack left may read it
+
+
+@lru_cache(_CACHE_SIZE)
+def _read_body(sql: str, dialect: Dialect) -> Body | None:
+    try:
         return Body(sql, dialect, parse_body(sql, dialect))
-    except (Stopped, SqlSyntaxError, RecursionError):
+    except (Stopped, SqlSyntaxError):
         return None
 
 
@@ -168,10 +191,14 @@ class Interpreter:
             return Exhausted()
         environment.running.append(statement.at)
         runner = self._runners.get(type(statement))
-        if runner is None:
-            jump: Jump | None = self._actions.statement(statement, environment)
-        else:
-            jump = runner(statement, environment)
+        scopes = environment.scopes
+        try:
+            if runner is None:
+                jump: Jump | None = self._actions.statement(statement, environment)
+            else:
+                jump = runner(statement, environment)
+        except ExpressionError as refused:
+            environment.scopes, jump = scopes, refused.refusal
         environment.running.pop()
         if isinstance(jump, Refusal) and not isinstance(statement, _COMPOUND):
             return self._handle(jump, environment)
@@ -185,6 +212,8 @@ class Interpreter:
 
     def _handle(self, raised: Refusal, environment: RoutineEnvironment) -> Jump | None:
         """Look for a handler, from the innermost block outwards, and run it."""
+        if raised.is_for_safety:
+            return raised
         scopes = environment.scopes
         for index in range(len(scopes) - 1, -1, -1):
             scope = scopes[index]
@@ -439,15 +468,15 @@ class Interpreter:
         condition = environment.condition(statement.condition) or statement.condition
         sqlstate = condition.upper().removeprefix("SQLSTATE").strip().strip("'\"")
         errno = {"01": 1642, "02": 1643}.get(sqlstate[:2], 1644)
-        message = ""
+        message, given = "", 0
         for name, item in statement.items:
             value = self._actions.value(item, environment)
             if name == "MESSAGE_TEXT" and value is not None and value is not UNKNOWN:
                 message = plain_text(value)
             elif name == "MYSQL_ERRNO" and isinstance(value, int):
-                errno = value
-        told = (errno, sqlstate or "45000", "ER_SIGNAL_EXCEPTION", message or _SIGNALLED[errno])
-        return Refusal(*told, is_own=True)
+                given = value
+        told = (given or errno, sqlstate or "45000", "ER_SIGNAL_EXCEPTION")
+        return Refusal(*told, message or _SIGNALLED[errno], is_own=True)
 
 
 _ROUNDS_MAX: Final = 6

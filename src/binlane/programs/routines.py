@@ -121,15 +121,6 @@ def type_of(text: str, dialect: Dialect) -> DataType:
         return DataType(0, 0, "")
 
 
-def calls_stored(node: Node, objects: SchemaCatalog, database: str) -> bool:
-    """Whether an expression calls a stored function."""
-    if isinstance(node, Call):
-        name = TableName(node.database or database, node.name)
-        if objects.function(name) is not None:
-            return True
-    return any(calls_stored(each, objects, database) for each in children(node))
-
-
 # Texts --------------------------------------------------------------------------------------------
 
 
@@ -147,9 +138,9 @@ def logged_text(
     trims: bool = True,
 ) -> str:
     """How a statement of a body is logged: variables are replaced by their values."""
-    own = facts.text_of(facts.tree)
+    own = facts.text_of(facts.whole)
     logged = with_constants(
-        facts.tree, facts, environment.names(), environment.declared, environment.flavor
+        facts.whole, facts, environment.names(), environment.declared, environment.flavor
     )
     whole = logged + environment.kept_text(statement)
     return trimmed(whole) if trims and logged == own else whole

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 from typing import Final
 
 from binlane.codec.client_text import text_telling
@@ -17,13 +16,11 @@ from binlane.programs.environment import (
     give,
     has_no_row,
     is_variable,
-    own_statement,
 )
 from binlane.programs.host import NO_DATA, Expected, Host, InnerStatement, Prepared, Remembered
-from binlane.programs.interpreter import Interpreter
+from binlane.programs.interpreter import ExpressionError, Interpreter
 from binlane.programs.routines import (
     call_error,
-    calls_stored,
     facts_of,
     logged_text,
     recursion,
@@ -38,7 +35,7 @@ from binlane.sql.evaluation.values import UNKNOWN, UNKNOWN_TEXT, Text, Value, pa
 from binlane.sql.facts import StatementFacts, StatementKind
 from binlane.sql.reading import read
 from binlane.sql.servers import Dialect
-from binlane.sql.tokens import server_text
+from binlane.sql.tokens import SqlSyntaxError, server_text
 from binlane.sql.tree.expressions import (
     Call,
     Expression,
@@ -56,9 +53,16 @@ _WRONG_ARGUMENTS: Final = Refusal(
 )
 
 
+_IN_USE: Final = Refusal(
+    *(1444, "HY000", "ER_PS_NO_RECURSION"),
+    "The prepared statement contains a stored routine call that refers to that same statement. It's"
+    " not allowed to execute a prepared statement in such a recursive manner",
+)
+
+
 def is_program(facts: StatementFacts) -> bool:
     """Whether a statement is one that `run` is for."""
-    return facts.effects.stopped_at is None and isinstance(own_statement(facts), _PROGRAMS)
+    return facts.effects.stopped_at is None and isinstance(facts.tree, _PROGRAMS)
 
 
 def run(
@@ -117,10 +121,11 @@ class _Runner:
         self._host = host
         self._outcomes = outcomes
         self._running: list[TableName] = []
+        self._executing: list[str] = []
 
     def run(self, facts: StatementFacts, environment: SessionEnvironment) -> Refusal | None:
         """Run a statement that is a program: also a compound one outside of routines."""
-        tree = own_statement(facts)
+        tree = facts.tree
         if isinstance(tree, CallProcedure):
             return self._call(facts, tree, environment)
         if isinstance(tree, Prepare):
@@ -146,7 +151,9 @@ class _Runner:
         if self._running.count(routine.name) > allowed:
             return recursion(routine, is_mariadb=environment.is_mariadb)
         self._host.evaluates(facts, environment.database)
-        self._functions_of(facts, call, environment)
+        refusal = self._functions_of(facts, call, environment)
+        if refusal is not None and refusal.is_for_safety:
+            return refusal
         with silent(environment):
             values = [evaluate(node, facts, environment) for node in call.arguments]
         given = [
@@ -172,16 +179,25 @@ class _Runner:
 
     def _functions_of(
         self, facts: StatementFacts, call: CallProcedure, environment: SessionEnvironment
-    ) -> None:
+    ) -> Refusal | None:
         """Run the stored functions in the arguments of CALL, which are logged by themselves."""
+        arguments = map(facts.text_of, call.arguments)
         called = [
-            facts.text_of(node)
-            for node in call.arguments
-            if calls_stored(node, self._host.objects, environment.database)
+            one
+            for one in arguments
+            if self._calls_stored(self._read(f"DO {one}", environment, facts.dialect), environment)
         ]
-        if called:
-            text = f"DO {', '.join(called)}"
-            self._inner(text, facts.dialect, text, environment, Remembered())
+        if not called:
+            return None
+        text = f"DO {', '.join(called)}"
+        return self._inner(text, facts.dialect, text, environment, Remembered())
+
+    def _calls_stored(self, facts: StatementFacts, environment: SessionEnvironment) -> bool:
+        """Whether an expression calls a stored function, or reads a view, which may call one."""
+        objects = self._host.objects
+        return any(
+            objects.function(routine_name(use, environment)) for use in facts.functions
+        ) or any(objects.view(use.name) for use in facts.tables)
 
     # Prepared statements -------------------------------------------------------------------------
 
@@ -189,25 +205,41 @@ class _Runner:
         self, facts: StatementFacts, tree: Prepare, environment: SessionEnvironment
     ) -> Refusal | None:
         """PREPARE, EXECUTE, EXECUTE IMMEDIATE and DEALLOCATE PREPARE."""
+        name = tree.name.lower()
+        if name and name in self._executing:
+            return _IN_USE
         if tree.verb == "PREPARE":
             return self._prepare(facts, tree, environment)
         if tree.verb == "EXECUTE":
             prepared = self._prepared(tree.name, "EXECUTE")
             if not isinstance(prepared, Prepared):
                 return prepared
-            return self._execute(prepared, facts, tree, environment)
+            self._executing.append(name)
+            raised = self._execute(prepared, facts, tree, environment)
+            self._executing.pop()
+            return raised
         if tree.verb == "DEALLOCATE":
-            found = self._prepared(tree.name, "DEALLOCATE PREPARE")
-            self._host.programs.prepared.pop(tree.name.lower(), None)
-            return found if isinstance(found, Refusal) else None
+            return self._deallocate(tree.name)
         text = self._text(facts, tree, environment)
-        return (
-            None
-            if text is None
-            else self._execute(
-                Prepared((text,), dialect=self._host.dialect), facts, tree, environment
-            )
-        )
+        if text is None:
+            assert tree.source is not None, "the grammar wants one"
+            reason = f"the text to be executed is not known: {facts.text_of(tree.source)}"
+            self._host.programs.effort.unfollowed = reason
+            return None
+        prepared = Prepared((text,), dialect=self._host.dialect)
+        return self._execute(prepared, facts, tree, environment)
+
+    def _deallocate(self, name: str) -> Refusal | None:
+        programs = self._host.programs
+        known = programs.prepared.get(name.lower())
+        if (known is None and programs.hides_prepared) or (
+            known is not None and not known.statements
+        ):
+            programs.prepared.pop(name.lower(), None)
+            return None  # whatever it was
+        found = self._prepared(name, "DEALLOCATE PREPARE")
+        programs.prepared.pop(name.lower(), None)
+        return found if isinstance(found, Refusal) else None
 
     def _prepare(
         self, facts: StatementFacts, tree: Prepare, environment: SessionEnvironment
@@ -221,19 +253,24 @@ class _Runner:
             programs.prepared[name] = Prepared(())
             return None
         dialect = self._host.dialect
-        inner = read(trimmed(text), database=environment.database, dialect=dialect)
+        inner = self._read(trimmed(text), environment, dialect)
+        if inner.error is not None:
+            return _syntax_error(inner.error)
         denied = self._host.denied(inner, environment.database)
         if denied is not None:
             return denied
+        # What is not understood does nothing before it is executed.
         programs.prepared[name] = Prepared((trimmed(text),), dialect=dialect)
-        if inner.effects.stopped_at is not None:
-            programs.effort.unfollowed = "the text to be prepared is not understood"
         return None
 
     def _text(
         self, facts: StatementFacts, tree: Prepare, environment: SessionEnvironment
     ) -> str | None:
-        """The text of a statement that an expression gives; of several, one on each way."""
+        """The text of a statement that an expression gives; of several, one on each way.
+
+        None where it is not known, NULL included: whoever follows a session late takes what was set
+        before for that.
+        """
         source, programs = tree.source, self._host.programs
         assert source is not None
         value = evaluate(source, facts, environment)
@@ -246,8 +283,6 @@ class _Runner:
                 value = texts[programs.ways.choose(condition, len(texts)) if texts[1:] else 0]
                 give(source, value, environment)
         if not isinstance(value, Text):
-            reason = f"the text to be prepared is not known: {facts.text_of(source)}"
-            programs.effort.unfollowed = reason
             return None
         text = text_telling(value.content, facts.dialect.charset)
         if text is None:
@@ -257,11 +292,16 @@ class _Runner:
             return None
         return server_text(text, facts.dialect).read
 
+    @staticmethod
+    def _read(text: str, environment: SessionEnvironment, dialect: Dialect) -> StatementFacts:
+        return read(text, database=environment.database, dialect=dialect)
+
     def _prepared(self, name: str, verb: str) -> Prepared | Refusal | None:
         """A prepared statement on this way; None if its text cannot be known."""
         programs = self._host.programs
         found = programs.prepared.get(name.lower())
-        if found is not None and not found.statements:
+        is_hidden = found is None and programs.hides_prepared
+        if is_hidden or (found is not None and not found.statements):
             programs.effort.unfollowed = f"what was prepared as {name} is not known"
             return None
         if found is None:
@@ -288,8 +328,9 @@ class _Runner:
         text = prepared.statements[0]
         assert text is not None
         statement = trimmed(text)
-        read_again = partial(read, database=environment.database, dialect=prepared.dialect)
-        known = read_again(statement)
+        known = self._read(statement, environment, prepared.dialect)
+        if known.error is not None:
+            return _syntax_error(known.error)
         parameters = sorted(known.place(node.at) for node in _parameters(known.tree))
         if len(parameters) != len(values):
             return _WRONG_ARGUMENTS
@@ -307,11 +348,11 @@ class _Runner:
         )
         text = _with_values(statement, parameters, logged, UNKNOWN_TEXT)
         sql = _with_values(statement, parameters, shown, "NULL")
-        inner = read_again(sql)
+        inner = self._read(sql, environment, prepared.dialect)
         if inner.effects.stopped_at is not None:
             # No NULL may stand there, as in LIMIT.
             sql = _with_values(statement, parameters, shown, "1")
-            inner = read_again(sql)
+            inner = self._read(sql, environment, prepared.dialect)
         own = SessionEnvironment(self._host)
         if is_program(inner):
             return self.run(inner, own)
@@ -351,7 +392,9 @@ class _Runner:
         """The value of an expression of a procedure; what its functions do is logged."""
         with silent(environment):
             value = environment.value(expression)
-        self._functions_in(expression, environment.text, environment, is_condition=True)
+        refusal = self._functions_in(expression, environment.text, environment, is_condition=True)
+        if refusal is not None and refusal.is_for_safety:
+            raise ExpressionError(refusal)
         return value
 
     def _functions_in(
@@ -370,9 +413,7 @@ class _Runner:
         refusal = self._host.evaluates(facts, environment.database)
         if refusal is not None:
             return refusal
-        if not any(
-            self._host.objects.function(routine_name(use, environment)) for use in facts.functions
-        ):
+        if not self._calls_stored(facts, environment):
             return None
         return self._inner(
             sql, facts.dialect, sql, environment, Remembered(), is_condition=is_condition
@@ -428,6 +469,10 @@ def _with_values(
         parts += [statement[end:place], unknown if value is None else value]
         end = place + 1
     return "".join([*parts, statement[end:]])
+
+
+def _syntax_error(error: SqlSyntaxError) -> Refusal:
+    return Refusal(error.errno, error.sqlstate, "ER_PARSE_ERROR", str(error))
 
 
 def _no_statement(name: str, verb: str) -> Refusal:

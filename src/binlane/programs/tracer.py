@@ -23,7 +23,6 @@ from binlane.programs.environment import (
     assigned_first,
     call_of,
     has_no_row,
-    own_statement,
 )
 from binlane.programs.host import NO_DATA, Host, table_in_use
 from binlane.programs.interpreter import Interpreter, calls_functions, read_body
@@ -152,11 +151,11 @@ class Tracer:
         if not facts.user_variables:
             return
         known = self._host.programs.user_variables
-        set_first = assigned_first(facts.tree)
+        set_first = assigned_first(facts.whole)
         tried = None
         if not environment.is_mariadb:
             tried = RowsTried(changed_rows(outcome), outcome.error is not None)
-        tree = facts.tree if tried is None else own_statement(facts)
+        tree = facts.whole if tried is None else facts.tree
         for name in user_variables_read(tree, facts, tried):
             key = name.lower()
             if key in set_first and (key not in known or not environment.is_mariadb):
@@ -181,7 +180,7 @@ class Tracer:
         functions = stored_functions(facts, environment)
         changes = [a for a in statement.resolved.accesses if a.changes and not a.is_prelocked]
         has_triggers = any(objects.triggers(one.name) for one in changes)
-        tree = own_statement(facts)
+        tree = facts.tree
         rows: Sequence[Row] = ()
         if isinstance(tree, Insert) and tree.rows is not None and (functions or has_triggers):
             rows = tree.rows
@@ -224,7 +223,7 @@ class Tracer:
         self, row: Row | None, statement: Traced, environment: SessionEnvironment
     ) -> dict[str, Value]:
         """The values of a new row's columns, for triggers to see."""
-        facts, tree = statement.facts, own_statement(statement.facts)
+        facts, tree = statement.facts, statement.facts.tree
         table = next((a.table for a in statement.resolved.accesses if a.changes), None)
         if table is None or not self._host.objects.triggers(table.name):
             return {}

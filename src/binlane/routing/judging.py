@@ -53,7 +53,7 @@ from binlane.sql.tree.definitions import (
     Event,
 )
 from binlane.sql.tree.expressions import Literal, children
-from binlane.sql.tree.statements import Prepare, innermost
+from binlane.sql.tree.statements import Prepare
 
 _VIEWS: Final = frozenset({StatementKind.CREATE_VIEW, StatementKind.ALTER_VIEW})
 _TABLES: Final = TABLE_MAKING_KINDS | {
@@ -175,7 +175,7 @@ class _Reader:
         if facts.effects.if_exists or facts.is_or_replace:
             return None
         (database,) = facts.effects.databases
-        node = innermost(facts.tree)
+        node = facts.tree
         assert isinstance(node, Database)
         kept = (each for each in node.options if each.name != "COMMENT")
         options = " ".join(map(facts.text_of, kept))
@@ -207,7 +207,7 @@ class _Reader:
         verdict = judge(self._facts.effects, self._scope)
         if not isinstance(verdict, Keep) or self._facts.verb not in ("GRANT", "REVOKE"):
             return verdict
-        node = innermost(self._facts.tree)
+        node = self._facts.tree
         if not isinstance(node, AccountStatement):
             reason = "it cannot be told what it is about"
             return LeaveOut(Omission(kind=OmissionKind.GRANT, reason=reason))
@@ -276,7 +276,7 @@ class _Reader:
         facts = self._facts
         if facts.effects.kind in (StatementKind.CREATE_PACKAGE, StatementKind.CREATE_LIBRARY):
             return True
-        node = innermost(facts.tree)
+        node = facts.tree
         if not isinstance(node, CreateRoutine | CreateTrigger | Event):
             return False
         if node.body is None or facts.dialect.is_oracle:
@@ -348,7 +348,7 @@ class _Reader:
 
     def _without_order(self, text: str) -> str:
         """CREATE TRIGGER without FOLLOWS or PRECEDES of one that replicas do not have."""
-        node = innermost(self._facts.tree)
+        node = self._facts.tree
         if not isinstance(node, CreateTrigger) or node.order is None:
             return text
         other = TableName(self._facts.effects.objects[0].database, node.order[1])

@@ -32,7 +32,6 @@ from binlane.sql.facts import OPEN_ENDED_KINDS, StatementEffects, StatementFacts
 from binlane.sql.logged_statements import LoggedStatement, logged_statement
 from binlane.sql.table_changes import created
 from binlane.sql.tree.definitions import AlterAction, AlterTable, CreateTable
-from binlane.sql.tree.statements import innermost
 
 CREATED_MAX: Final = 64
 """Tables that are remembered; of more that are made and stay empty nothing is known."""
@@ -166,7 +165,7 @@ def _only_renames(statement: LoggedStatement, effects: StatementEffects) -> bool
     """Whether a statement that renames tables does nothing else."""
     if effects.kind is StatementKind.RENAME_TABLE:
         return True
-    node = innermost(statement.facts().tree)
+    node = statement.facts().tree
     return isinstance(node, AlterTable) and len(node.actions) == 1
 
 
@@ -202,7 +201,7 @@ def _text(
 def _names_its_charset(statement: LoggedStatement, name: TableName) -> bool:
     """Whether a table is the same in a database of any character set."""
     facts = statement.facts()
-    if not isinstance(innermost(facts.tree), CreateTable):
+    if not isinstance(facts.tree, CreateTable):
         return False
     table = created(name, facts, engine="INNODB", charset=None)
     return any(option in ("CHARSET", "COLLATE") for option, _ in table.options)
@@ -221,7 +220,7 @@ def judge_partition(
     table, other = effects.writes
     if scope.includes(table) == scope.includes(other):
         return None
-    node = innermost(facts.tree)
+    node = facts.tree
     if not isinstance(node, AlterTable) or len(node.actions) != 1:
         return None
     return _moved(node.actions[0], table, other, scope, memory.empty_tables)

@@ -13,6 +13,7 @@ from functools import cache
 from typing import NamedTuple
 from zlib import crc32
 
+from binlane.codec.types import EventType
 from binlane.grouping.sections import RowsPiece, Section
 from binlane.names import TableName
 from binlane.scope.definition import Definition
@@ -72,6 +73,7 @@ class Text(NamedTuple):
             says, and binlogs are to tell them.
         uses_temporary: It uses temporary tables, or makes or drops some. The flag of its event says
             so of other statements, too.
+        is_as_sent: The source ran it in the same words.
     """
 
     events: tuple[EncodedEvent, ...]
@@ -80,6 +82,19 @@ class Text(NamedTuple):
     timestamp: int = 0
     tables: tuple[TableName, ...] = ()
     uses_temporary: bool = False
+    is_as_sent: bool = False
+
+    def is_another(self, annotated: bytes | None) -> bool:
+        """Whether it is not what the source says of its rows.
+
+        Args:
+            annotated: The text that the source wrote before them; None for none.
+        """
+        if annotated is None or not self.is_as_sent or not self.events:
+            return False
+        event = self.events[-1]
+        is_query = event.type_code == EventType.QUERY
+        return is_query and not event.body.endswith(b"\0" + annotated)
 
 
 class Rows(NamedTuple):

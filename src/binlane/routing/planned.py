@@ -23,7 +23,7 @@ from binlane.codec.format import HEADER_LENGTH, Format
 from binlane.codec.load_data import ExecuteLoadQueryEvent
 from binlane.codec.mysql_transaction import MysqlGtidEvent
 from binlane.codec.payload import TransactionPayloadEvent
-from binlane.codec.query import QueryEvent
+from binlane.codec.query import AnnotateRowsEvent, QueryEvent
 from binlane.codec.registry import body_type
 from binlane.codec.rows import TableMapEvent
 from binlane.codec.transaction import GtidEvent
@@ -347,7 +347,7 @@ def planned(
         made = [_part(group, part, sections, format_) for part in parts]
         own_end = _own_end(group, plan, binlog, format_)
     except CodecError as error:
-        return Mismatch(f"what was planned is no event: {error}")
+        return Mismatch(f"what was planned cannot stand there: {error}")
     if binlog not in plan.ends and cut.end and len(made) == 1 and made[0].commits:
         own_end = ()
     if not _undoes_alike(cut, sections, parts, made):
@@ -489,6 +489,14 @@ def _sections(cut: CutGroup, sections: Sequence[Section]) -> list[list[Piece]] |
     return None if found is None else [[pieces[number] for number in one] for one in found]
 
 
+def annotated(events: Iterable[Event]) -> bytes | None:
+    """The text that MariaDB wrote before the rows of a statement; None without one."""
+    for event in events:
+        if isinstance(event.body, AnnotateRowsEvent):
+            return event.body.query
+    return None
+
+
 def is_same_group(
     mapped: Sequence[frozenset[TableName]], sections: Sequence[Section]
 ) -> list[range] | None:
@@ -537,13 +545,15 @@ def _part(
     """What stands for one statement.
 
     Raises:
-        CodecError: If an event of the plan is none.
+        CodecError: If an event of the plan is none, or its text is another one than the source's.
     """
     pieces = () if part.section is None else sections[part.section]
     rows = tuple(event for piece in pieces for event in piece.events)
     made = PlannedPart(rows=rows, changed=_union(piece.changed for piece in pieces))
     if isinstance(part, Rows):
         return made
+    if part.is_another(annotated(rows)):
+        raise CodecError("the source ran another text")
     timestamp = part.timestamp or (rows or group.events)[0].header.timestamp
     events = [
         _event(group, one, format_, flags=one.flags, timestamp=timestamp) for one in part.events

@@ -134,6 +134,18 @@ def raw_group(run: RawRun, number: int) -> RawGroup | None:
     return RawGroup(run, first, end, tuple(pieces))
 
 
+def annotated_raw(run: RawRun, piece: RawPiece) -> bytes | None:
+    """The text that MariaDB wrote before the rows of a statement; None without one."""
+    for place in range(piece.first, piece.end):
+        kind = run.events.item(layout.EVENT_TYPE, place)
+        if kind == _ANNOTATE:
+            start = run.events.item(layout.EVENT_OFFSET, place) + HEADER_LENGTH
+            return run.data[start : run.events.item(layout.EVENT_END, place)].tobytes()
+        if kind == _MAP:
+            break
+    return None
+
+
 def _is_end(run: RawRun, kind: int, number: int) -> bool:
     """Whether an event is XID or COMMIT."""
     if kind != _QUERY:
@@ -202,7 +214,7 @@ def _texts(
     if not part.events or any(event.flags for event in part.events):
         return None
     last = part.events[-1]
-    if last.type_code != EventType.QUERY:
+    if last.type_code != EventType.QUERY or part.is_another(annotated_raw(group.run, pieces[0])):
         return None
     try:
         statement = _statement(last.body, group.run.format)

@@ -19,7 +19,6 @@ from binlane.sql.schema import ForeignKey, Table
 from binlane.sql.table_changes import column_references, created, foreign_key_of, union_of
 from binlane.sql.table_definitions import renamed_columns
 from binlane.sql.tree.definitions import AlterAction, AlterTable
-from binlane.sql.tree.statements import innermost
 
 ACTING: Final = frozenset({"CASCADE", "SET NULL", "SET DEFAULT"})
 """Actions of a foreign key that change the child's rows."""
@@ -117,7 +116,7 @@ class TableLinks:
         name = effects.writes[0]
         links = self.without(effects.drops)
         # CONVERT PARTITION … TO TABLE makes a table like its own, without foreign keys.
-        node = innermost(facts.tree)
+        node = facts.tree
         if effects.stopped_at is not None or not isinstance(node, AlterTable):
             return links.not_known(name)
         columns = [column for action in node.actions for column in action.columns]

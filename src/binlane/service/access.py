@@ -205,6 +205,22 @@ class Access:
         holder = await self.holder(session)
         return allowed(holder, Privilege.MONITOR, self._binlogs.definitions, self._rule) or ()
 
+    async def told(self, session: SessionContext) -> tuple[str, ...]:
+        """Names of the binlogs of which a session's account may be told what is in their files, sorted.
+
+        It is who may list them, and who may read them; nothing for others.
+
+        Raises:
+            StatementError: As `names`, but for 1227.
+        """
+        for privilege in (Privilege.MONITOR, Privilege.READ):
+            try:
+                return await self.names(session, privilege)
+            except StatementError as error:
+                if error.errno != ACCESS_DENIED_ERRNO:
+                    raise
+        return ()
+
     async def find(self, session: SessionContext, name: str, privilege: Privilege) -> str:
         """The name of a binlog, if the session's account has a privilege for it.
 

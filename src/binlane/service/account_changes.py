@@ -25,7 +25,6 @@ from binlane.sql.logged_statements import logged_statement
 from binlane.sql.reading import read
 from binlane.sql.servers import Dialect
 from binlane.sql.tree.definitions import Account, AccountStatement
-from binlane.sql.tree.statements import innermost
 from binlane.store.grants import ReadGrant
 from binlane.store.store import Store
 
@@ -99,7 +98,7 @@ def logged_accounts(event: QueryEvent, flavor: Flavor) -> LoggedAccounts | None:
     facts = read(logged.text, database="", dialect=dialect)
     if facts.effects.kind is not StatementKind.ACCOUNT:
         return None
-    tree = innermost(facts.tree)
+    tree = facts.tree
     if facts.effects.stopped_at is not None or not isinstance(tree, AccountStatement):
         return LoggedAccounts(is_understood=False)
     names = [_logged_name(each, tree, event, flavor) for each in tree.accounts]

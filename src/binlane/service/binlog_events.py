@@ -6,6 +6,7 @@ Events are read in a thread, some at a time, and sent as they are read: a file m
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -56,8 +57,10 @@ class _Listing:
 
     def rows(self) -> Iterator[_Row]:
         """The rows asked for."""
-        first, most = self.statement.skipped_rows, self.statement.rows_max
-        stop = None if most is None else first + most
+        # No file has more events than an iterator can count.
+        first = min(self.statement.skipped_rows, sys.maxsize)
+        most = self.statement.rows_max
+        stop = None if most is None else min(first + most, sys.maxsize)
         return (
             (
                 self.file.name,

@@ -45,9 +45,10 @@ COLUMNS: Final = (
     ColumnDefinition.integer("Errno"),
     *("Reason", "Message", "Object", "Through", "Hint", "Events"),
 )
-_GAP: Final = r"(?:\s|\#[^\n]*\n|--[\s][^\n]*\n|/\*(?!M?!).*?\*/)"
+_GAP: Final = r"\s|\#[^\n]*\n|--[\s][^\n]*\n|/\*(?!M?!).*?\*/"
 _EXPLAIN: Final = re.compile(
-    rf"{_GAP}*+(?:EXPLAIN|DESCRIBE|DESC){_GAP}++BINLOG\b", re.IGNORECASE | re.DOTALL
+    rf"(?:{_GAP}|(?!))*+(?:EXPLAIN|DESCRIBE|DESC)(?:{_GAP}|(?!))++BINLOG\b",
+    re.IGNORECASE | re.DOTALL,
 )
 _BARE: Final = re.compile(r"\w+", re.ASCII)
 _SYNTAX: Final = "EXPLAIN BINLOG statement"

@@ -212,7 +212,7 @@ class Feed:
         self.facts = facts = capture.facts
         self.connected_s, self.file_position = time.time(), capture.file_position
         if facts is not None and self._substitution is not None and self.position is not None:
-            self._substitution.connected(facts, self.position, is_new=self.identity is None)
+            self._substitution.connected(self.position, is_new=self.identity is None)
         if self._accounts is not None and self.position is not None:
             self._accounts.connected(self.position)
         if facts is not None:

@@ -30,10 +30,12 @@ from typing import Any, Final, TypeVar
 from binlane.capture.settings import SourceSettings, Start, StartAt
 from binlane.errors import BinlaneError, StoreError
 from binlane.positions import Position
+from binlane.routing.planned_route import Threads
 from binlane.service.account_changes import AccountWatch
 from binlane.service.feeds import Feed, identity_text, read_identity
 from binlane.service.outputs import Output, Trouble
 from binlane.service.substitution import Substitution
+from binlane.sql.servers import LoggingMode
 from binlane.store.binlog import Binlog
 from binlane.store.catalog import Activity
 from binlane.store.live import LiveBinlog
@@ -236,7 +238,13 @@ class RoutingLoop:
 
     def add_output(self, binlog: Binlog) -> Output:
         """Begin to keep a binlog."""
-        output = Output(LiveBinlog(binlog), counted=binlog.end)
+        lost = frozenset[int]() if self._substitution is None else self._substitution.lost_threads
+        output = Output(
+            LiveBinlog(binlog),
+            counted=binlog.end,
+            threads=Threads(lost=lost),
+            drops_temporary=bool(lost) and binlog.definition.logging_mode is not LoggingMode.ROW,
+        )
         outputs = {**self.outputs, binlog.name: output}
         self.outputs = MappingProxyType(dict(sorted(outputs.items())))
         return output

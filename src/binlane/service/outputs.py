@@ -100,9 +100,8 @@ class Output:
         is_on_main: Whether the main feed feeds it.
         told: What its readers were last told of.
         threads: Connections of the source whose temporary tables it has, or lacks.
-        lane_threads: By lane the connection that last said what a group of it is.
-        doubtful_lanes: Lanes of which a group may have held texts on temporary tables, which nobody
-            knows of.
+        drops_temporary: Replicas are to drop temporary tables of sessions that are over, and nobody
+            has dropped theirs by text.
         stopped_at: The group past the port that it stopped before; None without one.
         accepted: Groups past the port up to here it takes, although it was to stop.
         counted: Up to here its files were counted.
@@ -125,8 +124,7 @@ class Output:
     is_on_main: bool = False
     told: Published | None = None
     threads: Threads = NO_THREADS
-    lane_threads: dict[int, int] = field(default_factory=dict)
-    doubtful_lanes: set[int] = field(default_factory=set)
+    drops_temporary: bool = False
     stopped_at: AnyGtid | None = None
     accepted: Position | None = None
     counted: FilePosition | None = None

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Final, Protocol
 from weakref import WeakValueDictionary
 
@@ -19,7 +19,6 @@ from binlane.client.session import ServerSession
 from binlane.codec.types import Flavor
 from binlane.errors import BinlaneError, StatementError
 from binlane.gateway.handler import SessionContext
-from binlane.port.lanes import LanePool, Lanes
 from binlane.port.live_catalog import LiveCatalog, not_asked
 from binlane.port.marks import Marker
 from binlane.port.port_session import PortParts, PortSession, Seen
@@ -27,7 +26,12 @@ from binlane.port.sayings import Sayings
 from binlane.port.source_schema import wanted_privileges
 from binlane.scope.definition import Definition
 from binlane.session.session import Session
+from binlane.sql.servers import LoggingMode
 
+_MARKS: Final = (
+    "SELECT COUNT(*) FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = 'binlane'"
+    " AND TABLE_NAME = 'marks' AND COLUMN_NAME = 'thread'"
+)
 _LOOK_AGAIN_S: Final = 10.0
 _TIMEOUT_S: Final = 10.0
 _PRIVILEGES: Final = (
@@ -35,11 +39,6 @@ _PRIVILEGES: Final = (
     " CONCAT('\\'', SUBSTRING_INDEX(CURRENT_USER(), '@', 1), '\\'@\\'',"
     " SUBSTRING_INDEX(CURRENT_USER(), '@', -1), '\\'')"
 )
-_LANES: Final = (
-    "SELECT @@GLOBAL.server_id, (SELECT COUNT(*) FROM information_schema.ROUTINES"
-    " WHERE ROUTINE_SCHEMA = 'binlane' AND ROUTINE_NAME IN ('lane', 'mark'))"
-)
-_PROCEDURES: Final = 2
 
 logger = logging.getLogger(__name__)
 
@@ -82,18 +81,16 @@ class Port:
         binlogs: What the statements are for.
         sayings: Gets to know what sessions make the source log.
         catalog: The source's objects.
-        lanes: Gives the pool of the source's lanes.
         seen: As of `PortParts`.
         is_told: Whether the log gets to know of `problem`.
     """
 
-    def __init__(  # noqa: PLR0913 what sessions share
+    def __init__(
         self,
         settings: SourceSettings,
         binlogs: Binlogs,
         sayings: Sayings,
         catalog: LiveCatalog,
-        lanes: Callable[[Lanes], LanePool],
         *,
         seen: Seen,
         is_told: bool = True,
@@ -102,7 +99,6 @@ class Port:
         self._settings = settings
         self._binlogs = binlogs
         self._sayings = sayings
-        self._lanes = lanes
         self._catalog = catalog
         self._seen = seen
         self._is_told = is_told
@@ -151,9 +147,10 @@ class Port:
         """
         async with self._looking:
             is_due = time.monotonic() - self._looked_s > _LOOK_AGAIN_S
-            if self._parts is None or (self.problem and is_due):
+            parts = self._parts
+            if parts is None or ((self.problem or not parts.has_marks) and is_due):
                 if not is_due:
-                    return self._parts
+                    return None
                 self._parts = await self._look()
                 self._looked_s = time.monotonic()
         return self._parts
@@ -165,7 +162,7 @@ class Port:
             StatementError: If it cannot be asked.
         """
         try:
-            privileges, server_id, procedures, version = await asyncio.to_thread(self._ask)
+            privileges, has_marks, version = await asyncio.to_thread(self._ask)
         except BinlaneError as error:
             raise not_asked(
                 f"binlane cannot ask the source what the statement would do: {error}",
@@ -180,22 +177,24 @@ class Port:
                 f"statements are not judged, and all binlogs get rows: the account"
                 f" {self._settings.url.user} lacks {', '.join(lacking)} (binlane setup)"
             )
-        elif procedures < _PROCEDURES:
+        elif not has_marks and any(
+            one.logging_mode is not LoggingMode.ROW for one in self._binlogs.definitions
+        ):
             self.problem = (
-                "all binlogs get rows: the source has no procedure binlane.lane (binlane setup)"
+                "binlogs of statements lack temporary tables: the source has no table binlane.marks"
+                " of this version (binlane setup)"
             )
         if self._is_told and self.problem != before:
             logger.warning("the port: %s", self.problem or "statements are judged from now on")
         if lacking:
             return None
         await self._catalog.start()
-        lanes = self._lanes(Lanes(flavor, server_id))
         return PortParts(
             definitions=lambda: self._binlogs.definitions,
             catalog=self._catalog,
             attributions=self._sayings,
             marker=Marker(self._settings, flavor),
-            lanes=lanes if procedures == _PROCEDURES else None,
+            has_marks=has_marks,
             global_values=lambda: self._binlogs.variables,
             set_global_values=self._binlogs.set_variables,
             seen=self._seen,
@@ -206,8 +205,8 @@ class Port:
         settings = self._settings
         return ServerSession(settings.url, settings.secret(), answer_s=_TIMEOUT_S)
 
-    def _ask(self) -> tuple[frozenset[str], int, int, str]:
+    def _ask(self) -> tuple[frozenset[str], bool, str]:
         with self._session() as session:
             privileges = frozenset(row[0] or "" for row in session.ask(_PRIVILEGES))
-            ((server_id, procedures),) = session.ask(_LANES)
-            return privileges, int(server_id or 0), int(procedures or 0), session.version
+            ((columns,),) = session.ask(_MARKS)
+            return privileges, columns == "1", session.version

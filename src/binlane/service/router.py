@@ -26,8 +26,9 @@ from binlane.grouping.unexpected import UnexpectedError
 from binlane.kernels import layout
 from binlane.positions import AnyGtid, Position
 from binlane.route.large import LargePart
+from binlane.routing.makers import marked
 from binlane.routing.plan import GroupPlan
-from binlane.routing.planned_route import Threads, route_rows
+from binlane.routing.planned_route import NO_THREADS, route_rows
 from binlane.routing.planned_spans import RawGroup, raw_group
 from binlane.routing.routed_group import Omission, OmissionKind, Routing
 from binlane.routing.session_format import LOGGED_AS_STATEMENT
@@ -38,10 +39,9 @@ from binlane.service.substitution import (
     PAST_THE_PORT,
     LargeChoice,
     NotYetError,
-    RunLanes,
+    RunGroups,
     Substitution,
     bypassing,
-    marked,
 )
 from binlane.sql.servers import LoggingMode
 from binlane.store.binlog import Binlog
@@ -95,16 +95,17 @@ class Router:
             CodecError: If the source gives what is damaged for all. What stands before it was
                 routed, and `position` says so.
         """
-        lanes, substitution = RunLanes(), self._substitution
+        own, substitution = RunGroups(), self._substitution
         if substitution is not None:
             substitution.noted(item)
             if isinstance(item, RawRun):
-                lanes = substitution.read_run(item, after)
+                own = substitution.read_run(item, after)
             else:
-                substitution.read_group(item, after)
+                format_ = None if self.format is None else self.format[1].format
+                substitution.read_group(item, after, format_)
         self.work_off(outputs, on_fault)
         if isinstance(item, RawRun):
-            self._take_run(item, lanes, after, outputs, on_fault)
+            self._take_run(item, own, after, outputs, on_fault)
         elif isinstance(item, LargeGroup):
             self.work_off(outputs, on_fault, waits=True)
             self._take_large(item, outputs, on_fault)
@@ -176,7 +177,7 @@ class Router:
     def _take_run(
         self,
         run: RawRun,
-        lanes: RunLanes,
+        own: RunGroups,
         after: Position | None,
         outputs: Sequence[Output],
         on_fault: OnFault,
@@ -190,7 +191,7 @@ class Router:
             for number in range(run.count):
                 self._take_group(run.group(number), outputs, on_fault)
             return
-        groups = _Groups(run, lanes, marked(run))
+        groups = _Groups(run, own, marked(run))
         for number, output in enumerate(outputs):
             try:
                 self._append(output, number, spans, groups, after)
@@ -214,7 +215,7 @@ class Router:
             return
         counts = spans.counts(number).copy()
         substitution = self._substitution
-        planned = [] if substitution is None else substitution.taken(run, groups.lanes, output)
+        planned = [] if substitution is None else substitution.taken(run, groups.own, output)
         taken, stop = sorted({*groups.marked, *planned}), run.count
         try:
             append_run(
@@ -264,6 +265,8 @@ class Router:
         first = group.events[0]
         if isinstance(first.body, FormatDescriptionEvent):
             self.format = first.header, first.body
+            if first.body.created and self._substitution is not None:
+                self._substitution.source_started(self.position)
             for output in outputs:
                 self._guarded(output, partial(self._give, output, group), on_fault)
             return
@@ -319,7 +322,7 @@ class Router:
         substitution = self._substitution
         if substitution is None:
             return [LargeChoice(output) for output in outputs]
-        return [substitution.of_large(output, large.gtid) for output in outputs]
+        return [substitution.of_large(output, large) for output in outputs]
 
     def _write_large(self, choice: LargeChoice, part: LargePart, large: LargeGroup) -> None:
         output, binlog = choice.output, choice.output.binlog
@@ -373,14 +376,17 @@ class Router:
         first = group.events[0]
         if isinstance(first.body, FormatDescriptionEvent):
             output.binlog.set_format(first.body, timestamp=first.header.timestamp)
+            if output.drops_temporary:
+                output.binlog.begin_anew(first.header.timestamp)
+                output.drops_temporary = False
             if first.body.created:
                 # The source may have been started, and count its connections anew.
-                output.threads = Threads(lost=output.threads.lost)
+                output.threads = NO_THREADS
         else:
             self._route(output, group, waits=waits)
 
     def _route_of(self, output: Output, groups: _Groups, number: int) -> None:
-        if self._append_raw(output, groups, number, groups.lanes.plans.get(number)):
+        if self._append_raw(output, groups, number, groups.own.plans.get(number)):
             return
         gtid = groups.run.gtid(number)
         try:
@@ -520,13 +526,13 @@ class _Groups:
 
     Attributes:
         run: The run.
-        lanes: Which of them are of sessions through the port.
+        own: Which of them are of sessions through the port, or may be.
         marked: Which of them hold a mark.
     """
 
-    def __init__(self, run: RawRun, lanes: RunLanes, marked_groups: list[int]) -> None:
+    def __init__(self, run: RawRun, own: RunGroups, marked_groups: list[int]) -> None:
         self.run = run
-        self.lanes = lanes
+        self.own = own
         self.marked = marked_groups
         self._groups: dict[int, EventGroup] = {}
         self._raw: dict[int, RawGroup | None] = {}
@@ -535,7 +541,7 @@ class _Groups:
     def kept(self, first: int) -> tuple[_Groups, int]:
         """The groups from one on, or more of them, to be kept; the number of the first of them."""
         if self._kept is None or self._kept[1] > first:
-            self._kept = _Groups(self.run.kept(first), RunLanes(), []), first
+            self._kept = _Groups(self.run.kept(first), RunGroups(), []), first
         return self._kept
 
     def raw(self, number: int) -> RawGroup | None:

@@ -22,8 +22,6 @@ from binlane.codec.types import Flavor
 from binlane.errors import BinlaneError
 from binlane.gateway.transport import Gateway
 from binlane.port.attributions import JOURNAL_DIRECTORY, Attributions, AttributionSettings
-from binlane.port.lane_ends import LaneEnds
-from binlane.port.lanes import LanePool
 from binlane.port.live_catalog import LiveCatalog
 from binlane.service.access import Access
 from binlane.service.archive import Archive
@@ -153,18 +151,15 @@ class Service:
             )
         self.binlogs = Binlogs(store, settings.source, substitution)
         access = Access(self.binlogs, settings.access)
-        self._port = self._lane_ends = None
+        self._port = None
         if attributions is not None and catalog is not None:
-            is_clear = attributions.is_clear
             self._port = Port(
                 settings.source,
                 self.binlogs,
                 attributions,
                 catalog,
-                lambda lanes: LanePool(lanes, is_clear),
                 seen=access.told_names,
             )
-            self._lane_ends = LaneEnds(attributions, settings.source)
         self._archive = (
             None if settings.archive is None else Archive(settings.archive, settings.data_dir)
         )
@@ -216,10 +211,8 @@ class Service:
         if self._archive is not None:
             self._archive.start()
             stack.push_async_callback(asyncio.to_thread, self._archive.stop)
-        if self._port is not None and self._lane_ends is not None:
+        if self._port is not None:
             stack.push_async_callback(self._port.stop)
-            self._lane_ends.start()
-            stack.push_async_callback(self._lane_ends.stop)
         listen = self.settings.listen
         # Workers use the files, which are made here if need be.
         context = port_context(listen, self.settings.data_dir)

@@ -18,12 +18,7 @@ from binlane.client.dialogue import Account, Dialogue, ask, log_in
 from binlane.client.settings import ServerUrl
 from binlane.codec.types import Flavor
 from binlane.errors import PeerError
-from binlane.port.source_schema import (
-    DEFINER,
-    OBJECTS_STATEMENT,
-    SourceSchema,
-    callers_statement,
-)
+from binlane.port.source_schema import ANNOTATES_STATEMENT, OBJECTS_STATEMENT, SourceSchema
 
 SHOWN_PASSWORD: Final = "<password>"  # noqa: S105  # stands in its place
 _NAMES: Final = {Flavor.MARIADB: "MariaDB", Flavor.MYSQL: "MySQL"}
@@ -32,6 +27,7 @@ _ANONYMOUS_WAIT_S: Final = 30.0
 _ANONYMOUS_STATEMENT: Final = "SHOW GLOBAL STATUS LIKE 'Ongoing_anonymous_transaction_count'"
 _LAST_GTID_STEP: Final = "gtid_mode = ON"
 _POLL_S: Final = 0.2
+_SEES_ALL: Final = "SELECT 1 FROM mysql.user LIMIT 1"
 _SHOWN_SESSIONS: Final = 10
 
 # A restart may bring back another value than the one that is good now. MySQL notes SET SESSION as
@@ -96,7 +92,13 @@ class SetUp:
 
 
 def set_up(
-    url: ServerUrl, password: str, say: Say, *, is_check: bool, new: NewAccount | None = None
+    url: ServerUrl,
+    password: str,
+    say: Say,
+    *,
+    is_check: bool,
+    new: NewAccount | None = None,
+    has_marks: bool = True,
 ) -> SetUp:
     """Prepare a server, or tell what would be done.
 
@@ -106,23 +108,33 @@ def set_up(
         say: Takes the script, line by line, as it is run.
         is_check: Whether nothing is changed.
         new: The account that `serve` will use; that of `url` where it is None.
+        has_marks: Whether the source gets the table that binlogs of statements need for temporary
+            tables.
 
     Raises:
         PeerError: If the server cannot be reached, or refuses what everybody may ask.
     """
     account = account_at(url, password)
-    return hold(url, _Preparation(account, say, is_check=is_check, new=new).dialogue())
+    preparation = _Preparation(account, say, is_check=is_check, new=new, has_marks=has_marks)
+    return hold(url, preparation.dialogue())
 
 
 class _Preparation:
     def __init__(
-        self, account: Account, say: Say, *, is_check: bool, new: NewAccount | None
+        self,
+        account: Account,
+        say: Say,
+        *,
+        is_check: bool,
+        new: NewAccount | None,
+        has_marks: bool,
     ) -> None:
         self._account = account
         self._peer = account.peer
         self._say = say
         self._is_check = is_check
         self._new = new
+        self._has_marks = has_marks
 
     def dialogue(self) -> Dialogue[SetUp]:
         yield from log_in(self._account)
@@ -195,20 +207,14 @@ class _Preparation:
 
     def _ask_schema(self, facts: SourceFacts) -> Dialogue[SourceSchema]:
         objects = yield from self._rows(OBJECTS_STATEMENT)
-        callers = yield from self._seen(callers_statement(facts))
-        definer: tuple[str, ...] | None
-        try:
-            definer = yield from self._grants_of(quoted_account(DEFINER))
-        except PeerError as error:
-            if error.errno is None:
-                raise
-            definer = None
+        # Who sees no tables of others does not see what is there, either.
+        is_seen = objects or (yield from self._seen(_SEES_ALL))
+        annotates = yield from self._rows(ANNOTATES_STATEMENT)
         return SourceSchema(
             facts=facts,
-            # Who may not read these does not see what is there, either.
-            objects=None if callers is None and not objects else objects,
-            definer_grants=definer,
-            lacking_callers=callers,
+            objects=objects if is_seen else None,
+            has_marks=self._has_marks,
+            annotates=annotates[0][1] == "ON" if annotates else None,
         )
 
     def _deal_with(self, found: Finding) -> Dialogue[None]:

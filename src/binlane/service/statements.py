@@ -272,7 +272,7 @@ class Statements:
     ) -> Position | None:
         """What is done before a position in a binlog file; None where the source is to answer."""
         name = place.file.rpartition(".")[0]
-        if name not in await self._readable(session):
+        if name not in await self._access.told(session):
             return None
         found = next((f for f in self._binlogs.get(name).files() if f.name == place.file), None)
         if found is None or found.flavor != GtidPosition.flavor:

@@ -246,6 +246,7 @@ class StatusKeeper:
             logins={outcome.value: count for outcome, count in counts.logins.items()},
             judged={outcome.value: count for outcome, count in counts.judged.items()},
             refused=dict(counts.refused),
+            faults=counts.faults,
             problem="" if self._port is None else self._port.problem,
             workers=self._workers(),
         )

@@ -1,8 +1,7 @@
 """Groups of sessions through the port → what each binlog has of them, as their plans say.
 
-A group of a lane is some session's, which says what it is to each binlog. Where that is not known,
-or the group is not what was said, the binlog gets its rows, which are never wrong; that is counted,
-and told once for each reason.
+A session says what its groups are to each binlog. Where that is not known, or a group is not what was
+said, the binlog gets its rows, which are never wrong; that is counted, and told once for each reason.
 
 What a session has not said yet is waited for, by the binlogs that hang on it alone: `route` raises
 `NotYetError`, and is asked again.
@@ -13,24 +12,34 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import islice
 from typing import Final, Protocol
 
 import numpy as np
 
-from binlane.capture.source_facts import SourceFacts
 from binlane.codec.event import Event
+from binlane.codec.format import Format
 from binlane.codec.payload import TransactionPayloadEvent
 from binlane.codec.rows import RowsEvent, TableMapEvent
-from binlane.codec.types import EventType, HeaderFlag
+from binlane.codec.types import EventType, Flavor, HeaderFlag
 from binlane.errors import StoreError
 from binlane.grouping.event_group import EventGroup
 from binlane.grouping.raw import Item, LargeGroup, RawRun
 from binlane.kernels import layout
-from binlane.port.attributions import Attributions, LaneGroup
-from binlane.port.lanes import Lanes
+from binlane.port.attributions import Attributions, ReadGroup, Watch
+from binlane.port.session_groups import Reason, Unattributed
 from binlane.port.settings import Bypass
 from binlane.positions import AnyGtid, Position
+from binlane.routing.makers import (
+    could_be,
+    could_be_raw,
+    marked,
+    thread_of,
+    thread_of_raw,
+    threads_of_run,
+)
 from binlane.routing.plan import GroupPlan, Text, basis_of
 from binlane.routing.planned import MARKS
 from binlane.routing.planned_route import (
@@ -47,7 +56,7 @@ from binlane.routing.rows import table_name
 from binlane.service.outputs import Output
 from binlane.sql.servers import LoggingMode
 
-PAST_THE_PORT: Final = "it did not come through the port"
+PAST_THE_PORT: Final = Reason.STRANGER.value
 TOO_LARGE: Final = "its rows are too many to be held at once"
 
 _FEW: Final = 8
@@ -79,17 +88,17 @@ class LargeChoice:
 
 
 @dataclass(frozen=True, slots=True)
-class RunLanes:
-    """Which groups of a run are of lanes.
+class RunGroups:
+    """Which groups of a run are of sessions through the port, or may be.
 
     Attributes:
         numbers: Of the groups.
-        groups: The same groups as sessions know them.
+        groups: The same groups.
         plans: By number, the plans that are known as they come.
     """
 
     numbers: tuple[int, ...] = ()
-    groups: tuple[LaneGroup, ...] = ()
+    groups: tuple[ReadGroup, ...] = ()
     plans: Mapping[int, GroupPlan] = field(default_factory=dict)
 
 
@@ -123,14 +132,13 @@ class Substitution:
         self._attributions = attributions
         self._bypass = bypass
         self._catalog = catalog
-        self._lanes: Lanes | None = None
+        self._has_source = False
         self._asked: dict[AnyGtid, float] = {}
 
-    def connected(self, facts: SourceFacts, position: Position, *, is_new: bool) -> None:
+    def connected(self, position: Position, *, is_new: bool) -> None:
         """Be told of a connection to the source.
 
         Args:
-            facts: Of the source.
             position: Behind which its groups come.
             is_new: Whether it may be another source than before, whose GTIDs mean other groups.
         """
@@ -138,12 +146,21 @@ class Substitution:
             self._attributions.forget()
             if self._catalog is not None:
                 self._catalog.source_changed()
-        self._lanes = Lanes(facts.flavor, facts.server_id)
+        self._has_source = True
         self._attributions.begin(position)
+
+    def source_started(self, position: Position | None) -> None:
+        """Be told that the log goes on, behind a position, in a file of a source started anew."""
+        self._attributions.source_started(position)
 
     def passed(self, position: Position) -> None:
         """Be told that no group before a position will be asked for again."""
         self._attributions.passed(position)
+
+    @property
+    def lost_threads(self) -> frozenset[int]:
+        """The source's threads of sessions that ended with the process before this one."""
+        return self._attributions.lost_threads
 
     # What comes.
 
@@ -152,85 +169,76 @@ class Substitution:
         if self._catalog is not None:
             self._catalog.noted(item)
 
-    def read_run(self, run: RawRun, after: Position | None) -> RunLanes:
+    def read_run(self, run: RawRun, after: Position | None) -> RunGroups:
         """Take in that a run comes."""
-        found = RunLanes()
-        if self._lanes is not None:
-            numbers = tuple(self._numbers(run, self._lanes))
-            ends = run.events[layout.EVENT_TYPE, run.groups[layout.GROUP_END, : run.count] - 1]
-            groups: list[LaneGroup] = []
-            for number in numbers:
-                gtid = run.gtid(number)
-                assert gtid is not None, "its first event says its lane"
-                lane = self._lanes.number_of(gtid)
-                assert lane is not None, "it was looked for"
-                groups.append((lane, gtid, bool(ends[number] == EventType.XID)))
-            found = RunLanes(numbers, tuple(groups))
-        self._attributions.read(found.groups, after)
-        if not found.numbers:
-            return found
-        known = zip(found.numbers, self._attributions.known(found.groups), strict=True)
+        wanted = tuple(self._wanted(run)) if self._has_source else ()
+        numbers, groups = tuple(each for each, _ in wanted), tuple(group for _, group in wanted)
+        self._attributions.read(groups, after)
+        if not numbers:
+            return RunGroups()
+        known = zip(numbers, self._attributions.known(groups), strict=True)
         plans = {number: plan for number, plan in known if isinstance(plan, GroupPlan)}
-        return replace(found, plans=plans)
+        return RunGroups(numbers, groups, plans)
 
     def plan_now(self, gtid: AnyGtid) -> GroupPlan | None:
         """The plan of a group that was read, if it is known by now."""
-        lane = self._lane(gtid)
-        if lane is None:
-            return None
-        (known,) = self._attributions.known(((lane, gtid, False),))
+        (known,) = self._attributions.known((ReadGroup(gtid),))
         return known if isinstance(known, GroupPlan) else None
 
-    @staticmethod
-    def _numbers(run: RawRun, lanes: Lanes) -> Iterator[int]:
-        """The groups of a run that are of lanes."""
-        if run.count <= _FEW:
-            for each in range(run.count):
-                gtid = run.gtid(each)
-                if gtid is not None and lanes.number_of(gtid) is not None:
-                    yield each
-            return
-        first = run.groups[layout.GROUP_FIRST, : run.count]
-        types = run.events[layout.EVENT_TYPE, first]
-        is_of_lane = np.zeros(run.count, np.bool_)
-        is_mariadb = types == EventType.GTID
-        if is_mariadb.any():
-            server_ids = run.server_ids()
-            for server_id in np.unique(server_ids[is_mariadb]):
-                if lanes.number_of_server_id(int(server_id)) is not None:
-                    is_of_lane |= is_mariadb & (server_ids == server_id)
-        for number in np.flatnonzero(types == EventType.GTID_TAGGED_LOG):
-            gtid = run.gtid(int(number))
-            is_of_lane[number] = gtid is not None and lanes.number_of(gtid) is not None
-        yield from map(int, np.flatnonzero(is_of_lane))
+    def _wanted(self, run: RawRun) -> Iterator[tuple[int, ReadGroup]]:
+        """The groups of a run that are of sessions, or may be."""
+        watch = self._attributions.watch()
+        for number in range(run.count) if run.count <= _FEW else self._candidates(run, watch):
+            gtid = run.gtid(number)
+            if gtid is None:
+                continue
+            group = _of_run(run, number, gtid)
+            if self._attributions.wants(group, watch):
+                yield number, group
 
-    def read_group(self, group: EventGroup | LargeGroup, after: Position | None) -> None:
-        """Take in that a group comes."""
-        gtid = group.gtid
-        lane = self._lane(gtid)
-        if gtid is None or lane is None:
-            self._attributions.read((), after)
+    def _candidates(self, run: RawRun, watch: Watch) -> Iterator[int]:
+        """The groups of a long run that are to be looked at, which mostly are few."""
+        threads, sequences = threads_of_run(run), run.sequences()
+        told = self._attributions.numbers(int(sequences.min()), int(sequences.max()))
+        if not (told or watch.threads or watch.is_any_open):
             return
-        is_commit = isinstance(group, EventGroup) and (
-            group.events[-1].header.type_code == EventType.XID
-        )
-        self._attributions.read(((lane, gtid, is_commit),), after)
+        is_wanted = np.isin(threads, np.fromiter(watch.threads, np.int64, len(watch.threads)))
+        is_wanted |= np.isin(sequences, np.fromiter(told, np.int64, len(told)))
+        is_wanted |= sequences < 0
+        if watch.is_any_open or run.format.flavor is Flavor.MYSQL:
+            is_wanted |= threads < 0
+        is_wanted[marked(run)] = True
+        yield from map(int, np.flatnonzero(is_wanted))
 
-    def _lane(self, gtid: AnyGtid | None) -> int | None:
-        return None if gtid is None or self._lanes is None else self._lanes.number_of(gtid)
+    def read_group(
+        self, group: EventGroup | LargeGroup, after: Position | None, format_: Format | None
+    ) -> None:
+        """Take in that a group comes.
+
+        Args:
+            group: Which.
+            after: Everything up to here is read with it.
+            format_: Of the FORMAT_DESCRIPTION before it.
+        """
+        groups: list[ReadGroup] = []
+        if group.gtid is not None and format_ is not None and self._has_source:
+            read = _of_group(group, group.gtid, format_)
+            if self._attributions.wants(read, self._attributions.watch()):
+                groups.append(read)
+        self._attributions.read(groups, after)
 
     # What becomes of it.
 
-    def taken(self, run: RawRun, lanes: RunLanes, output: Output) -> list[int]:
+    def taken(self, run: RawRun, groups: RunGroups, output: Output) -> list[int]:
         """The groups of a run that cannot go into a binlog as the bytes that they are."""
         is_of_statements = _is_of_statements(output)
         if is_of_statements and self._bypass is not Bypass.ROWS:
             return list(range(run.count))
         if is_of_statements:
-            return list(lanes.numbers)
-        are_named = self._attributions.are_named(lanes.groups, output.name)
+            return list(groups.numbers)
+        are_named = self._attributions.are_named(groups.groups, output.name)
         return [
-            number for number, is_named in zip(lanes.numbers, are_named, strict=True) if is_named
+            number for number, is_named in zip(groups.numbers, are_named, strict=True) if is_named
         ]
 
     def append_raw(self, output: Output, plan: GroupPlan, group: RawGroup, gtid: AnyGtid) -> bool:
@@ -249,7 +257,6 @@ class Substitution:
         made = planned_bytes(group, plan, definition, memory, binlog.size_bytes)
         if made is None:
             return False
-        self._meet(output, self._lane(gtid), plan)
         if not binlog.room_bytes:
             binlog.rotate(group.timestamp)
             made = planned_bytes(group, plan, definition, memory, binlog.size_bytes)
@@ -269,69 +276,52 @@ class Substitution:
             StoreError: If the group did not come through the port, and the binlog is to stop then.
             CodecError: As `route`.
         """
-        found = self._find(output, group.gtid, waits=waits)
         binlog = output.binlog
         place = binlog.definition, binlog.source_format, binlog.prepared, binlog.memory
-        lane = self._lane(group.gtid)
+        read = None if group.gtid is None else _of_group(group, group.gtid, binlog.source_format)
+        found = self._find(output, read, waits=waits)
         if isinstance(found, GroupPlan):
-            self._meet(output, lane, found)
-            if lane is not None and not found.binlogs and _is_mark(group):
-                self._doubt(output, lane)
+            if not found.binlogs and _is_mark(group):
                 self.count(output, group.gtid, _UNSAID)
             outcome = route_planned(group, found, *place, threads=output.threads)
             self._note(output, group.gtid, outcome)
             return outcome.routing
-        if found and lane is not None:
-            self._doubt(output, lane)
-            if _is_mark(group):
-                self.count(output, group.gtid, found)
+        reason = "" if found is None else found.reason.value
+        if found is not None:
+            self._doubt(output, found)
+            if found.reason is not Reason.STRANGER and _is_mark(group):
+                self.count(output, group.gtid, reason)
         routing = route_rows(group, *place)
-        if found and routing.group is not None and _has_rows(routing.group.events):
-            self.note_rows(output, group.gtid, found)
+        if reason and routing.group is not None and _has_rows(routing.group.events):
+            self.note_rows(output, group.gtid, reason)
         return routing
 
     @staticmethod
-    def _meet(output: Output, lane: int | None, plan: GroupPlan) -> None:
-        """Note which connection says what a group of a lane is."""
-        if lane is None or not plan.binlogs.get(output.name):
-            return
-        for thread in threads_of_plan(plan, output.name, flags=0):
-            if output.lane_threads.get(lane) != thread:
-                if lane in output.doubtful_lanes:
-                    output.lose_threads(frozenset((thread,)))
-                output.lane_threads[lane] = thread
-            output.doubtful_lanes.discard(lane)
-
-    @staticmethod
-    def _doubt(output: Output, lane: int) -> None:
-        """Note that nobody knows what a group of a lane was: it may have made temporary tables.
-
-        Its connection is the one that was met last on the lane, or one that was not met yet.
-        """
-        output.doubtful_lanes.add(lane)
-        if lane in output.lane_threads:
-            output.lose_threads(frozenset((output.lane_threads[lane],)))
+    def _doubt(output: Output, found: Unattributed) -> None:
+        """Note that nobody knows what a group was: it may have made temporary tables."""
+        if found.threads is None:
+            output.lose_threads(output.threads.made)
+        else:
+            output.lose_threads(found.threads)
 
     def _find(
-        self, output: Output, gtid: AnyGtid | None, *, waits: bool = False
-    ) -> GroupPlan | str | None:
-        """The plan of a group; why there is none; None where the binlog does not hang on it.
+        self, output: Output, group: ReadGroup | None, *, waits: bool = False
+    ) -> GroupPlan | Unattributed | None:
+        """The plan of a group, or why there is none; None where the binlog does not hang on it.
 
         Raises:
             NotYetError: If it is not known yet, unless that is waited for.
         """
-        lane = self._lane(gtid)
         is_of_statements = _is_of_statements(output)
-        if gtid is None or lane is None:
-            return PAST_THE_PORT if is_of_statements else None
+        if group is None or not self._has_source:
+            return Unattributed(Reason.STRANGER) if is_of_statements else None
         plans = self._attributions
-        if not is_of_statements and not plans.are_named(((lane, gtid, False),), output.name)[0]:
+        if not is_of_statements and not plans.are_named((group,), output.name)[0]:
             return None
         if not waits:
-            self._require(lane, gtid)
-        self._asked.pop(gtid, None)
-        answer = plans.find(lane, gtid, wait_s=None if waits else 0.0)
-        return answer if isinstance(answer, GroupPlan) else answer.reason.value
+            self._require(group.gtid)
+        self._asked.pop(group.gtid, None)
+        return plans.find(group, wait_s=None if waits else 0.0)
 
     def note_rows(self, output: Output, gtid: AnyGtid | None, reason: str) -> None:
         """Note that a binlog gets the rows of a group in the place of statements.
@@ -348,15 +338,14 @@ class Substitution:
         Raises:
             NotYetError: If it is not.
         """
-        lane = self._lane(gtid)
-        if lane is not None and _is_of_statements(output):
-            self._require(lane, gtid)
+        if _is_of_statements(output):
+            self._require(gtid)
 
-    def _require(self, lane: int, gtid: AnyGtid) -> None:
+    def _require(self, gtid: AnyGtid) -> None:
         plans = self._attributions
-        if plans.is_pending(lane, gtid):
+        if plans.is_pending(gtid):
             now_s = time.monotonic()
-            if now_s - self._asked.setdefault(gtid, now_s) < plans.patience_s(lane):
+            if now_s - self._asked.setdefault(gtid, now_s) < plans.patience_s(gtid):
                 raise NotYetError
 
     def _tell_bypass(self, output: Output, gtid: AnyGtid | None, reason: str) -> bool:
@@ -412,14 +401,15 @@ class Substitution:
             )
         counts[reason] += number
 
-    def of_large(self, output: Output, gtid: AnyGtid | None) -> LargeChoice:
+    def of_large(self, output: Output, large: LargeGroup) -> LargeChoice:
         """What a binlog has of a group that is not held; waits for what is not known yet."""
-        found = self._find(output, gtid, waits=True)
+        read = None if large.gtid is None else _of_group(large, large.gtid, large.format)
+        found = self._find(output, read, waits=True)
         if not isinstance(found, GroupPlan):
-            lane = self._lane(gtid)
-            if found and lane is not None:
-                self._doubt(output, lane)
-            return LargeChoice(output, reason=found or "")
+            if found is None:
+                return LargeChoice(output)
+            self._doubt(output, found)
+            return LargeChoice(output, reason=found.reason.value)
         parts = found.binlogs.get(output.name)
         if parts is None:
             return LargeChoice(output)
@@ -434,21 +424,6 @@ class Substitution:
         return LargeChoice(output, reason=TOO_LARGE if has_text else "")
 
 
-def marked(run: RawRun) -> list[int]:
-    """The groups of a run that hold a mark, which no binlog gets."""
-    marks = [
-        number for number, table in enumerate(run.tables) if table_name(table.table_map) == MARKS
-    ]
-    if not marks:
-        return []
-    last = run.groups[layout.GROUP_END, run.count - 1]
-    is_map = run.events[layout.EVENT_TYPE, :last] == EventType.TABLE_MAP
-    is_mark = is_map & np.isin(run.events[layout.EVENT_MAP, :last], marks)
-    firsts = run.groups[layout.GROUP_FIRST, : run.count]
-    numbers = np.searchsorted(firsts, np.flatnonzero(is_mark), side="right") - 1
-    return sorted({int(number) for number in numbers})
-
-
 def bypassing(run: RawRun, taken: Sequence[int], done: range) -> int:
     """How many of some groups of a run have rows and were not taken out of it."""
     if len(taken) == run.count:
@@ -458,6 +433,30 @@ def bypassing(run: RawRun, taken: Sequence[int], done: range) -> int:
     counts = is_map[run.groups[layout.GROUP_END]] - is_map[run.groups[layout.GROUP_FIRST]]
     counts[list(taken)] = 0
     return int(np.count_nonzero(counts[done.start : done.stop]))
+
+
+def _of_run(run: RawRun, number: int, gtid: AnyGtid) -> ReadGroup:
+    """A group of a run as sessions may know it."""
+    end = run.groups.item(layout.GROUP_END, number) - 1
+    return ReadGroup(
+        gtid,
+        thread_of_raw(run, number),
+        run.events.item(layout.EVENT_TYPE, end) == EventType.XID,
+        partial(could_be_raw, run, number),
+    )
+
+
+def _of_group(group: EventGroup | LargeGroup, gtid: AnyGtid, format_: Format) -> ReadGroup:
+    """Likewise of a group that is decoded, or of which only the beginning is."""
+    if isinstance(group, LargeGroup):
+        head = EventGroup(gtid=gtid, events=tuple(islice(group.events(), 2)), file=group.file)
+        return ReadGroup(gtid, thread_of(head, group.format))
+    return ReadGroup(
+        gtid,
+        thread_of(group, format_),
+        group.events[-1].header.type_code == EventType.XID,
+        partial(could_be, group, format_),
+    )
 
 
 def _is_of_statements(output: Output) -> bool:

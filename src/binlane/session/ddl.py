@@ -37,7 +37,6 @@ from binlane.sql.tree.definitions import (
     AlterTable,
     ObjectStatement,
 )
-from binlane.sql.tree.statements import innermost
 
 _DATABASE_KINDS: Final = frozenset(
     (StatementKind.CREATE_DATABASE, StatementKind.ALTER_DATABASE, StatementKind.DROP_DATABASE)
@@ -158,7 +157,7 @@ def _changes_nothing(state: SessionState, statement: SessionStatement) -> bool:
     """Whether it is MariaDB's ALTER … IF EXISTS of tables or accounts that do not exist."""
     effects = statement.facts.effects
     if effects.kind is StatementKind.ACCOUNT and state.server.is_mariadb:
-        tree = innermost(statement.facts.tree)
+        tree = statement.facts.tree
         assert isinstance(tree, AccountStatement)
         is_loose = tree.verb == "ALTER USER" and "IF EXISTS" in tree.options
         return is_loose and not _changed_accounts(state, statement).is_done
@@ -410,7 +409,7 @@ def log_what_was_done(
 
 def _changed_accounts(state: SessionState, statement: SessionStatement) -> Changed:
     """What an account statement does to the accounts that are known."""
-    tree = innermost(statement.facts.tree)
+    tree = statement.facts.tree
     assert isinstance(tree, AccountStatement)
     situation = state.account_situation(statement.database, is_complete=True)
     return change(state.objects.accounts, tree, situation)

@@ -342,15 +342,17 @@ def _decide_safety(
 ) -> Decided | None:
     assert state.safety is not None
     admit = partial(
-        state.safety.admit,
-        modes=state.modes(),
-        formats=decided.own_formats,
-        is_in_transaction=state.is_in_transaction,
+        state.safety.admit, modes=state.modes(), is_in_transaction=state.is_in_transaction
     )
-    admitted = admit(changes)
+    admitted = admit(changes, formats=decided.own_formats)
+    if isinstance(admitted, Refusal):
+        rows = _as_rows(state, statement, decided, admitted)
+        if rows is not None:
+            decided, admitted = rows, admit(changes, formats=rows.own_formats)
     if isinstance(admitted, Refusal) and decided.shift is not None:
         # Say where it stands in this statement, not in the first one of its shape.
-        admitted = admit(_changes_of(state, statement.facts, decided.resolved))
+        moved = _changes_of(state, statement.facts, decided.resolved)
+        admitted = admit(moved, formats=decided.own_formats)
     if isinstance(admitted, Refusal):
         state.fail(admitted)
         return None
@@ -359,8 +361,43 @@ def _decide_safety(
     return replace(decided, verdicts=verdicts)
 
 
+def _as_rows(
+    state: SessionState, statement: SessionStatement, decided: Decided, refusal: Refusal
+) -> Decided | None:
+    """A statement as rows in MIXED binlogs that could not have its text; None if there are none.
+
+    A text needs what it reads, and triggers do on a replica what they did here; rows need neither.
+    """
+    names = {
+        name
+        for one in (refusal, *refusal.others)
+        if one.symbol in _OF_TEXTS
+        for name in one.binlogs
+        if state.mode(name) is LoggingMode.MIXED
+    }
+    if not names:
+        return None
+    verdicts = _verdicts(state, statement, decided, names, are_rows=True)
+    if any(one.errors for one in verdicts.values()):
+        return None
+    for name, verdict in verdicts.items():
+        state.execution.steps.setdefault(name, []).extend(verdict.steps)
+    return replace(decided, verdicts={**decided.verdicts, **verdicts})
+
+
+_OF_TEXTS: Final = frozenset(
+    ("BINLANE_DEPENDENCY", "BINLANE_TABLE_SCOPE_TRIGGER", "BINLANE_LOAD_DATA")
+)
+"""Refusals of what rows could hold."""
+
+
 def _verdicts(
-    state: SessionState, statement: SessionStatement, known: Decided, names: Iterable[str]
+    state: SessionState,
+    statement: SessionStatement,
+    known: Decided,
+    names: Iterable[str],
+    *,
+    are_rows: bool = False,
 ) -> dict[str, Verdict]:
     """How a statement is logged in each binlog: decided once for all that are in the same state."""
     settings = state.variables.settings
@@ -375,8 +412,10 @@ def _verdicts(
             unlogged |= state.safety.stopped_temporary(name)
         mode, delayed_mode = state.mode(name), state.delayed_mode(name)
         is_empty = binlog.transaction_cache.is_empty
-        is_row_forced = name in state.execution.row_binlogs or (
-            is_sticky and state.is_row_now(name)
+        is_row_forced = (
+            are_rows
+            or name in state.execution.row_binlogs
+            or (is_sticky and state.is_row_now(name))
         )
         key = (mode, delayed_mode, is_empty, is_row_forced, unlogged)
         verdict = decided.get(key)

@@ -28,7 +28,7 @@ from binlane.codec.variables import IntvarEvent, IntvarKind, RandEvent
 from binlane.names import TableName, quote
 from binlane.policy.server import Server
 from binlane.programs.host import LoggedVariable, printed_variable
-from binlane.sql.evaluation.values import OTHER_BYTE
+from binlane.sql.evaluation.values import IN_UTF8, NOT_AS_LOGGED
 from binlane.sql.servers import Fact
 
 SOURCE_LOG: Final = ""
@@ -236,7 +236,8 @@ def _use(event: QueryEvent) -> str:
 
 
 def _text(data: bytes) -> str:
-    return data.decode("utf-8", "surrogateescape").replace(OTHER_BYTE, r"\?")
+    text = data.decode("utf-8", "surrogateescape")
+    return text.replace(NOT_AS_LOGGED, "").replace(IN_UTF8, "")
 
 
 @lru_cache

@@ -36,7 +36,7 @@ from binlane.sql.tree.definitions import (
     Privilege,
 )
 from binlane.sql.tree.expressions import Literal, Name, Node, ObjectName, UserVariable
-from binlane.sql.tree.statements import Assignment, LoadData, innermost
+from binlane.sql.tree.statements import Assignment, LoadData
 
 _TRAITS: Final[Mapping[str, tuple[int, str]]] = MappingProxyType(
     {
@@ -312,7 +312,7 @@ _ACCOUNT_ESCAPES: Final = str.maketrans({"'": "\\'", '"': '\\"', "\\": "\\\\"})
 
 def account_text(state: SessionState, statement: SessionStatement) -> str:
     """The text of an account statement in the log."""
-    tree = innermost(statement.facts.tree)
+    tree = statement.facts.tree
     assert isinstance(tree, AccountStatement)
     writers = _MARIADB if state.server.is_mariadb else _MYSQL
     write = writers.get(tree.verb)

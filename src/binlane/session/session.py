@@ -61,6 +61,7 @@ from binlane.sql.tokens import ServerText, server_text
 
 _POSITIONS: Final = {symbol(reason): reason.position for reason in Reason}
 _BINLOG: Final = "binlog"
+_TOO_DEEP: Final = "it is nested too deep"
 _CREATES_PROGRAMS: Final = frozenset(
     {
         *(StatementKind.CREATE_TRIGGER, StatementKind.CREATE_ROUTINE, StatementKind.CREATE_EVENT),
@@ -190,6 +191,15 @@ class Session:
         return state.safety.logs_rows_alone
 
     @property
+    def may_log_rows(self) -> bool:
+        """Whether every binlog may have in rows what the session changes: none has statements alone."""
+        state = self._state
+        if state.safety is None or state.variables.is_format_set:
+            return state.variables.settings.logging_mode is not LoggingMode.STATEMENT
+        modes = {one.logging_mode for one in state.safety.definitions}
+        return LoggingMode.STATEMENT not in modes
+
+    @property
     def has_row_binlogs(self) -> bool:
         """Whether some binlog has all that the session changes in rows, or there is none."""
         state = self._state
@@ -197,6 +207,14 @@ class Session:
             return state.variables.settings.logging_mode is LoggingMode.ROW
         modes = {one.logging_mode for one in state.safety.definitions}
         return not modes or LoggingMode.ROW in modes
+
+    @property
+    def has_statement_binlogs(self) -> bool:
+        """Whether some binlog has what the session changes as statements, safe or not."""
+        state = self._state
+        if state.safety is None or state.variables.is_format_set:
+            return state.variables.settings.logging_mode is LoggingMode.STATEMENT
+        return LoggingMode.STATEMENT in {one.logging_mode for one in state.safety.definitions}
 
     @property
     def locks_reads(self) -> bool:
@@ -354,6 +372,9 @@ class Session:
             else:
                 self._carry_out(command)
                 result = self._followed()
+        except RecursionError:
+            state.abandon(facts, before, _TOO_DEEP)
+            return self._unfollowed(_TOO_DEEP)
         except Exception as error:
             state.abandon(facts, before, repr(error))
             raise
@@ -386,12 +407,13 @@ class Session:
         """What the statement did; nothing is told of one that was not followed to its end."""
         unfollowed = self._state.programs.effort.unfollowed
         result = self._result()
-        if not unfollowed:
-            return result
-        # What it may have logged is not told: nobody knows it.
+        return self._unfollowed(unfollowed) if unfollowed else result
+
+    def _unfollowed(self, reason: str) -> StatementResult:
+        """What is told of a statement that was not followed to its end: nothing of what it logs."""
         return StatementResult(
-            binlogs={name: BinlogResult() for name in result.binlogs},
-            unanalysed=Unanalysed(reason=unfollowed, offset=0, length=0),
+            binlogs={name: BinlogResult() for name in self._state.binlogs},
+            unanalysed=Unanalysed(reason=reason, offset=0, length=0),
         )
 
     def denied(self, facts: StatementFacts, database: str) -> Refusal | None:

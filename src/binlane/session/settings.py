@@ -33,7 +33,6 @@ from binlane.sql.facts import Assignment, StatementFacts, VariableScope
 from binlane.sql.servers import Fact, LoggingMode
 from binlane.sql.tree.definitions import AccountStatement
 from binlane.sql.tree.expressions import Literal, Name
-from binlane.sql.tree.statements import innermost
 
 _COLLATION: Final = "utf8mb3_general_ci"
 _GLOBAL_PREFIXES: Final = ("global.", "persist.")
@@ -337,7 +336,7 @@ def connection_after(state: SessionState, assignment: Assignment) -> tuple[str, 
 def execute_set(state: SessionState, statement: SessionStatement) -> None:
     """SET: of system variables here, of user variables as a statement that may read tables."""
     facts = statement.facts
-    tree = innermost(facts.tree)
+    tree = facts.tree
     if isinstance(tree, AccountStatement):
         _set_role(state, statement, tree)
         return

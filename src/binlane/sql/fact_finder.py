@@ -7,6 +7,7 @@ do with it. What DDL does to objects is told behind.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -104,7 +105,8 @@ class FactFinder(NameFinder):
         """What was found in the statement that a node is."""
         return StatementFacts(
             effects=self.effects(),
-            tree=node,
+            tree=statements.innermost(node),
+            whole=node,
             text=self.text,
             dialect=self.dialect,
             verb=self.verb,
@@ -336,8 +338,31 @@ class FactFinder(NameFinder):
             self.write(*map(self.name_table, node.tables))
         else:
             self.kind = StatementKind.SESSION
+            self._evaluate(node)
         self.note(name=node.name)
         self.add_options(*(node.options & {"WITH READ LOCK", "FOR EXPORT"}))
+
+    def _evaluate(self, node: statements.Administration) -> None:
+        """What is evaluated though nothing is changed: functions, and views, which may call some.
+
+        MariaDB evaluates what it takes for constant to explain a statement, such as derived tables;
+        MySQL executes what EXPLAIN ANALYZE is about, and nothing of other statements.
+        """
+        inner = FactFinder(self.text, self.database, self.dialect)
+        if node.condition is not None:
+            inner.walk((node.condition,))
+        elif node.statement is not None and (
+            "ANALYZE" in node.options or self.dialect.flavor != "mysql"
+        ):
+            inner.statement(node.statement)
+        if inner.functions or inner.tables:
+            self.kind = StatementKind.SELECT
+            self.functions += inner.functions
+            self.tables += [
+                replace(use, changes=frozenset(), is_locked_for_update=False, lock="")
+                for use in inner.tables
+            ]
+            self.read(*inner.writes, *inner.reads)
 
     def diagnostics(self, node: statements.Diagnostics) -> None:
         """SIGNAL, RESIGNAL, GET DIAGNOSTICS."""

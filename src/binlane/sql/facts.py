@@ -423,7 +423,9 @@ class StatementFacts:
     Attributes:
         effects: The objects, as `analyse` gives them; its `stopped_at` says that the text was not
             understood, and then nothing here may be taken for whole.
-        tree: The statement; of statements of one shape that of the first of them.
+        tree: The statement, behind SET STATEMENT … FOR; of statements of one shape that of the first
+            of them.
+        whole: The same with SET STATEMENT … FOR.
         text: The statement's own.
         dialect: As it was read.
         verb: Its first words in capitals, without comments, as many as name the command:
@@ -471,6 +473,7 @@ class StatementFacts:
 
     effects: StatementEffects
     tree: Node = field(default=_NOTHING, compare=False, repr=False)
+    whole: Node = field(default=_NOTHING, compare=False, repr=False)
     text: str = field(default="", compare=False, repr=False)
     dialect: Dialect = field(default=ANY, compare=False, repr=False)
     verb: str = ""

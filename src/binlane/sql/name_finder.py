@@ -20,6 +20,7 @@ from binlane.sql.facts import (
     UserVariableUse,
     VariableScope,
 )
+from binlane.sql.parser.types import QUALIFIERS
 from binlane.sql.servers import Dialect
 from binlane.sql.tree import expressions as tree
 from binlane.sql.tree.expressions import Node, ObjectName, children
@@ -260,13 +261,16 @@ class NameFinder:
             changes = frozenset((RowChange.SEQUENCE,) if name != "LASTVAL" else ())
             self.use_table(sequence, changes=changes, is_sequence=True)
             inside = inside[1:]
-        if node.database is not None:
-            called = TableName(node.database, node.name)
+        database = node.database
+        if database is not None and database.lower() in QUALIFIERS and self.dialect.may_be_mariadb:
+            database = None  # it came with the server
+        if database is not None:
+            called = TableName(database, node.name)
             self.calls[called.folded if self.dialect.lower_case_names else called] = None
         self.functions.append(
             FunctionUse(
                 name=node.name,
-                database=node.database,
+                database=database,
                 arguments=node.arguments,
                 offset=node.at,
                 length=node.end - node.at,

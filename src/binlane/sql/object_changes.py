@@ -56,7 +56,7 @@ from binlane.sql.table_definitions import (
 )
 from binlane.sql.tree import definitions
 from binlane.sql.tree.expressions import Literal, LiteralKind, Name, Node, ObjectName
-from binlane.sql.tree.statements import Set, SetItem, innermost
+from binlane.sql.tree.statements import Set, SetItem
 
 _GLOBAL_SCOPES: Final = ("global", "persist", "persist_only")
 _CONNECTIONS: Final = MappingProxyType(
@@ -149,7 +149,7 @@ class ObjectChange:
 
     def node(self, kind: type[_Node]) -> _Node:
         """The statement itself, without SET STATEMENT … FOR."""
-        node = innermost(self.facts.tree)
+        node = self.facts.tree
         assert isinstance(node, kind)
         return node
 
@@ -452,7 +452,7 @@ class ObjectChange:
 
     def change_accounts(self) -> None:
         """Users and roles, and what they are granted."""
-        node = innermost(self.facts.tree)
+        node = self.facts.tree
         if isinstance(node, definitions.AccountStatement):
             self.store.accounts = change(self.store.accounts, node, self._situation()).accounts
 
@@ -472,7 +472,7 @@ class ObjectChange:
 
     def set_globals(self) -> None:
         """SET GLOBAL; values of one session are no objects."""
-        node = innermost(self.facts.tree)
+        node = self.facts.tree
         for item in node.items if isinstance(node, Set) else ():
             if item.scope in _GLOBAL_SCOPES:
                 self.store.settings[item.name] = self._setting(item)

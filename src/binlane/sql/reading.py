@@ -189,11 +189,12 @@ def _pattern(
         (?: (?<=[0-9]) (?<![{word}.`"@][0-9]) (?=[0-9]*+([xb.eE]?+))
             (?: (?<=0) (?: x[0-9A-Fa-f]++ | b[01]++ ) (?!{WORD})
               | (?:(?<!0)|(?=\.[0-9])) [0-9]*+
-                (?: \.[0-9]*+(?:[eE][+-]?+[0-9]++)?+ | [eE][+-]?+[0-9]++ | (?!{WORD}) ) )
+                (?: \.[0-9]*+(?:[eE][+-]?+[0-9]++|(?!))?+ | [eE][+-]?+[0-9]++ | (?!{WORD}) ) )
           | (?<=(['"`\#/-]))
             (?: (?<=') (?: (?<![xXbBnN@]'){single}
                   | (?<![{word}.`"@].')
-                    (?: (?<=[nN]'){single} | (?<=[xX]')(?:[0-9A-Fa-f]{{2}})*+' | (?<=[bB]')[01]*+' ) )
+                    (?: (?<=[nN]'){single} | (?<=[xX]')(?:[0-9A-Fa-f]{{2}}|(?!))*+'
+                    | (?<=[bB]')[01]*+' ) )
               | {r"(?!)" if ansi_quotes else rf'(?<=")(?<!@"){double}'}
               | ( (?<=`)[^`]*+` | (?<='){single} | (?<="){double}
                 | (?<=\#)[^\n]*+ | (?<=-)-(?=[{BEHIND_DASHES}]|\Z)[^\n]*+
@@ -204,15 +205,11 @@ def _pattern(
 
 
 def _content(quote: str, *, backslash_escapes: bool) -> str:
-    """The pattern of a string behind its opening quote.
-
-    It looks before it takes two characters: before 3.11.5, Python does not go back to where a
-    possessive group began if that fails behind its first character.
-    """
+    """The pattern of a string behind its opening quote."""
     plain, pair = f"[^{quote}]*+", quote + quote
     if backslash_escapes:
-        plain, pair = f"[^{quote}\\\\]*+", rf"\\|{pair}"
-    return f"{plain}(?:(?={pair})..{plain})*+{quote}"
+        plain, pair = f"[^{quote}\\\\]*+", rf"(?:\\.|{pair})"
+    return f"{plain}(?:{pair}{plain}|(?!))*+{quote}"
 
 
 def has_shape(facts: StatementFacts, ends: Sequence[int]) -> bool:
@@ -299,7 +296,12 @@ def read(text: str, *, database: str, dialect: Dialect) -> StatementFacts:
     if len(text) > LONG:  # its facts are not kept, unless somebody holds them
         context = _contexts.get((database, dialect))
         facts = context.held.get(text) if context is not None and context.held else None
-        return facts or _read(text, database, dialect)
+        if facts is not None:
+            return facts
+        try:
+            return _read(text, database, dialect)
+        except RecursionError as error:
+            return _stopped(text, database, dialect, error)
     context = _context(database, dialect)
     facts = context.texts.get(text)
     if facts is not None:
@@ -308,7 +310,11 @@ def read(text: str, *, database: str, dialect: Dialect) -> StatementFacts:
     shape = context.shapes.get(key)
     if shape is not None:
         return shape.facts_of(text)
-    facts = _read(text, database, dialect)
+    try:
+        facts = _read(text, database, dialect)
+    except RecursionError as error:
+        # Whoever calls with more of the stack left may read it: that is not kept.
+        return _stopped(text, database, dialect, error)
     if has_shape(facts, ends := ends_of(text, dialect)):
         shape = Shape(facts, ends, partial(ends_of, dialect=dialect))
         _keep(context.shapes, key, shape)
@@ -343,7 +349,9 @@ def read_expression(text: str, *, database: str, dialect: Dialect) -> StatementF
         return facts
     try:
         facts = facts_of(parse_expression(text, dialect), text, database, dialect)
-    except (SqlSyntaxError, Stopped, Untold, RecursionError) as error:
+    except RecursionError as error:
+        return _stopped(text, database, dialect, error)
+    except (SqlSyntaxError, Stopped, Untold) as error:
         facts = _stopped(text, database, dialect, error)
     if len(text) <= LONG:
         _keep(known, text, facts)
@@ -353,7 +361,7 @@ def read_expression(text: str, *, database: str, dialect: Dialect) -> StatementF
 def _read(text: str, database: str, dialect: Dialect) -> StatementFacts:
     try:
         return facts_of(parse(text, dialect), text, database, dialect)
-    except (SqlSyntaxError, Stopped, Untold, RecursionError) as error:
+    except (SqlSyntaxError, Stopped, Untold) as error:
         return _stopped(text, database, dialect, error)
 
 

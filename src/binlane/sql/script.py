@@ -291,14 +291,12 @@ class ScriptReader:
 def _plain(dialect: Dialect) -> re.Pattern[bytes]:
     """A statement up to its `;` that holds no comment and is no command of the client."""
     single, double = _strings(dialect)
-    # Nothing fails behind its first character: before 3.11.5, Python does not go back to where a
-    # possessive group began if an alternative does.
     return re.compile(
         rb"""
         [\s\0]*+ (?! [;?#/\\-] | (?i:delimiter|%s)(?![0-9A-Za-z_$]) )
         ( (?: [^'"`\\;#/-]++ | (?!--)- | (?!/\*)/
-            | ' (?: %s )*+ (?:'|\Z) | " (?: %s )*+ (?:"|\Z) | ` [^`]*+ (?:`|\Z)
-          )++ ) ;
+            | ' (?: %s | (?!) )*+ (?:'|\Z) | " (?: %s | (?!) )*+ (?:"|\Z) | ` [^`]*+ (?:`|\Z)
+            | (?!) )++ ) ;
         """
         % (b"|".join(sorted(_COMMANDS)), single, double),
         re.VERBOSE | re.DOTALL,
@@ -319,8 +317,8 @@ def _pieces(delimiter: bytes, dialect: Dialect) -> re.Pattern[bytes]:
     single, double = _strings(dialect)
     return re.compile(
         rb"(?P<DELIMITER> %s | \\[gG] )" % re.escape(delimiter)
-        + rb"| ' (?: %s )*+ (?:'|\Z)" % single
-        + rb'| " (?: %s )*+ (?:"|\Z)' % double
+        + rb"| ' (?: %s | (?!) )*+ (?:'|\Z)" % single
+        + rb'| " (?: %s | (?!) )*+ (?:"|\Z)' % double
         + rb"""
           | ` [^`]*+ (?:`|\Z)
           | /\*(?!M?!) .*? (?:\*/|\Z)

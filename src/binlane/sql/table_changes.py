@@ -36,7 +36,6 @@ from binlane.sql.tree.definitions import (
     Reference,
     TableOption,
 )
-from binlane.sql.tree.statements import innermost
 
 PRIMARY: Final = "PRIMARY"
 FOREIGN_KEY_ENGINES: Final = frozenset({"INNODB", "NDBCLUSTER", "NDB"})
@@ -257,7 +256,7 @@ def created(
         charset: Of the database; None where nothing tells it.
         is_temporary: Whether it makes a temporary one.
     """
-    node = innermost(facts.tree)
+    node = facts.tree
     assert isinstance(node, CreateTable)
     columns = [each for each in node.elements if isinstance(each, Column)]
     keys = column_keys(columns)
@@ -336,7 +335,7 @@ def with_selected(table: Table, selected: Sequence[TableColumn]) -> Table:
 
 def indexed(table: Table, facts: StatementFacts) -> Table:
     """What CREATE INDEX makes of a table."""
-    node = innermost(facts.tree)
+    node = facts.tree
     assert isinstance(node, CreateIndex)
     if node.key.if_not_exists and has_key(table.keys, node.key.name):
         return table
@@ -346,7 +345,7 @@ def indexed(table: Table, facts: StatementFacts) -> Table:
 
 def unindexed(table: Table, facts: StatementFacts) -> Table:
     """What DROP INDEX makes of a table."""
-    node = innermost(facts.tree)
+    node = facts.tree
     assert isinstance(node, DropIndex)
     return _with_keys(table, without_key(table.keys, node.name), table.foreign_keys)
 
@@ -421,7 +420,7 @@ def altered(table: Table, facts: StatementFacts, *, engine: str, charset: str | 
     Raises:
         SqlSyntaxError: If it puts a column behind one that is not there.
     """
-    node = innermost(facts.tree)
+    node = facts.tree
     assert isinstance(node, AlterTable)
     found = _followed(table, node, facts)
     definition = alter_table(table.definition, node, facts, charset=charset)

@@ -109,7 +109,7 @@ def line_of(statement: str, offset: int) -> int:
 
 
 WORD: Final = rf"[0-9A-Za-z_${LETTERS}]"
-BACKTICKS: Final = r"`(?:[^`]|``)*+`"
+BACKTICKS: Final = r"`[^`]*+(?:``[^`]*+|(?!))*+`"
 NUMBER: Final = rf"""
     0x[0-9A-Fa-f]++(?!{WORD}) | 0b[01]++(?!{WORD})
   | \d++\.\d*+(?:[eE][+-]?\d++)? | \.\d++(?:[eE][+-]?\d++)?
@@ -119,8 +119,10 @@ NUMBER: Final = rf"""
 
 def literals(quote: str, *, backslash_escapes: bool) -> str:
     """The pattern of a string in some quotes."""
-    escaped = r"[^\\" + quote + r"]|\\." if backslash_escapes else f"[^{quote}]"
-    return f"{quote}(?:{escaped}|{quote}{quote})*+{quote}"
+    plain, pair = f"[^{quote}]*+", quote + quote
+    if backslash_escapes:
+        plain, pair = f"[^{quote}\\\\]*+", rf"(?:\\.|{pair})"
+    return f"{quote}{plain}(?:{pair}{plain}|(?!))*+{quote}"
 
 
 LONG: Final = 16_384
@@ -156,7 +158,7 @@ class Tokens:
 _LETTER: Final = WORD.replace("0-9", "")
 _ASCII_WORD: Final = re.compile(r"[0-9A-Z_$]*").fullmatch
 _LITERAL: Final = (
-    r"(?: [-+]?+\d++(?:\.\d*+)?+(?:[eE][+-]?+\d++)?+(?!{word})"
+    r"(?: [-+]?+\d++(?:\.\d*+|(?!))?+(?:[eE][+-]?+\d++|(?!))?+(?!{word})"
     r" | (?:_[0-9A-Za-z]++[ ]?+|[nNxXbB])?{string}"
     r" | (?:[nN][uU][lL][lL]|[tT][rR][uU][eE]|[fF][aA][lL][sS][eE]|0x[0-9A-Fa-f]++)(?!{word}) )"
 ).replace("{word}", WORD)
@@ -231,14 +233,15 @@ def _pattern(
     strings = _strings(ansi_quotes=ansi_quotes, no_backslash_escapes=no_backslash_escapes)
     single = literals("'", backslash_escapes=not no_backslash_escapes)
     double = literals('"', backslash_escapes=not no_backslash_escapes)
-    names = BACKTICKS + (r'|"(?:[^"]|"")*+"' if ansi_quotes else "")
+    names = BACKTICKS + (r'|"[^"]*+(?:""[^"]*+|(?!))*+"' if ansi_quotes else "")
     rows = runs = "(?!)"
     if has_runs:
         literal = _LITERAL.replace("{string}", f"(?:{strings})")
         rows = (
-            rf"(?:,\s*+\(\s*+{literal}\s*+(?:,\s*+{literal}\s*+)*+\)\s*+){{{ROWS_MIN},{RUN_MAX}}}+"
+            rf"(?:,\s*+\(\s*+{literal}\s*+(?:,\s*+{literal}\s*+|(?!))*+\)\s*+|(?!))"
+            rf"{{{ROWS_MIN},{RUN_MAX}}}+"
         )
-        runs = rf"(?:,\s*+{literal}\s*+(?=[,)])){{{LITERALS_MIN},{RUN_MAX}}}+"
+        runs = rf"(?:,\s*+{literal}\s*+(?=[,)])|(?!)){{{LITERALS_MIN},{RUN_MAX}}}+"
     star, close = (r"\*(?!/)", r"\*/") if has_code else (r"\*", "(?!)")
     # The comma of a run is no sign of its own.
     comma = "" if has_runs else ","
@@ -246,13 +249,13 @@ def _pattern(
       (?: ( (?![xXbBnN]'){_LETTER}{WORD}*+ )
         | ( [();=+?{comma}\[\]{{}}~^%] )
         | ( (?:\.(?!\d)|\.(?<=[0-9A-Za-z_${LETTERS}`"]\.)){WORD}++ )
-        | ( [xX]'(?:[0-9A-Fa-f]{{2}})*+' | [bB]'[01]*+' | {NUMBER} )
+        | ( [xX]'(?:[0-9A-Fa-f]{{2}}|(?!))*+' | [bB]'[01]*+' | {NUMBER} )
         | ( [nN]?{single} | {strings} )
         | ( {names} )
         | ( {star} | \. | -(?!-[{BEHIND_DASHES}]|-\Z|>) | ->> | -> | <=> | <= | << | <> | < | >= | >> | >
           | != | ! | \|\| | \| | && | & | := | : | /(?!\*) )
-        | ( @@(?:{WORD}++|{BACKTICKS})(?:\.(?:{WORD}++|{BACKTICKS}))*+ )
-        | ( @(?:(?:{WORD}|\.)++|{BACKTICKS}|{single}|{double}) )
+        | ( @@(?:{WORD}++|{BACKTICKS})(?:\.(?:{WORD}++|{BACKTICKS})|(?!))*+ )
+        | ( @(?:(?:{WORD}|\.|(?!))++|{BACKTICKS}|{single}|{double}) )
         | ( \#[^\n]*+ | --[^\n]*+ | /\*(?!M?!).*?\*/ )
         | ( /\*M?!(?:\d{{5,6}})? )
         | ( {close} )

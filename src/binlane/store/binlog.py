@@ -528,6 +528,19 @@ class Binlog:
             with self._failing():
                 self._rotate(timestamp, wanted)
 
+    def begin_anew(self, timestamp: int) -> None:
+        """Begin a new file as a server does that was started: replicas drop their temporary tables.
+
+        Args:
+            timestamp: As for `rotate`.
+
+        Raises:
+            StoreError: As `append`.
+        """
+        with self._failing():
+            following = self._following_description()
+            self._rotate(timestamp, replace(following, created=max(timestamp, 1)))
+
     def note_source(self, format_: Format) -> None:
         """Know the format of the events that it is given."""
         self._source_format = format_

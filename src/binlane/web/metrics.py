@@ -192,6 +192,10 @@ def _port(status: Status) -> Iterator[Metric]:
         *("binlane_statements_refused_total", "counter", "Statements refused by error number"),
         [Sample(count, {"errno": text}) for text, count in _bounded(refused).items()],
     )
+    yield (
+        *("binlane_statement_faults_total", "counter", "Faults of binlane at statements"),
+        [Sample(port.faults)],
+    )
 
 
 def _workers(status: Status) -> Iterator[Metric]:

@@ -170,6 +170,7 @@ def _port(status: Status) -> Iterator[str]:
             ("Logins", _counts(port.logins)),
             ("Statements judged", _counts(port.judged)),
             ("Refused by binlane", _counts(refused)),
+            *((("Faults of binlane", count_text(port.faults)),) if port.faults else ()),
             *((f"Worker {one.number}", _worker(one)) for one in port.workers),
         )
     )

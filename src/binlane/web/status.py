@@ -261,6 +261,7 @@ class PortStatus:
         logins: Clients that connected, by what became of them.
         judged: Statements, by what became of them.
         refused: By error number, statements and dumps that binlane refused.
+        faults: Faults of binlane's own while it judged, followed or answered statements.
         problem: Why statements are not judged, or binlogs hold rows alone; empty if neither.
         workers: The processes that serve it; none where this one does.
     """
@@ -271,6 +272,7 @@ class PortStatus:
     logins: Mapping[str, int] = field(default_factory=dict)
     judged: Mapping[str, int] = field(default_factory=dict)
     refused: Mapping[int, int] = field(default_factory=dict)
+    faults: int = 0
     problem: str = ""
     workers: Sequence[WorkerStatus] = ()
 

@@ -96,6 +96,32 @@ def test_the_seeds_dependencies(server: str, statement: str) -> None:
     assert _logged(statement, BINNY, server=server) == {"binny": "row"}
 
 
+@pytest.mark.parametrize("server", SERVERS)
+@pytest.mark.parametrize(
+    ("statement", "before"),
+    [
+        ("INSERT INTO test.foo SELECT * FROM test.bar", ""),
+        ("UPDATE test.foo JOIN test.bar ON (f = b) SET f = 2 WHERE b = 1", ""),
+        (
+            "INSERT INTO test.foo VALUES (1, '')",
+            "CREATE TRIGGER test.g BEFORE INSERT ON test.foo FOR EACH ROW SET NEW.f = 1;",
+        ),
+        ("LOAD DATA LOCAL INFILE 'x' INTO TABLE test.foo", ""),
+    ],
+)
+def test_what_a_text_could_not_be_is_rows_in_mixed(
+    server: str, statement: str, before: str
+) -> None:
+    mixed = f"{BINNY} ALTER BINLOG binny FORMAT='MIXED'; CREATE BINLOG 'all' FORMAT='MIXED';"
+    found = _logged(before + statement, mixed, server=server)
+    others = "row" if statement.startswith("LOAD") else "statement"
+    assert found["binny"] == "row"
+    assert found["all"] in (others, "row")
+    alone = mixed.replace(BINNY, "CREATE BINLOG 'binny';")
+    if others == "statement":
+        assert _logged(before + statement, alone, server=server)["binny"] == found["all"]
+
+
 @pytest.mark.rule("000:partial-transaction")
 @pytest.mark.rule("000:partial-transaction-text")
 @pytest.mark.rule("000:transaction-writes-only")

@@ -199,21 +199,27 @@ def test_dropped_triggers_and_routines_are_asked_for_anew(known: KnownObjects) -
         know(server, known, "DELETE FROM t")
 
 
-def test_what_is_not_understood_is_said_each_time_until_it_is_changed(
-    known: KnownObjects,
-) -> None:
+def test_a_table_that_is_not_understood_is_unknown_until_it_is_changed(known: KnownObjects) -> None:
     server = Server({**TABLES, "SHOW CREATE TABLE `d`.`alone`": "CREATE TABLE `alone` (?)"})
     know(server, known, "SELECT 1")
     question = Question(Topic.TABLE, TableName("d", "alone"))
     with pytest.raises(NotUnderstoodError) as raised:
         answer(server, known, question)
     known.fail(question, raised.value)
-    facts = facts_of(known, "SELECT * FROM alone")
-    with pytest.raises(NotUnderstoodError):
-        known.covers(facts, "d")
+    assert known.covers(facts_of(known, "SELECT * FROM alone"), "d")
+    assert known.store.unknown == {question.name}
     server.texts |= TABLES
     known.changed(facts_of(known, "ALTER TABLE alone ADD b INT"), "d")
+    assert not known.store.unknown
     know(server, known, "SELECT * FROM alone")
+
+
+def test_what_else_is_not_understood_is_said_each_time(known: KnownObjects) -> None:
+    know(Server(), known, "SELECT 1")
+    known.fail(Question(Topic.EVENT, TableName("d", "e")), NotUnderstoodError("strange"))
+    for _ in range(2):
+        with pytest.raises(NotUnderstoodError):
+            known.covers(facts_of(known, "DROP EVENT e"), "d")
 
 
 def test_names_without_case_are_one(known: KnownObjects) -> None:

@@ -20,7 +20,7 @@ SYNTAX_ERROR = bytes.fromhex("ff2804") + b"#42000You have an error in your SQL s
 
 
 def test_an_ok_packet() -> None:
-    ok = OkPacket.decode(OK_AFTER_LOGIN, NO_CAPABILITIES)
+    ok = OkPacket.decode(OK_AFTER_LOGIN)
     assert ok == OkPacket(status=ServerStatus.AUTOCOMMIT)
     assert ok.encode(NO_CAPABILITIES) == OK_AFTER_LOGIN
     assert is_ok(OK_AFTER_LOGIN)
@@ -33,7 +33,7 @@ def test_ok_packets_are_encoded_back(
     capabilities: Capability, info: bytes, *, ends_rows: bool
 ) -> None:
     ok = OkPacket(affected_rows=300, insert_id=1 << 40, warnings=2, info=info, ends_rows=ends_rows)
-    assert OkPacket.decode(ok.encode(capabilities), capabilities) == ok
+    assert OkPacket.decode(ok.encode(capabilities)) == ok
 
 
 def test_session_state_goes_only_to_who_asked_for_it() -> None:
@@ -41,8 +41,8 @@ def test_session_state_goes_only_to_who_asked_for_it() -> None:
     status = ServerStatus.SESSION_STATE_CHANGED | ServerStatus.IN_TRANSACTION
     ok = OkPacket(status=status, info=b"i", session_state=state)
     tracked = ok.encode(Capability.SESSION_TRACK)
-    assert OkPacket.decode(tracked, Capability.SESSION_TRACK) == ok
-    plain = OkPacket.decode(ok.encode(NO_CAPABILITIES), NO_CAPABILITIES)
+    assert OkPacket.decode(tracked) == ok
+    plain = OkPacket.decode(ok.encode(NO_CAPABILITIES))
     assert plain == OkPacket(status=ServerStatus.IN_TRANSACTION, info=b"i")
 
 
@@ -92,4 +92,4 @@ def test_other_marks_are_no_such_packet(decode: object) -> None:
 
 def test_bytes_behind_an_ok_packet_are_an_error() -> None:
     with pytest.raises(CodecError, match="left over"):
-        OkPacket.decode(OK_AFTER_LOGIN + b"\x01ia", Capability.SESSION_TRACK)
+        OkPacket.decode(OK_AFTER_LOGIN + b"\x01ia")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -23,8 +25,9 @@ _TEXTS = st.text(max_size=5) | st.sampled_from(["x" * 250, "y" * 251, "z" * 70_0
 class Told:
     """Remembers what it is told."""
 
-    def __init__(self, warnings: int) -> None:
+    def __init__(self, warnings: int, *, hides_gtids: bool = False) -> None:
         self._warnings = warnings
+        self.hides_gtids = hides_gtids
         self.replies: list[Reply] = []
 
     def watched(self, payload: bytes) -> None:
@@ -58,6 +61,7 @@ def _tracker(source: Capability, client: Capability, told: Told) -> FollowedRepl
         gtids=_TEXTS,
     ),
     warnings=st.sampled_from([0, 2]),
+    hides=st.booleans(),
     cut=st.sampled_from([0, 1, 4, 5, 11]),
 )
 def test_any_ok_packet(  # noqa: PLR0917 - all that it may hold, in one piece or in two
@@ -68,6 +72,8 @@ def test_any_ok_packet(  # noqa: PLR0917 - all that it may hold, in one piece or
     state: SessionState | None,
     warnings: int,
     cut: int,
+    *,
+    hides: bool,
 ) -> None:
     source, client = sides
     status = ServerStatus.AUTOCOMMIT
@@ -83,11 +89,17 @@ def test_any_ok_packet(  # noqa: PLR0917 - all that it may hold, in one piece or
         info=info.encode(),
         session_state=session_state,
     )
-    told = Told(warnings)
+    told = Told(warnings, hides_gtids=hides)
     tracker, packet = _tracker(source, client, told), frame(ok.encode(source), 1)
     got = tracker.feed(packet[:cut]) + tracker.feed(packet[cut:])
     assert tracker.is_idle
-    assert told.replies == [reply_of(OkPacket.decode(ok.encode(source), source))]
+    assert told.replies == [reply_of(OkPacket.decode(ok.encode(source)))]
+    if state is not None and hides and Capability.SESSION_TRACK in source:
+        variables = {name: value for name, value in state.variables.items() if name != "last_gtid"}
+        state = replace(state, variables=variables, gtids="")
+        session_state = state.encode()
+        if not session_state:
+            status &= ~ServerStatus.SESSION_STATE_CHANGED
     more = OkPacket(
         affected_rows=numbers[0],
         insert_id=numbers[1],
@@ -113,3 +125,19 @@ def test_damaged_packets_are_errors(variable: str) -> None:
             _tracker(NEW, OLD, Told(0)).feed(frame(ok[:end], 1))
     with pytest.raises(CodecError):
         _tracker(NEW, OLD, Told(0)).feed(frame(ok + b"\0", 1))
+
+
+@pytest.mark.parametrize("role", list(Role)[:3])
+def test_gtids_reach_no_client_that_has_not_asked(role: Role) -> None:
+    states = SessionState(variables={"last_gtid": "0-1-2"}, gtids="u:1")
+    ok = OkPacket(
+        status=ServerStatus.AUTOCOMMIT | ServerStatus.SESSION_STATE_CHANGED,
+        session_state=states.encode(),
+    ).encode(NEW)
+    told = Told(0, hides_gtids=True)
+    tracker = FollowedReplies(NEW, ExtendedCapability(0), client=NEW, listener=told)
+    tracker.expect(Command.QUERY, role)
+    assert tracker.feed(frame(ok, 1)) == frame(OkPacket().encode(NEW), 1)
+    tracker.expect(Command.QUERY, role)
+    told.hides_gtids = False
+    assert tracker.feed(frame(ok, 1)) == frame(ok, 1)

@@ -325,7 +325,7 @@ def test_answers_of_binlanes_own(*, is_prepared: bool) -> None:
     judged.judge.verdict = lambda _: Give(OkAnswer(warnings=1))
     judged.says(_query("SET sql_log_bin = 0"))
     (payload,) = _payloads(judged.relay.take_to_client())
-    assert OkPacket.decode(payload, OLD).warnings == 1
+    assert OkPacket.decode(payload).warnings == 1
     # Questions after that are answered in text again.
     judged.says(_query("SHOW BINLOGS"))
     judged.relay.answer(RowsAnswer(["Name"], [["orders"]]))
@@ -364,11 +364,11 @@ def test_end_of_several_statements_in_an_error_is_no_promise_of_more() -> None:
     judged.judge.verdict = lambda _: Give(OkAnswer())
     judged.says(_query("DO 2"))
     (payload,) = _payloads(judged.relay.take_to_client())
-    assert OkPacket.decode(payload, OLD).status == ServerStatus.AUTOCOMMIT
+    assert OkPacket.decode(payload).status == ServerStatus.AUTOCOMMIT
 
 
 def test_own_statements_stand_around_a_command() -> None:
-    run = Run(before=("SET @a = 1", "CALL lane(3)"), after=("SELECT 1", "SET @b = 2"))
+    run = Run(before=("SET @a = 1", "CALL before(3)"), after=("SELECT 1", "SET @b = 2"))
     judged = Judged(verdict=lambda _: run)
     assert judged.says(_query("INSERT") + _query("DO 9")) == b"".join(map(_query, run.before))
     assert judged.answers(judged.ok()) == b""
@@ -519,9 +519,7 @@ def test_session_that_is_reset_begins_again(command: Command) -> None:
     assert judged.relay.take_to_source() == _query("DO 1")
     judged.answers(judged.ok())
     judged.says(frame(Execution(statement_id=1).encode(), 0))
-    assert judged.judge.statements[-1] == (
-        ClientStatement("", is_prepared=True, is_complete=False),
-    )
+    assert judged.judge.statements[-1] == ()  # the source has none of that number
 
 
 def test_user_that_is_refused_changes_nothing() -> None:
@@ -566,15 +564,19 @@ def test_prepared_statement_is_judged_with_its_values(client: Capability) -> Non
     judged.answers(judged.ok())
     judged.says(frame(bytes((Command.STMT_CLOSE,)) + b"\x05\0\0\0", 0))
     judged.says(packet)
+    assert judged.judge.statements.pop() == ()  # it is closed
     assert [packet[0] for packet in judged.judge.statements] == [
         ClientStatement(r"INSERT INTO t VALUES (-7, '?', 'it\'s')", is_prepared=True),
         ClientStatement("INSERT INTO t VALUES (8, '?', NULL)", is_prepared=True),
         ClientStatement("INSERT INTO t VALUES (8, '?', 'long')", is_prepared=True),
         ClientStatement("INSERT INTO t VALUES (8, '?', NULL)", is_prepared=True),
         ClientStatement(
-            "INSERT INTO t VALUES (?, '?', ?)", is_prepared=True, is_complete=False, is_bulk=True
+            "INSERT INTO t VALUES (?, '?', ?)",
+            is_prepared=True,
+            is_complete=False,
+            is_bulk=True,
+            lacks_values=True,
         ),
-        ClientStatement("", is_prepared=True, is_complete=False),
     ]
 
 
@@ -586,7 +588,17 @@ def test_statement_that_could_not_be_prepared_is_not_the_last_one() -> None:
     judged.says(frame(Execution(statement_id=0xFFFFFFFF).encode(), 0))
     judged.answers(ERR)
     judged.says(frame(Execution(statement_id=1).encode(), 0))
-    assert judged.judge.texts == ["", "DO 1"]
+    assert judged.judge.statements[0] == ()
+    assert judged.judge.texts == ["DO 1"]
+
+
+def test_statement_that_is_too_long_to_be_read_is_there() -> None:
+    judged = Judged()
+    text = bytes((Command.STMT_PREPARE,)) + b"DO 1".ljust(FRAME_PAYLOAD_MAX)
+    assert judged.says(frame(text, 0)) == frame(text, 0)
+    judged.answers(b"\0\7\0\0\0" + bytes(7))
+    judged.says(frame(Execution(statement_id=7).encode(), 0))
+    assert judged.judge.statements == [(ClientStatement("", is_prepared=True, is_complete=False),)]
 
 
 def test_how_the_source_reads_is_learnt_where_that_matters() -> None:

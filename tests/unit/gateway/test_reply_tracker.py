@@ -20,6 +20,7 @@ NEW = OLD | Capability.DEPRECATE_EOF | Capability.SESSION_TRACK
 NO_EXTENSION = ExtendedCapability(0)
 MARIADB = ExtendedCapability.CACHE_METADATA | ExtendedCapability.PROGRESS
 IN_TRANSACTION = ServerStatus.AUTOCOMMIT | ServerStatus.IN_TRANSACTION
+CURSOR = ServerStatus.AUTOCOMMIT | ServerStatus.CURSOR_EXISTS
 MORE = ServerStatus.AUTOCOMMIT | ServerStatus.MORE_RESULTS
 ERR = ErrPacket(errno=1064, message="syntax", sqlstate="42000").encode()
 COLUMN = ColumnDefinition(name="c").encode()
@@ -151,9 +152,36 @@ def test_content_of_a_local_file_is_no_command() -> None:
 
 def test_a_cursor_has_no_rows_before_they_are_fetched() -> None:
     tracker = ReplyTracker(OLD, NO_EXTENSION)
-    tracker.expect(Command.STMT_EXECUTE)
-    cursor = EofPacket(status=ServerStatus.AUTOCOMMIT | ServerStatus.CURSOR_EXISTS).encode()
-    tracker.feed(frames([b"\x01", COLUMN, cursor], 1))
+    tracker.expect(Command.STMT_EXECUTE, opens_cursor=True)
+    tracker.feed(frames([b"\x01", COLUMN, EofPacket(status=CURSOR).encode()], 1))
+    assert tracker.is_idle
+
+
+@pytest.mark.parametrize("opens_cursor", [False, True])
+@pytest.mark.parametrize("capabilities", [OLD, NEW])
+def test_a_cursor_of_a_routine_keeps_no_rows_back(
+    capabilities: Capability, *, opens_cursor: bool
+) -> None:
+    tracker = ReplyTracker(capabilities, NO_EXTENSION)
+    tracker.expect(Command.STMT_EXECUTE, opens_cursor=opens_cursor)
+    more = CURSOR | ServerStatus.MORE_RESULTS
+    definitions = [b"\x01", COLUMN]
+    if capabilities == OLD:
+        definitions.append(EofPacket(status=more).encode())
+    result = [*definitions, b"\0\0\x01a", _end(capabilities, more)]
+    tracker.feed(frames([*result, *result], 1))
+    assert not tracker.is_idle
+    tracker.feed(frame(_ok(capabilities, CURSOR), 9))
+    assert tracker.is_idle
+
+
+@pytest.mark.parametrize("command", [Command.QUERY, Command.STMT_EXECUTE])
+def test_rows_that_nobody_wants_to_fetch_come_at_once(command: Command) -> None:
+    tracker = ReplyTracker(OLD, NO_EXTENSION)
+    tracker.expect(command)
+    tracker.feed(frames([b"\x01", COLUMN, EofPacket(status=CURSOR).encode()], 1))
+    assert not tracker.is_idle
+    tracker.feed(frames([b"\0\0\x01a", EofPacket(status=CURSOR).encode()], 4))
     assert tracker.is_idle
 
 

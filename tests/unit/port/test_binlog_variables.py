@@ -10,15 +10,16 @@ from binlane.codec.types import ColumnType, Flavor
 from binlane.errors import StatementError
 from binlane.policy.server import Server
 from binlane.port.binlog_variables import (
+    TRACKING,
     Rewritten,
     concerns,
     known_of,
-    leaves_lane,
     mended,
     question,
     rewrite,
     shown,
     shows,
+    tells_gtids,
 )
 from binlane.scope.definition import Definition
 from binlane.scope.parser import parse_binlog_statement
@@ -32,9 +33,11 @@ from binlane.sql.servers import Dialect
 ANSWERS = {"binlog_row_image": "FULL", "binlog_direct_non_transactional_updates": "OFF"}
 
 
-def known(name: str, is_global: bool) -> str:  # noqa: FBT001  # as `Known` is called
+def known(name: str, is_global: bool) -> str | None:  # noqa: FBT001  # as `Known` is called
     if name == "binlog_format":
         return "MIXED" if is_global else "STATEMENT"
+    if name in TRACKING.values():
+        return None if is_global else "OFF"
     return ANSWERS.get(name, "2" if name == "warning_count" else "ON")
 
 
@@ -195,27 +198,50 @@ def test_the_session_goes_on_telling_its_gtids() -> None:
         f"SET {name} = IF(('autocommit') = '*', '*',"
         " CONCAT_WS(',', NULLIF(('autocommit'), ''), 'last_gtid'))"
     )
-    told = rewritten("SET session_track_gtids = OFF", flavor=Flavor.MYSQL)
+    told = rewritten("SET session_track_gtids = own_gtid", flavor=Flavor.MYSQL)
     assert told.source == "SET session_track_gtids = @@SESSION.session_track_gtids"
+    assert told.tracking == "OWN_GTID"
+    assert rewritten("SET session_track_gtids = 3", flavor=Flavor.MYSQL).tracking is None
+    facts = facts_of(f"SET {name} = DEFAULT")
+    assert question(facts, known) == f"SELECT @@GLOBAL.{name} LIMIT 1"
 
 
 @pytest.mark.parametrize(
-    ("text", "is_leaving"),
+    ("tracking", "tells"),
     [
-        ("SET gtid_next = 'AUTOMATIC'", True),
-        ("SET SESSION server_id = 7", True),
-        ("SET STATEMENT gtid_domain_id = 7 FOR INSERT INTO t VALUES (1)", True),
-        ("SET GLOBAL server_id = 7", False),
-        ("SET autocommit = 0", False),
+        *(("OFF", False), ("OWN_GTID", True), ("ALL_GTIDS", True)),
+        *(("", False), ("autocommit,sql_mode", False), ("Last_GTID, sql_mode", True), ("*", True)),
     ],
 )
-def test_a_session_that_chooses_its_gtids_leaves_its_lane(text: str, is_leaving: bool) -> None:  # noqa: FBT001  # a case's
-    assert leaves_lane(facts_of(text)) is is_leaving
+def test_who_wants_to_be_told_gtids(tracking: str, *, tells: bool) -> None:
+    assert tells_gtids(tracking) is tells
+
+
+def test_a_client_reads_what_it_has_set() -> None:
+    told = rewritten("SELECT @@session_track_gtids", flavor=Flavor.MYSQL)
+    assert told.source == "SELECT 'OFF' AS `@@session_track_gtids`"
+    facts = facts_of("SHOW VARIABLES")
+    name = b"session_track_system_variables"
+    heads = (ColumnDefinition(name="Variable_name"), ColumnDefinition(name="Value"))
+    rows = ((name, b"autocommit,last_gtid,sql_mode"),)
+    result = ResultSet(("Variable_name", "Value"), rows, ServerStatus.AUTOCOMMIT, heads)
+    answer = shown(facts, result, known_of(_session(), tracking="sql_mode,autocommit"))
+    assert answer.rows == [(name, b"autocommit,sql_mode")]
+    assert shown(facts, result, known_of(_session())).rows == list(rows)
 
 
 @pytest.mark.parametrize(
     "text",
-    ["SELECT 1", "SET autocommit = 0", "CREATE VIEW v AS SELECT @@binlog_format", "SHOW TABLES"],
+    [
+        "SELECT 1",
+        "SET autocommit = 0",
+        "CREATE VIEW v AS SELECT @@binlog_format",
+        "SHOW TABLES",
+        # A session may choose its GTIDs, which it is told all the same.
+        "SET gtid_next = 'AUTOMATIC'",
+        "SET SESSION server_id = 7",
+        "SET STATEMENT gtid_domain_id = 7 FOR INSERT INTO t VALUES (1)",
+    ],
 )
 def test_other_statements_go_as_they_are(text: str) -> None:
     assert not concerns(facts_of(text))

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 from binlane.codec.query import QueryEvent
 from binlane.codec.types import EventType, Flavor, HeaderFlag
 from binlane.grouping.sections import RowsPiece
 from binlane.names import TableName
+from binlane.policy.resolution import Opening, resolve
+from binlane.policy.server import Server
 from binlane.port.group_planning import GroupPlanning
 from binlane.routing.plan import Rows, Text, basis_of
 from binlane.scope.definition import Definition
@@ -13,7 +17,8 @@ from binlane.scope.scope import Scope
 from binlane.session import log_events
 from binlane.session.group_plans import GroupDraft, RowsOf, TextOf
 from binlane.sql.catalog import SchemaCatalog
-from binlane.sql.servers import LoggingMode
+from binlane.sql.reading import read
+from binlane.sql.servers import Dialect, LoggingMode
 from tests.unit.port.test_statement_context import Source, context_of
 
 T = TableName("d", "t")
@@ -86,3 +91,61 @@ def test_ends_that_are_others_than_the_source_s() -> None:
     assert isinstance(log_events.COMMIT, QueryEvent)
     assert end.body.endswith(log_events.COMMIT.query)
     assert plan.ends["alone"] is None
+
+
+_FIRING = """
+USE d;
+CREATE TABLE log (a INT);
+CREATE TABLE fired (a INT);
+CREATE VIEW seen AS SELECT * FROM log;
+DELIMITER //
+CREATE TRIGGER fires BEFORE INSERT ON fired FOR EACH ROW INSERT INTO log VALUES (1)//
+CREATE FUNCTION one() RETURNS INT RETURN 1//
+DELIMITER ;
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "is_as_sent"),
+    [
+        ("INSERT INTO t VALUES (1)", True),
+        ("UPDATE t, log SET t.b = log.a WHERE log.a = 3", True),
+        ("INSERT INTO seen VALUES (1)", True),
+        # Of these the source may write other statements before the rows.
+        ("INSERT INTO fired VALUES (1)", False),
+        ("UPDATE t SET b = one()", False),
+        ("ALTER TABLE t FORCE", False),
+    ],
+)
+def test_a_statement_in_whose_words_the_source_tells_of_its_rows(
+    text: str,
+    is_as_sent: bool,  # noqa: FBT001  # a case's
+) -> None:
+    catalog = _catalog()
+    catalog.load(_FIRING, database="d")
+    assert not catalog.problems
+    facts = read(text, database="d", dialect=Dialect(flavor="mariadb"))
+    resolved = resolve(facts, Opening(catalog, Server.of("mariadb", "10.11.0"), "d"))
+    planning = _planning(1, 2)
+    planning.know_words(1, facts, resolved)
+    planning.know_rewritten(2)
+    planning.know_words(2, facts, resolved)
+    texts = [TextOf(1, (INSERT,)), TextOf(2, (INSERT,))]
+
+    def told() -> list[bool]:
+        parts = planning.parts(texts, {}) or ()
+        return [isinstance(part, Text) and part.is_as_sent for part in parts]
+
+    assert told() == [is_as_sent, False]
+    planning.clear()
+    planning.know([1, 2], context_of(Source()))
+    assert told() == [False, False]
+
+
+def test_a_text_is_compared_with_what_the_source_tells() -> None:
+    (found,) = _planning(1).parts([TextOf(1, (INSERT,))], {}) or ()
+    assert isinstance(found, Text)
+    sent = found._replace(is_as_sent=True)
+    texts = (INSERT.query, b"INSERT INTO u VALUES (1)", INSERT.query[1:], None)
+    assert [sent.is_another(text) for text in texts] == [False, True, True, False]
+    assert not any(found.is_another(text) for text in texts)

@@ -15,15 +15,15 @@ import pytest
 from binlane.codec.types import Flavor
 from binlane.errors import CorruptStoreError
 from binlane.port import statement_journal
-from binlane.port.attributions import Attributions, AttributionSettings
+from binlane.port.attributions import Attributions, AttributionSettings, ReadGroup
 from binlane.port.journal import Place, RecordLog
-from binlane.port.lane_groups import Reason, Unattributed
+from binlane.port.session_groups import Reason, Unattributed
 from binlane.positions import Gtid, GtidPosition
 from binlane.routing.plan import EncodedEvent, GroupPlan, Text
 from binlane.store.disk import DiskFile, LocalDisk
 
 SETTINGS = AttributionSettings(wait_s=0.0)
-LANE = 4
+THREAD = 4
 
 
 def plan(text: str) -> GroupPlan:
@@ -31,7 +31,11 @@ def plan(text: str) -> GroupPlan:
 
 
 def gtid(sequence: int) -> Gtid:
-    return Gtid(0, 1000 + LANE, sequence)
+    return Gtid(0, 1, sequence)
+
+
+def group(sequence: int) -> ReadGroup:
+    return ReadGroup(gtid(sequence), THREAD, True)
 
 
 def at(sequence: int) -> GtidPosition:
@@ -127,11 +131,11 @@ def test_a_journal_cut_off_anywhere_tells_nothing_wrong(tmp_path: Path) -> None:
     folder = tmp_path / "port"
     attributions = Attributions(folder, Flavor.MARIADB, SETTINGS)
     attributions.begin(at(0))
-    attributions.taken(LANE, 7)
+    attributions.taken(THREAD)
     for number in (1, 2, 3):
-        attributions.intend(LANE, number, [plan(f"{number}")])
-        attributions.done(LANE, number, str(gtid(number)), [plan(f"{number}!")])
-    attributions.intend(LANE, 4, [plan("4")])
+        attributions.intend(THREAD, number, [plan(f"{number}")])
+        attributions.done(THREAD, number, str(gtid(number)), [plan(f"{number}!")])
+    attributions.intend(THREAD, 4, [plan("4")])
     attributions.close()
     (path,) = folder.glob("*.statements")
     (groups,) = folder.glob("*.groups")
@@ -144,9 +148,8 @@ def test_a_journal_cut_off_anywhere_tells_nothing_wrong(tmp_path: Path) -> None:
         groups.write_bytes(read)
         again = Attributions(folder, Flavor.MARIADB, SETTINGS)
         again.begin(at(0))
-        again.read([(LANE, gtid(number), True) for number in (1, 2, 3)], at(3))
-        again.ended(LANE, at(3))
-        found = [again.find(LANE, gtid(number)) for number in (1, 2, 3)]
+        again.read([group(number) for number in (1, 2, 3)], at(3))
+        found = [again.find(group(number)) for number in (1, 2, 3)]
         known = [each for each in found if isinstance(each, GroupPlan)]
         # The last one may be what was intended: its reply is cut off, and it was committed.
         for number, each in enumerate(known, 1):
@@ -163,17 +166,16 @@ def test_what_a_failed_machine_left_is_doubted(
     def left(name: str) -> Attributions:
         attributions = Attributions(tmp_path / name, Flavor.MARIADB, SETTINGS)
         attributions.begin(at(0))
-        attributions.taken(LANE, 7)
-        attributions.intend(LANE, 1, [plan("1")])
+        attributions.taken(THREAD)
+        attributions.intend(THREAD, 1, [plan("1")])
         attributions.close()
         return attributions
 
     def found(name: str) -> GroupPlan | Unattributed:
         again = Attributions(tmp_path / name, Flavor.MARIADB, SETTINGS)
         again.begin(at(0))
-        again.read([(LANE, gtid(1), True)], at(1))
-        again.ended(LANE, at(1))
-        return again.find(LANE, gtid(1))
+        again.read([group(1)], at(1))
+        return again.find(group(1))
 
     left("killed")
     assert found("killed") == plan("1")
@@ -190,49 +192,47 @@ def test_on_a_full_disk_statements_go_as_rows(
     disk = FullDisk()
     attributions = Attributions(tmp_path / "port", Flavor.MARIADB, SETTINGS, disk=disk)
     attributions.begin(at(0))
-    attributions.taken(LANE, 7)
-    attributions.intend(LANE, 1, [plan("1")])
+    attributions.taken(THREAD)
+    attributions.intend(THREAD, 1, [plan("1")])
     disk.is_full = True
-    attributions.done(LANE, 1, str(gtid(1)))
-    attributions.intend(LANE, 2, [plan("2")])
-    attributions.done(LANE, 2, str(gtid(2)))
+    attributions.done(THREAD, 1, str(gtid(1)))
+    attributions.intend(THREAD, 2, [plan("2")])
+    attributions.done(THREAD, 2, str(gtid(2)))
     assert attributions.unwritten == 1
     assert "no room" in attributions.failure
-    attributions.read([(LANE, gtid(1), True), (LANE, gtid(2), True)], at(2))
-    assert attributions.find(LANE, gtid(1)) == plan("1")
-    assert attributions.find(LANE, gtid(2)) == Unattributed(Reason.NOT_WRITTEN)
+    attributions.read([group(1), group(2)], at(2))
+    assert attributions.find(group(1)) == plan("1")
+    assert attributions.find(group(2)) == Unattributed(Reason.NOT_WRITTEN, frozenset((THREAD,)))
 
     disk.is_full = False
-    attributions.intend(LANE, 3, [plan("3")])
-    attributions.done(LANE, 3, str(gtid(3)))
-    attributions.intend(LANE, 4, [plan("4")])
+    attributions.intend(THREAD, 3, [plan("3")])
+    attributions.done(THREAD, 3, str(gtid(3)))
+    attributions.intend(THREAD, 4, [plan("4")])
     attributions.read((), at(2))
     assert not attributions.failure
     assert any("no room" in record.message for record in caplog.records)
 
     again = Attributions(tmp_path / "port", Flavor.MARIADB, SETTINGS)
     again.begin(at(2))
-    again.read([(LANE, gtid(3), True), (LANE, gtid(4), True)], at(4))
-    again.ended(LANE, at(4))
-    assert again.find(LANE, gtid(3)) == plan("3")
-    assert again.find(LANE, gtid(4)) == plan("4")
+    again.read([group(3), group(4)], at(4))
+    assert again.find(group(3)) == plan("3")
+    assert again.find(group(4)) == plan("4")
 
 
 def test_a_kill_while_the_disk_is_full_leaves_doubts(tmp_path: Path) -> None:
     disk = FullDisk()
     attributions = Attributions(tmp_path / "port", Flavor.MARIADB, SETTINGS, disk=disk)
     attributions.begin(at(0))
-    attributions.taken(LANE, 7)
-    attributions.intend(LANE, 1, [plan("1")])
+    attributions.taken(THREAD)
+    attributions.intend(THREAD, 1, [plan("1")])
     disk.is_full = True
-    attributions.done(LANE, 1, None)
-    attributions.intend(LANE, 2, [plan("2")])
+    attributions.done(THREAD, 1, None)
+    attributions.intend(THREAD, 2, [plan("2")])
 
     again = Attributions(tmp_path / "port", Flavor.MARIADB, SETTINGS)
     again.begin(at(0))
-    again.read([(LANE, gtid(1), True)], at(1))
-    again.ended(LANE, at(1))
-    assert isinstance(again.find(LANE, gtid(1)), Unattributed)
+    again.read([group(1)], at(1))
+    assert isinstance(again.find(group(1)), Unattributed)
 
 
 def test_files_go_once_all_binlogs_have_their_groups(tmp_path: Path) -> None:
@@ -241,9 +241,9 @@ def test_files_go_once_all_binlogs_have_their_groups(tmp_path: Path) -> None:
     attributions = Attributions(folder, Flavor.MARIADB, settings)
     attributions.begin(at(0))
     for number in range(1, 201):
-        attributions.intend(LANE, number, [plan(f"{number}")])
-        attributions.done(LANE, number, str(gtid(number)))
-        attributions.read([(LANE, gtid(number), True)], at(number))
+        attributions.intend(THREAD, number, [plan(f"{number}")])
+        attributions.done(THREAD, number, str(gtid(number)))
+        attributions.read([group(number)], at(number))
     files = sorted(path.name for path in folder.iterdir())
     assert len(files) > 10
     attributions.passed(at(100))
@@ -252,54 +252,65 @@ def test_files_go_once_all_binlogs_have_their_groups(tmp_path: Path) -> None:
     again = Attributions(folder, Flavor.MARIADB, settings)
     again.begin(at(100))
     for number in range(101, 201):
-        assert again.find(LANE, gtid(number)) == plan(f"{number}")
+        assert again.find(group(number)) == plan(f"{number}")
     again.passed(at(200))
-    again.intend(LANE, 1, [plan("x")])
+    again.intend(THREAD, 1, [plan("x")])
     again.passed(at(200))
     assert len(list(folder.iterdir())) <= 2
 
 
-def test_the_journal_has_no_more_bytes_than_it_may(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "is_restarted",
+    [
+        False,
+        True,
+    ],
+)
+def test_the_journal_has_no_more_bytes_than_it_may(tmp_path: Path, *, is_restarted: bool) -> None:
     settings = AttributionSettings(wait_s=0.0, file_bytes=2000, journal_max_bytes=8000)
     folder = tmp_path / "port"
     attributions = Attributions(folder, Flavor.MARIADB, settings)
     attributions.begin(at(0))
     for number in range(1, 401):
-        attributions.intend(LANE, number, [plan(f"{number}")])
-        attributions.done(LANE, number, str(gtid(number)))
-        attributions.read([(LANE, gtid(number), True)], at(number))
+        attributions.intend(THREAD, number, [plan(f"{number}")])
+        attributions.done(THREAD, number, str(gtid(number)))
+        attributions.read([group(number)], at(number))
         attributions.passed(at(0))
     assert sum(path.stat().st_size for path in folder.iterdir()) < 8000 + 2 * 2000
-    attributions.close()
-    again = Attributions(folder, Flavor.MARIADB, settings)
-    again.begin(at(0))
-    found = [again.find(LANE, gtid(number)) for number in range(1, 401)]
-    assert found[0] == Unattributed(Reason.FORGOTTEN)
+    if is_restarted:
+        attributions.close()
+        attributions = Attributions(folder, Flavor.MARIADB, settings)
+        attributions.begin(at(0))
+    else:
+        attributions._known.clear()
+    found = [attributions.find(group(number)) for number in range(1, 401)]
+    forgotten = Unattributed(Reason.FORGOTTEN, frozenset((THREAD,)))
     assert found[-1] == plan("400")
+    assert found[0] == forgotten
     for number, each in enumerate(found, 1):
-        assert each in (plan(f"{number}"), Unattributed(Reason.FORGOTTEN))
+        assert each in (plan(f"{number}"), forgotten)
 
 
 WRITER = """
 import sys
 from pathlib import Path
 from binlane.codec.types import Flavor
-from binlane.port.attributions import Attributions, AttributionSettings
-from tests.unit.port.test_journal import LANE, at, gtid, plan
+from binlane.port.attributions import Attributions, AttributionSettings, ReadGroup
+from tests.unit.port.test_journal import THREAD, at, group, gtid, plan
 
 settings = AttributionSettings(wait_s=0.0, file_bytes=3000)
 attributions = Attributions(Path(sys.argv[1]), Flavor.MARIADB, settings)
 attributions.begin(at(0))
-attributions.taken(LANE, 7)
+attributions.taken(THREAD)
 number = 0
 while True:
     number += 1
-    attributions.intend(LANE, number, [plan(f"{number}")])
+    attributions.intend(THREAD, number, [plan(f"{number}")])
     print("intended", number, flush=True)
-    attributions.done(LANE, number, str(gtid(number)))
+    attributions.done(THREAD, number, str(gtid(number)))
     print("done", number, flush=True)
     if number > 2:
-        attributions.read([(LANE, gtid(number - 2), True)], at(number - 2))
+        attributions.read([group(number - 2)], at(number - 2))
         attributions.passed(at(max(0, number - 60)))
         print("read", number - 2, flush=True)
 """
@@ -326,10 +337,9 @@ def test_a_process_that_is_killed_leaves_all_that_it_said(tmp_path: Path, delay_
     first = max(1, last["read"] - 20)
     again.begin(at(first - 1))
     end = last["intended"]
-    again.read([(LANE, gtid(number), True) for number in range(first, end + 1)], at(end))
-    again.ended(LANE, at(end))
+    again.read([group(number) for number in range(first, end + 1)], at(end))
     for number in range(first, end + 1):
-        assert again.find(LANE, gtid(number)) == plan(f"{number}")
+        assert again.find(group(number)) == plan(f"{number}")
 
 
 @pytest.mark.parametrize("length", [0, 1, 4086, 4087, 4088, 100_000])

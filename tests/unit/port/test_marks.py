@@ -13,10 +13,13 @@ from binlane.client.settings import ServerUrl
 from binlane.codec.types import Flavor
 from binlane.errors import PeerError, StatementError
 from binlane.port import marks
-from binlane.port.lanes import Lane
 from binlane.port.marks import Marker
 
-LANE = Lane(3, server_id=2063597827)
+THREAD = 17
+MARKING = (
+    "INSERT INTO binlane.marks (id, thread, number) VALUES (1, 17, 1)"
+    " ON DUPLICATE KEY UPDATE thread = 17, number = number + 1"
+)
 
 
 class Source:
@@ -45,7 +48,7 @@ class Session:
         if self._run != self._source.runs:
             raise PeerError("the server closed the connection", peer="source", phase="read")
         self._source.asked.append(statement)
-        return (("0-2063597827-7",),)
+        return (("0-1-7",),)
 
     def close(self) -> None:
         """Nothing."""
@@ -66,7 +69,7 @@ def run(work: Callable[[Marker], object]) -> None:
 
 
 def mark(marker: Marker, there_s: float) -> str:
-    return asyncio.run(marker.mark(LANE, there_s))
+    return asyncio.run(marker.mark(THREAD, there_s))
 
 
 def test_a_session_that_was_there_is_marked(source: Source) -> None:
@@ -74,10 +77,10 @@ def test_a_session_that_was_there_is_marked(source: Source) -> None:
         asyncio.run(marker.open())
         there_s = time.monotonic()
         for _ in range(2):
-            assert mark(marker, there_s) == "0-2063597827-7"
+            assert mark(marker, there_s) == "0-1-7"
 
     run(work)
-    assert source.asked.count("CALL binlane.mark()") == 2
+    assert source.asked.count(MARKING) == 2
 
 
 def test_nothing_is_marked_for_sessions_of_an_earlier_run(source: Source) -> None:
@@ -90,7 +93,52 @@ def test_nothing_is_marked_for_sessions_of_an_earlier_run(source: Source) -> Non
         for _ in range(2):
             with pytest.raises(StatementError, match="started anew"):
                 mark(marker, there_s)
-        assert "CALL binlane.mark()" not in source.asked
+        assert MARKING not in source.asked
         assert mark(marker, time.monotonic())
 
     run(work)
+
+
+def test_a_connection_that_is_gone_is_made_anew_before_a_session_comes(source: Source) -> None:
+    def work(marker: Marker) -> None:
+        asyncio.run(marker.open())
+        source.runs += 1
+        # The source was started anew before the session was there: it may be marked.
+        asyncio.run(marker.open())
+        assert mark(marker, time.monotonic()) == "0-1-7"
+
+    run(work)
+    assert source.asked.count(MARKING) == 1
+
+
+def test_a_source_that_is_not_there_is_told_of_by_who_marks(
+    source: Source, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> Session:
+        raise PeerError("refused", peer="source", phase="connect")
+
+    def work(marker: Marker) -> None:
+        monkeypatch.setattr(marks, "ServerSession", refuse)
+        asyncio.run(marker.open())
+        with pytest.raises(StatementError, match="was not marked: refused"):
+            mark(marker, time.monotonic())
+        with pytest.raises(StatementError, match="was not asked for its GTIDs: refused"):
+            asyncio.run(marker.executed())
+
+    run(work)
+    assert not source.asked
+
+
+def test_what_a_mysql_executed_is_asked_on_the_same_connection(source: Source) -> None:
+    def work(marker: Marker) -> None:
+        assert asyncio.run(marker.executed()) == "0-1-7"
+        mark(marker, time.monotonic())
+        assert asyncio.run(marker.executed()) == "0-1-7"
+
+    run(work)
+    executed = "SELECT @@GLOBAL.gtid_executed"
+    assert [one for one in source.asked if one in (executed, MARKING)] == [
+        *(executed, MARKING),
+        executed,
+    ]
+    assert len([one for one in source.asked if one.startswith("SET SESSION")]) == 1

@@ -32,6 +32,7 @@ TEXTS = st.builds(
     NUMBERS,
     st.lists(TABLES, max_size=2).map(tuple),
     st.booleans(),
+    st.booleans(),
 )
 PARTS = st.lists(TEXTS | st.builds(Rows, NUMBERS), max_size=3).map(tuple)
 PLANS = st.builds(

@@ -1,7 +1,8 @@
 """Sessions, groups, replies, kills and restarts in any order: no plan of another statement, ever.
 
-A source is played that writes groups of statements of several lanes; sessions and the routing thread
-do what they do, in random order. Whatever plan is found must be that of the group.
+A source is played that writes groups of statements of several sessions, and of others that came past
+the port with the same texts; sessions and the routing thread do what they do, in random order.
+Whatever plan is found must be that of the group.
 """
 
 from __future__ import annotations
@@ -11,67 +12,105 @@ import random
 import socket
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from enum import Enum
 from pathlib import Path
 
 import pytest
 
 from binlane.codec.types import Flavor
 from binlane.port import statement_journal
-from binlane.port.attributions import Attributions, AttributionSettings
-from binlane.port.lane_groups import Reason, Unattributed
+from binlane.port.attributions import Attributions, AttributionSettings, ReadGroup
 from binlane.port.sayings import Hearing, Sayings, SentSayings
+from binlane.port.session_groups import Reason, Unattributed
 from binlane.positions import AnyGtid, Gtid, GtidPosition, GtidSet, MysqlGtid, Position
 from binlane.routing.plan import EncodedEvent, GroupPlan, Text
 
 SETTINGS = AttributionSettings(wait_s=0.0, file_bytes=2000)
-LANES = 3
+SESSIONS = 3
+TEXTS = 3
 UUID = "00000000-0000-0000-0000-000000000001"
 
 
-def plan(statement: int, number: int) -> GroupPlan:
+class Log(Enum):
+    """Which groups of a log name the thread that made them."""
+
+    MYSQL = "all of them"
+    MARIADB = "all of them, by MariaDB"
+    OLD_MARIADB = "those that do not end with XID"
+
+    @property
+    def flavor(self) -> Flavor:
+        return Flavor.MYSQL if self is Log.MYSQL else Flavor.MARIADB
+
+
+def plan(statement: int, number: int, text: int) -> GroupPlan:
     """A plan that tells of which group it is."""
-    event = EncodedEvent(2, f"{statement}.{number}".encode())
+    event = EncodedEvent(2, f"{statement}.{number}.{text}".encode())
     return GroupPlan(binlogs={"a": (Text((event,)),)})
 
 
-def label(found: GroupPlan) -> tuple[int, int]:
-    (text,) = found.binlogs["a"]
-    assert isinstance(text, Text)
-    statement, number = text.events[0].body.decode().split(".")
-    return int(statement), int(number)
+def label(found: GroupPlan) -> tuple[int, int, int]:
+    (part,) = found.binlogs["a"]
+    assert isinstance(part, Text)
+    statement, number, text = part.events[0].body.decode().split(".")
+    return int(statement), int(number), int(text)
 
 
 @dataclass
 class Written:
     """A group in the source's log; `statement` 0 for one that came past the port."""
 
-    lane: int
+    thread_id: int
     gtid: AnyGtid
     is_commit: bool
     statement: int
     number: int
+    text: int
+
+    def read(self, log: Log) -> ReadGroup:
+        is_named = log is not Log.OLD_MARIADB or not self.is_commit
+        thread_id = self.thread_id if is_named else 0
+        return ReadGroup(self.gtid, thread_id, self.is_commit, self.could_be)
+
+    def could_be(self, found: GroupPlan) -> bool:
+        return label(found)[2] == self.text
 
 
 @dataclass
 class Running:
     """A statement that the source executes."""
 
+    thread_id: int
     statement: int
     number: int
-    planned: int
+    texts: tuple[int, ...]
     makes: int
     is_intended: bool = True
     written: list[AnyGtid] = field(default_factory=list)
 
+    @property
+    def plans(self) -> list[GroupPlan]:
+        return [plan(self.statement, number, text) for number, text in enumerate(self.texts)]
+
 
 @dataclass
 class Session:
-    """A session in a lane."""
+    """A session through the port."""
 
+    thread_id: int
     number: int = 0
     running: Running | None = None
     has_hidden: bool = False
     was_hiding: bool = False
+
+    @property
+    def must_stay(self) -> bool:
+        """Whether it must not be lost now.
+
+        What is planned is what a statement makes at most, and only a reply tells of more.
+        """
+        running = self.running
+        return self.was_hiding or (running is not None and 0 < len(running.texts) < running.makes)
 
 
 class World:
@@ -84,7 +123,7 @@ class World:
         self,
         seed: int,
         folder: Path | None,
-        flavor: Flavor,
+        log: Log,
         monkeypatch: pytest.MonkeyPatch,
         *,
         is_relayed: bool = False,
@@ -94,17 +133,21 @@ class World:
         self.settings = replace(SETTINGS, is_relayed=is_relayed)
         self.random = random.Random(seed)
         self.folder = folder
-        self.flavor = flavor
+        self.kind = log
+        self.flavor = log.flavor
         self.log: list[Written] = []
         self.sequences: dict[object, int] = {}
-        self.sessions: dict[int, Session | None] = dict.fromkeys(range(LANES))
-        self.orphans: dict[int, Running | None] = {}
+        self.sessions: dict[int, Session | None] = dict.fromkeys(range(SESSIONS))
+        self.orphans: list[Running] = []
+        self.threads = 0
+        # Before which groups the source was started anew.
+        self.starts: list[int] = []
         self.statements = 0
         self.plans = 0
         self.found: dict[AnyGtid, GroupPlan] = {}
         self.has_failed = False
         self.feeds = [0]
-        self.attributions = Attributions(folder, flavor, self.settings)
+        self.attributions = Attributions(folder, self.flavor, self.settings)
         self.hearing: Hearing | None = None
         self.sayings = self.begin_to_speak()
         self.attributions.begin(self.position(0))
@@ -125,7 +168,7 @@ class World:
         if not self.is_relayed:
             return self.attributions
         there, here = socket.socketpair()
-        self.hearing = Hearing(self.attributions, lambda _: None)
+        self.hearing = Hearing(self.attributions)
         self.hearing.add(here)
         self.attributions.hear = self.hearing.hear
         return SentSayings(there)
@@ -136,36 +179,38 @@ class World:
             return GtidPosition.of(w.gtid for w in self.log[:end] if isinstance(w.gtid, Gtid))
         return GtidSet.of(w.gtid for w in self.log[:end] if isinstance(w.gtid, MysqlGtid))
 
-    def write(self, lane: int, running: Running | None) -> None:
+    def write(self, running: Running | None) -> None:
         """Let the source write a group."""
         if self.flavor is Flavor.MARIADB:
             domain = self.random.choice((0, 0, 0, 7))
             sequence = self.sequences[domain] = self.sequences.get(domain, 0) + 1
-            gtid: AnyGtid = Gtid(domain, 1000 + lane if running else 1, sequence)
+            gtid: AnyGtid = Gtid(domain, 1, sequence)
         else:
-            tag = f"binlane_{lane}" if running else ""
+            tag = self.random.choice(("", "", "", "own"))
             sequence = self.sequences[tag] = self.sequences.get(tag, 0) + 1
             gtid = MysqlGtid(UUID, sequence, tag)
-        statement, number = (running.statement, len(running.written)) if running else (0, 0)
-        self.log.append(Written(lane, gtid, self.random.random() < 0.8, statement, number))
-        if running is not None:
-            running.written.append(gtid)
+        is_commit, text = self.random.random() < 0.8, self.random.randrange(TEXTS)
+        if running is None:
+            self.threads += 1
+            self.log.append(Written(self.threads, gtid, is_commit, 0, 0, text))
+            return
+        number = len(running.written)
+        text = running.texts[number] if number < len(running.texts) else text
+        thread_id, statement = running.thread_id, running.statement
+        self.log.append(Written(thread_id, gtid, is_commit, statement, number, text))
+        running.written.append(gtid)
 
     # What happens.
 
     def connect(self) -> None:
-        lane = self.random.randrange(LANES)
-        self.attributions.hear()
-        if self.sessions[lane] is None and self.attributions.is_clear(lane):
-            assert lane not in self.orphans, "its thread is still there"
-            self.sessions[lane] = Session()
-            position, thread_id = self.position(len(self.log)), self.random.randrange(1, 99)
-            if self.is_relayed:
-                self.attributions.taken(lane, thread_id)
-            self.sayings.taken(lane, thread_id, position)
+        place = self.random.randrange(SESSIONS)
+        if self.sessions[place] is None:
+            self.threads += 1
+            self.sessions[place] = Session(self.threads)
+            self.sayings.taken(self.threads, self.position(len(self.log)))
 
     def send(self) -> None:
-        lane, session = self.pick()
+        session = self.pick()
         if session is None or session.running is not None:
             return
         self.statements += 1
@@ -174,45 +219,53 @@ class World:
         if session.has_hidden:
             planned = min(planned, 1)
         makes = planned if self.random.random() < 0.8 else self.random.randrange(4)
+        if self.kind is Log.OLD_MARIADB and planned:
+            # What is planned is what a statement makes at most; here nothing tells of more.
+            makes = min(makes, planned)
+        texts = tuple(self.random.randrange(TEXTS) for _ in range(planned))
         is_intended = self.random.random() < 0.9
-        session.running = Running(self.statements, session.number, planned, makes, is_intended)
+        session.running = Running(
+            session.thread_id, self.statements, session.number, texts, makes, is_intended
+        )
         if is_intended:
-            plans = [plan(self.statements, number) for number in range(planned)]
-            self.sayings.intend(lane, session.number, plans)
+            self.sayings.intend(session.thread_id, session.number, session.running.plans)
             session.has_hidden, session.was_hiding = False, session.has_hidden
 
     def execute(self) -> None:
-        lane, session = self.pick()
-        running = session.running if session is not None else self.orphans.get(lane)
-        if running is not None and len(running.written) < running.makes:
-            self.write(lane, running)
+        running = [one.running for one in self.sessions.values() if one and one.running]
+        running = [one for one in (*running, *self.orphans) if len(one.written) < one.makes]
+        if running:
+            self.write(self.random.choice(running))
 
     def bypass(self) -> None:
-        self.write(0, None)
+        self.write(None)
 
     def reply(self) -> None:
-        lane, session = self.pick()
+        session = self.pick()
         if session is None or session.running is None:
             return
         running = session.running
         if len(running.written) < running.makes:
             return
         session.running = None
-        kind = self.random.random()
+        thread_id, kind = session.thread_id, self.random.random()
         if kind < 0.1 and running.makes:
             # An error, or rows without a place for it: nothing is told.
+            if self.flavor is Flavor.MYSQL and self.random.random() < 0.5:
+                executed = str(self.position(len(self.log)))
+                self.sayings.done(thread_id, running.number, executed, is_bound=True)
+                return
             if running.is_intended:
-                self.sayings.done(lane, running.number, None, ())
+                self.sayings.done(thread_id, running.number, None, ())
             session.has_hidden = not running.is_intended
             return
         plans = None
         if kind < 0.3:
-            count = running.makes if kind < 0.25 else 0
-            plans = [plan(running.statement, number) for number in range(count)]
+            plans = running.plans[: running.makes if kind < 0.25 else 0]
         last = self.told(running) if running.written else None
         if last is None and not running.is_intended:
             return
-        self.sayings.done(lane, running.number, last, plans)
+        self.sayings.done(thread_id, running.number, last, plans)
         session.has_hidden = session.was_hiding = False
 
     def told(self, running: Running) -> str:
@@ -221,56 +274,74 @@ class World:
         return str(GtidSet.of(gtid for gtid in running.written if isinstance(gtid, MysqlGtid)))
 
     def disconnect(self) -> None:
-        lane, session = self.pick()
-        if session is None or session.was_hiding or self.random.random() < 0.7:
+        place = self.random.randrange(SESSIONS)
+        session = self.sessions[place]
+        if session is None or session.must_stay or self.random.random() < 0.7:
             return
-        self.sessions[lane] = None
+        self.sessions[place] = None
         if session.running is not None:
-            self.orphans[lane] = session.running
-            self.sayings.lost(lane)
-        self.sayings.given(lane)
+            self.orphans.append(session.running)
+            self.sayings.lost(session.thread_id)
+        self.sayings.given(session.thread_id)
 
     def end(self) -> None:
         """The thread of a session that was lost is gone, done with its statement or not."""
         if self.orphans:
-            lane = self.random.choice(sorted(self.orphans))
-            del self.orphans[lane]
-            self.attributions.hear()
-            self.attributions.ended(lane, self.position(len(self.log)))
+            self.orphans.remove(self.random.choice(self.orphans))
+
+    def start_source(self) -> None:
+        """Start the source anew: its threads are counted anew."""
+        if self.random.random() < 0.5 or any(
+            session is not None and session.must_stay for session in self.sessions.values()
+        ):
+            return
+        for place, session in self.sessions.items():
+            if session is not None:
+                if session.running is not None:
+                    self.sayings.lost(session.thread_id)
+                self.sayings.given(session.thread_id)
+                self.sessions[place] = None
+        self.orphans.clear()
+        self.threads = 0
+        self.starts.append(len(self.log))
 
     def feed(self) -> None:
         """Let a feed read on, and ask for what is known; sometimes also for what is not."""
         number = self.random.randrange(len(self.feeds))
         start = self.feeds[number]
         end = min(len(self.log), start + self.random.randrange(1, 5))
-        item = [written for written in self.log[start:end] if written.statement]
-        groups = [(each.lane, each.gtid, each.is_commit) for each in item]
-        self.attributions.read(groups, self.position(end))
+        if start in self.starts:
+            self.attributions.source_started(self.position(start))
+        end = min(end, *(each for each in self.starts if start < each), len(self.log))
+        item, watch = self.log[start:end], self.attributions.watch()
+        groups = [each.read(self.kind) for each in item]
+        wanted = [each for each in groups if self.attributions.wants(each, watch)]
+        self.attributions.read(wanted, self.position(end))
         self.feeds[number] = end
         for each in item:
             self.ask(each)
 
     def ask(self, group: Written) -> None:
-        is_pending = self.attributions.is_pending(group.lane, group.gtid)
+        is_pending = self.attributions.is_pending(group.gtid)
         if is_pending and self.random.random() < 0.9:
             return
-        self.check(group, self.attributions.find(group.lane, group.gtid, wait_s=0.0))
+        self.check(group, self.attributions.find(group.read(self.kind), wait_s=0.0))
 
     def check(self, group: Written, found: GroupPlan | Unattributed) -> None:
         if isinstance(found, GroupPlan):
-            assert label(found) == (group.statement, group.number), group
+            assert label(found) == (group.statement, group.number, group.text), group
             assert self.found.setdefault(group.gtid, found) == found
             self.plans += 1
         elif group.gtid in self.found:
-            assert self.has_failed or (found.reason is Reason.FORGOTTEN and self.folder is None)
+            assert self.has_failed or (
+                found.reason in (Reason.FORGOTTEN, Reason.STRANGER) and self.folder is None
+            )
 
     def ask_again(self) -> None:
         """Whatever was read may be asked for again."""
         end = max(self.feeds)
         if end:
-            group = self.log[self.random.randrange(end)]
-            if group.statement:
-                self.ask(group)
+            self.ask(self.log[self.random.randrange(end)])
 
     def lag(self) -> None:
         """Another feed begins somewhere before."""
@@ -281,12 +352,10 @@ class World:
         """Kill binlane; the source's threads go on."""
         if self.folder is None or self.random.random() < 0.7:
             return
-        if any(session is not None and session.was_hiding for session in self.sessions.values()):
+        if any(session is not None and session.must_stay for session in self.sessions.values()):
             return
-        for lane, session in self.sessions.items():
-            if session is not None:
-                self.orphans[lane] = session.running or Running(0, 0, 0, 0)
-        self.sessions = dict.fromkeys(range(LANES))
+        self.orphans += [one.running for one in self.sessions.values() if one and one.running]
+        self.sessions = dict.fromkeys(range(SESSIONS))
         if self.random.random() < 0.3:
             self.fail_machine(self.folder)
         elif self.random.random() < 0.5:
@@ -294,9 +363,6 @@ class World:
         self.stop_hearing()
         self.attributions = Attributions(self.folder, self.flavor, self.settings)
         self.sayings = self.begin_to_speak()
-        unended = self.attributions.unended
-        assert {lane for lane, each in self.orphans.items() if each} <= set(unended)
-        self.orphans = {lane: each for lane, each in self.orphans.items() if lane in unended}
         self.feeds = [self.random.randrange(min(self.feeds) + 1)]
         self.attributions.begin(self.position(self.feeds[0]))
 
@@ -306,13 +372,14 @@ class World:
             for path in sorted(folder.glob(f"*.{suffix}"))[-self.random.randrange(1, 3) :]:
                 os.truncate(path, self.random.randrange(path.stat().st_size + 1))
         number = self.random.randbytes(len(statement_journal._MACHINE) - 1)
-        self.monkeypatch.setattr(statement_journal, "_MACHINE", b"\1" + number)
+        self.monkeypatch.setattr(
+            statement_journal, "_MACHINE", statement_journal._MACHINE[:1] + number
+        )
         self.orphans.clear()
         self.has_failed = True
 
-    def pick(self) -> tuple[int, Session | None]:
-        lane = self.random.randrange(LANES)
-        return lane, self.sessions[lane]
+    def pick(self) -> Session | None:
+        return self.sessions[self.random.randrange(SESSIONS)]
 
     def steps(self, count: int) -> Iterator[str]:
         weights = {
@@ -320,13 +387,14 @@ class World:
             "send": 12,
             "execute": 16,
             "reply": 12,
-            "bypass": 2,
+            "bypass": 4,
             "disconnect": 2,
             "end": 4,
             "feed": 14,
             "ask_again": 4,
             "lag": 1,
             "restart": 1,
+            "start_source": 1,
         }
         yield from self.random.choices(list(weights), list(weights.values()), k=count)
 
@@ -334,9 +402,7 @@ class World:
         for step in self.steps(count):
             getattr(self, step)()
         for group in self.log[: max(self.feeds)]:
-            if group.statement:
-                found = self.attributions.find(group.lane, group.gtid, wait_s=0.0)
-                self.check(group, found)
+            self.check(group, self.attributions.find(group.read(self.kind), wait_s=0.0))
 
 
 def play(
@@ -349,9 +415,9 @@ def play(
 ) -> int:
     plans = 0
     for seed in seeds:
-        flavor = (Flavor.MARIADB, Flavor.MYSQL)[seed % 2]
-        folder = tmp_path / str(seed) if seed % 3 else None
-        world = World(seed, folder, flavor, monkeypatch, is_relayed=is_relayed)
+        log = tuple(Log)[seed % 3]
+        folder = tmp_path / str(seed) if seed % 4 else None
+        world = World(seed, folder, log, monkeypatch, is_relayed=is_relayed)
         try:
             world.run(steps)
         except AssertionError as error:

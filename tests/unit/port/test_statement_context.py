@@ -35,6 +35,7 @@ from binlane.session.log_events import (
     MappedTable,
     query,
 )
+from binlane.sql.evaluation.values import UNKNOWN, Text, constant
 from binlane.sql.facts import StatementFacts
 from binlane.sql.reading import read
 from binlane.sql.servers import Dialect
@@ -321,6 +322,21 @@ def test_text_is_written_in_the_client_character_set() -> None:
 
     assert event.body.endswith(b"INSERT INTO t VALUES ('\x81\x5c')")
     assert complete([query("SELECT '😀'", "d")], context, Flavor.MARIADB) is None
+
+
+@pytest.mark.parametrize("charset", ["utf8mb4", "latin1"])
+def test_values_in_texts_are_in_their_own_character_sets(charset: str) -> None:
+    source = Source(answers={"@@character_set_client": charset})
+    collations = ("utf8mb4_bin", "gbk_chinese_ci")
+    shown = [constant(Text("é", collation), is_mariadb=True) for collation in collations]
+    told = [
+        complete([query(f"INSERT INTO t VALUES ({one})", "d")], context_of(source), Flavor.MARIADB)
+        for one in (*shown, constant(UNKNOWN, is_mariadb=True))
+    ]
+    assert [one is not None for one in told] == [charset == "utf8mb4", False, False]
+    if told[0] is not None:
+        (event,) = told[0]
+        assert event.body.endswith("_utf8mb4'é' COLLATE 'utf8mb4_bin')".encode())
 
 
 # Reading ----------------------------------------------------------------------------------------------

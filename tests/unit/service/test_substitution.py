@@ -11,24 +11,25 @@ from pathlib import Path
 
 import pytest
 
-from binlane.capture.source_facts import SourceFacts
 from binlane.codec.control import FormatDescriptionEvent
 from binlane.codec.event import Event
 from binlane.codec.format import MAGIC, Format
 from binlane.codec.query import QueryEvent
 from binlane.codec.rows import RowsEvent, TableMapEvent
+from binlane.codec.transaction import GtidEvent
 from binlane.codec.types import EventType, Flavor, HeaderFlag
 from binlane.errors import StoreError
 from binlane.grouping.event_group import EventGroup, group_events
 from binlane.grouping.placing import place, place_group
+from binlane.grouping.raw import RawRun
 from binlane.grouping.walk import walk
 from binlane.kernels.load import is_compiled
 from binlane.names import TableName
-from binlane.port.attributions import Attributions, AttributionSettings
-from binlane.port.lane_groups import Reason
-from binlane.port.lanes import SERVER_ID_FIRST
+from binlane.port.attributions import Attributions, AttributionSettings, ReadGroup
+from binlane.port.session_groups import Reason
 from binlane.port.settings import Bypass
-from binlane.positions import AnyGtid, Gtid, GtidPosition
+from binlane.positions import AnyGtid, GtidPosition, GtidSet, nothing_done
+from binlane.routing.makers import thread_of_raw
 from binlane.routing.plan import EncodedEvent, Generated, GroupPlan, RowsPiece, Text, basis_of
 from binlane.routing.planned import MARKS, CutGroup, cut_group
 from binlane.routing.planned_spans import RawGroup
@@ -41,7 +42,7 @@ from binlane.store.settings import StoreSettings
 from binlane.store.store import Store
 from tests.fixture_sets import fixture_set
 from tests.groups import source_format
-from tests.routed_files import definitions
+from tests.routed_files import definitions, written
 from tests.unit.service.test_runs import after, items_of, never
 
 _SCOPES = (
@@ -50,7 +51,8 @@ _SCOPES = (
     "LOG ALL, FORMAT='ROW'",
     "LOG(shop), FORMAT='STATEMENT'",
 )
-_LANE = SERVER_ID_FIRST + 256  # of a source with server id 1
+_THREAD = 7
+"""Of the first session."""
 _PATIENCE_S = 0.2
 
 pytestmark = pytest.mark.skipif(
@@ -58,34 +60,40 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def facts() -> SourceFacts:
-    variables = {"version": "10.11.19-MariaDB-log", "server_id": "1"}
-    return SourceFacts.of(variables)
-
-
 @dataclass
 class Source:
-    """A log whose groups come on lanes.
+    """A log whose groups are of some sessions.
 
     Attributes:
         path: The file.
         format: Of it.
         groups: In it.
+        sessions: How many there are: the groups are theirs by turns; none where it is 0.
     """
 
     path: Path
     format: Format
     groups: list[EventGroup]
+    sessions: int
 
     @classmethod
-    def of(cls, name: str, directory: Path, *, lanes: int, marks: Sequence[int] = ()) -> Source:
-        """The log of a fixture set, with each group on one of some lanes; 0 leaves them alone.
+    def of(
+        cls,
+        name: str,
+        directory: Path,
+        *,
+        sessions: int,
+        marks: Sequence[int] = (),
+        is_started: bool = False,
+    ) -> Source:
+        """The log of a fixture set, where it names threads with those of some sessions.
 
         Args:
             name: Of the set.
             directory: For the file.
-            lanes: How many.
+            sessions: How many.
             marks: Groups whose rows become those of marks, by number.
+            is_started: Whether the file is the first of a server that was just started.
         """
         first: Event | None = None
         made: list[EventGroup] = []
@@ -94,42 +102,59 @@ class Source:
                 if isinstance(group.events[0].body, FormatDescriptionEvent):
                     first = first or group.events[0]
                 elif not group.is_control and group.is_complete:
-                    made.append(_on_lane(group, len(made), lanes, is_mark=len(made) in marks))
+                    thread_id = _THREAD + len(made) % sessions if sessions else 0
+                    made.append(_of_session(group, thread_id, is_mark=len(made) in marks))
         assert first is not None
+        assert isinstance(first.body, FormatDescriptionEvent)
+        if not is_started:
+            first = replace(first, body=replace(first.body, created=0))
         assert isinstance(first.body, FormatDescriptionEvent)
         written = bytearray(MAGIC) + place(first, len(MAGIC), first.body.format)
         for group in made:
             written += place_group(group.events, len(written), first.body.format)
         path = directory / "binlog.000001"
         path.write_bytes(written)
-        return cls(path, first.body.format, made)
+        return cls(path, first.body.format, made, sessions)
+
+    def thread_of(self, group: EventGroup) -> int:
+        """The thread of the session that made a group; the log need not name it."""
+        return _THREAD + self.groups.index(group) % self.sessions
 
 
-def _on_lane(group: EventGroup, number: int, lanes: int, *, is_mark: bool) -> EventGroup:
-    events = group.events
-    if lanes:
-        server_id = _LANE + number % lanes
-        events = tuple(
-            replace(one, header=replace(one.header, server_id=server_id)) for one in events
-        )
-    if is_mark:
-        events = tuple(
-            replace(one, body=replace(one.body, database=MARKS.database, table=MARKS.table))
-            if isinstance(one.body, TableMapEvent)
-            else one
-            for one in events
-        )
-    assert isinstance(group.gtid, Gtid)
+def _of_session(group: EventGroup, thread_id: int, *, is_mark: bool) -> EventGroup:
+    """A group as it is; of a session, where it names one."""
     return replace(
-        group, events=events, gtid=replace(group.gtid, server_id=events[0].header.server_id)
+        group, events=tuple(_event(one, thread_id, is_mark=is_mark) for one in group.events)
     )
+
+
+def _event(event: Event, thread_id: int, *, is_mark: bool) -> Event:
+    body = event.body
+    if (isinstance(body, QueryEvent) and thread_id) or (
+        isinstance(body, GtidEvent) and thread_id and body.thread_id is not None
+    ):
+        body = replace(body, thread_id=thread_id)
+    elif isinstance(body, TableMapEvent) and is_mark:
+        columns = {"column_types": b"\x01\x08\x08", "metadata": b"", "null_bits": b"\x00"}
+        body = replace(body, database=MARKS.database, table=MARKS.table, **columns)  # type: ignore[arg-type]  # bytes
+    elif isinstance(body, RowsEvent) and is_mark:
+        row = b"\xf8\x01" + thread_id.to_bytes(8, "little") + (1).to_bytes(8, "little")
+        is_update = body.columns_present_after is not None
+        body = replace(
+            body,
+            column_count=3,
+            columns_present=b"\x07",
+            columns_present_after=b"\x07" if is_update else None,
+            images=row + row if is_update else row,
+        )
+    return replace(event, body=body)
 
 
 def text(tables: Sequence[TableName]) -> Text:
     """A statement on some tables."""
     names = ", ".join(map(str, tables))
     body = QueryEvent(
-        thread_id=7,
+        thread_id=_THREAD,
         execution_time=0,
         error_code=0,
         status_vars=b"",
@@ -192,13 +217,14 @@ class Run:
         paths = [file.path for file in binlog.files()]
         return [group for group in read_groups(paths) if not group.is_control]
 
-    def intend(self, group: EventGroup, number: int, plan: GroupPlan | None) -> None:
-        assert isinstance(group.gtid, Gtid)
-        self.attributions.intend(group.gtid.server_id - _LANE, number, [plan] if plan else ())
+    def intend(
+        self, source: Source, group: EventGroup, number: int, plan: GroupPlan | None
+    ) -> None:
+        thread_id = source.thread_of(group)
+        self.attributions.intend(thread_id, number, [plan] if plan else ())
 
-    def done(self, group: EventGroup, number: int) -> None:
-        assert isinstance(group.gtid, Gtid)
-        self.attributions.done(group.gtid.server_id - _LANE, number, str(group.gtid))
+    def done(self, source: Source, group: EventGroup, number: int) -> None:
+        self.attributions.done(source.thread_of(group), number, str(group.gtid))
 
 
 @contextmanager
@@ -217,9 +243,9 @@ def running(
             )
         outputs = [Output(LiveBinlog(binlog)) for binlog in store.binlogs.values()]
         patience = AttributionSettings(wait_s=_PATIENCE_S)
-        attributions = Attributions(None, Flavor.MARIADB, patience)
+        attributions = Attributions(directory / "port", Flavor.MARIADB, patience)
         substitution = Substitution(attributions, bypass)
-        substitution.connected(facts(), GtidPosition(), is_new=True)
+        substitution.connected(GtidPosition(), is_new=True)
         router = Router(GtidPosition(), substitution)
         yield Run(store, outputs, attributions, substitution, router)
 
@@ -244,12 +270,12 @@ def shape(group: EventGroup) -> list[tuple[str, bytes]]:
 def test_statements_stand_in_the_places_of_their_rows(
     name: str, window_bytes: int, tmp_path: Path
 ) -> None:
-    source = Source.of(name, tmp_path, lanes=3)
+    source = Source.of(name, tmp_path, sessions=3)
     with running(tmp_path / "data", file_bytes=4096) as run:
         plans = [plan_of(group, source.format, run.outputs) for group in source.groups]
         for number, (group, plan) in enumerate(zip(source.groups, plans, strict=True)):
-            run.intend(group, number, plan or GroupPlan())
-            run.done(group, number)
+            run.intend(source, group, number, plan or GroupPlan())
+            run.done(source, group, number)
         run.take(source, window_bytes)
         statements, _, rows, _ = (run.groups(number) for number in range(4))
         assert gtids(statements) == gtids(rows) == gtids(source.groups)
@@ -277,20 +303,20 @@ class ByReference(Substitution):
 def test_what_is_made_of_bytes_is_what_the_reference_makes(
     name: str, *, has_ids: bool, tmp_path: Path
 ) -> None:
-    source = Source.of(name, tmp_path, lanes=3)
+    source = Source.of(name, tmp_path, sessions=3)
     files: list[list[bytes]] = []
     counts = []
     for kind in (Substitution, ByReference):
         with running(tmp_path / kind.__name__, file_bytes=4096) as run:
             run.substitution = kind(run.attributions)
-            run.substitution.connected(facts(), GtidPosition(), is_new=True)
+            run.substitution.connected(GtidPosition(), is_new=True)
             run.router = Router(GtidPosition(), run.substitution)
             for number, group in enumerate(source.groups):
                 plan = plan_of(group, source.format, run.outputs)
                 if plan is not None and has_ids:
                     plan = _with_ids(plan)
-                run.intend(group, number, plan or GroupPlan())
-                run.done(group, number)
+                run.intend(source, group, number, plan or GroupPlan())
+                run.done(source, group, number)
             run.take(source)
             run.wait()
             run.store.sync_all()
@@ -320,14 +346,14 @@ def _with_ids(plan: GroupPlan) -> GroupPlan:
 
 
 def test_a_binlog_that_waits_keeps_no_other_back(tmp_path: Path) -> None:
-    source = Source.of("md1011_txn", tmp_path, lanes=2)
+    source = Source.of("md1011_txn", tmp_path, sessions=2)
     with running(tmp_path / "data") as run:
         plans = [plan_of(group, source.format, run.outputs) for group in source.groups]
         late = next(number for number, plan in enumerate(plans) if plan is not None)
         for number, (group, plan) in enumerate(zip(source.groups, plans, strict=True)):
-            run.intend(group, number, plan or GroupPlan())
+            run.intend(source, group, number, plan or GroupPlan())
             if number < late or number % 2 != late % 2:
-                run.done(group, number)
+                run.done(source, group, number)
         run.take(source, 512)
         assert run.router.is_holding
         assert not run.router.holds(run.outputs[2])
@@ -335,7 +361,7 @@ def test_a_binlog_that_waits_keeps_no_other_back(tmp_path: Path) -> None:
         assert gtids(run.groups(0)) == gtids(source.groups[:late])
         for number, group in enumerate(source.groups):
             if number >= late and number % 2 == late % 2:
-                run.done(group, number)
+                run.done(source, group, number)
         run.wait()
         assert gtids(run.groups(0)) == gtids(source.groups)
         assert [
@@ -346,10 +372,10 @@ def test_a_binlog_that_waits_keeps_no_other_back(tmp_path: Path) -> None:
 
 
 def test_what_no_session_says_in_time_is_rows(tmp_path: Path) -> None:
-    source = Source.of("md1011_txn", tmp_path, lanes=1)
+    source = Source.of("md1011_txn", tmp_path, sessions=1)
     with running(tmp_path / "data") as run:
         group = source.groups[0]
-        run.intend(group, 0, None)
+        run.intend(source, group, 0, None)
         started_s = time.monotonic()
         run.take(source)
         run.wait()
@@ -364,7 +390,7 @@ def test_what_no_session_says_in_time_is_rows(tmp_path: Path) -> None:
 
 
 def test_a_session_without_a_log_is_in_no_binlog_that_it_says(tmp_path: Path) -> None:
-    source = Source.of("md1011_txn", tmp_path, lanes=1)
+    source = Source.of("md1011_txn", tmp_path, sessions=1)
     with running(tmp_path / "data") as run:
         silent = run.outputs[2]
         base = basis_of(silent.binlog.definition)
@@ -374,8 +400,8 @@ def test_a_session_without_a_log_is_in_no_binlog_that_it_says(tmp_path: Path) ->
             hidden += plan is not None
             if plan is not None:
                 plan = replace(plan, binlogs={silent.name: ()}, bases={silent.name: base})
-            run.intend(group, number, plan or GroupPlan())
-            run.done(group, number)
+            run.intend(source, group, number, plan or GroupPlan())
+            run.done(source, group, number)
         run.take(source, 512)
         run.wait()
         assert hidden
@@ -385,7 +411,7 @@ def test_a_session_without_a_log_is_in_no_binlog_that_it_says(tmp_path: Path) ->
 
 
 def test_what_does_not_come_through_the_port_is_rows(tmp_path: Path) -> None:
-    source = Source.of("md1011_txn", tmp_path, lanes=0)
+    source = Source.of("md1011_txn", tmp_path, sessions=0)
     with running(tmp_path / "data") as run:
         run.take(source)
         assert [shape(group) for group in run.groups(0)] == [
@@ -402,7 +428,7 @@ def test_what_does_not_come_through_the_port_is_rows(tmp_path: Path) -> None:
 def test_a_binlog_may_stop_at_what_does_not_come_through_the_port(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    source = Source.of("md1011_txn", tmp_path, lanes=0)
+    source = Source.of("md1011_txn", tmp_path, sessions=0)
     first = next(number for number, group in enumerate(source.groups) if has_rows(group))
     with running(tmp_path / "stop", bypass=Bypass.STOP) as run:
         run.take(source, 512)
@@ -425,7 +451,7 @@ def test_a_binlog_may_stop_at_what_does_not_come_through_the_port(
 
 def test_marks_are_in_no_binlog_and_give_their_gtid_to_texts(tmp_path: Path) -> None:
     marks = range(2, 1000, 3)
-    source = Source.of("md1011_txn", tmp_path, lanes=1, marks=marks)
+    source = Source.of("md1011_txn", tmp_path, sessions=1, marks=marks)
     with running(tmp_path / "data") as run:
         spoken = 0
         for number, group in enumerate(source.groups):
@@ -437,8 +463,8 @@ def test_marks_are_in_no_binlog_and_give_their_gtid_to_texts(tmp_path: Path) -> 
                 lone = text([TableName("shop", "tmp")])._replace(section=None, timestamp=5)
                 base = basis_of(run.outputs[0].binlog.definition)
                 plan = GroupPlan(binlogs={name: (lone,)}, bases={name: base}, ends={name: None})
-            run.intend(group, number, plan)
-            run.done(group, number)
+            run.intend(source, group, number, plan)
+            run.done(source, group, number)
         run.take(source, 512)
         run.wait()
         assert spoken
@@ -464,10 +490,10 @@ def test_temporary_tables_of_a_session_of_which_something_is_not_known_are_in_no
         "CREATE TEMPORARY TABLE shop.two (a INT)",
         "INSERT INTO shop.one VALUES (1)",
     )
-    source = Source.of("md1011_txn", tmp_path, lanes=1)
+    source = Source.of("md1011_txn", tmp_path, sessions=1)
     changing = [number for number, group in enumerate(source.groups) if has_rows(group)]
     numbers = [changing[one] for one in marks]
-    source = Source.of("md1011_txn", tmp_path, lanes=1, marks=numbers)
+    source = Source.of("md1011_txn", tmp_path, sessions=1, marks=numbers)
     with running(tmp_path / "data", _SCOPES[0]) as run:
         name = run.outputs[0].name
         base = basis_of(run.outputs[0].binlog.definition)
@@ -484,8 +510,8 @@ def test_temporary_tables_of_a_session_of_which_something_is_not_known_are_in_no
                 lone = lone._replace(events=(EncodedEvent(EventType.QUERY, body, flags),))
                 plan = GroupPlan(binlogs={name: (lone,)}, bases={name: base})
             # Of what is not said, nobody knows what it was.
-            run.intend(group, number, plan if query or number not in numbers else None)
-            run.done(group, number)
+            run.intend(source, group, number, plan if query or number not in numbers else None)
+            run.done(source, group, number)
         run.take(source, 512)
         run.wait()
         made = [
@@ -495,19 +521,19 @@ def test_temporary_tables_of_a_session_of_which_something_is_not_known_are_in_no
             if b"shop.o" in query or b"shop.two" in query
         ]
         assert made == ([queries[0]] if is_met else [])
-        assert run.outputs[0].threads.lost == {7}
+        assert run.outputs[0].threads.lost == {_THREAD}
 
 
 def test_a_group_that_is_not_held_is_rows(tmp_path: Path) -> None:
-    source = Source.of("md1011_txn", tmp_path, lanes=1)
+    source = Source.of("md1011_txn", tmp_path, sessions=1)
     with running(tmp_path / "data", *_SCOPES[:3]) as run:
         silent = run.outputs[1]
         for number, group in enumerate(source.groups):
             plan = plan_of(group, source.format, run.outputs)
             if plan is not None:
                 plan = replace(plan, binlogs={**plan.binlogs, silent.name: ()})
-            run.intend(group, number, plan or GroupPlan())
-            run.done(group, number)
+            run.intend(source, group, number, plan or GroupPlan())
+            run.done(source, group, number)
         run.take(source, 512, held_max=300)
         run.wait()
         assert gtids(run.groups(0)) == gtids(run.groups(2)) == gtids(source.groups)
@@ -518,21 +544,21 @@ def test_a_group_that_is_not_held_is_rows(tmp_path: Path) -> None:
 @pytest.mark.parametrize("seed", range(6))
 def test_whatever_is_said_when_nothing_is_lost_or_doubled(seed: int, tmp_path: Path) -> None:
     chance = random.Random(seed)
-    source = Source.of("md1011_rotation", tmp_path, lanes=4)
+    source = Source.of("md1011_rotation", tmp_path, sessions=4)
     with running(tmp_path / "data", file_bytes=4096) as run:
         waiting: list[tuple[EventGroup, int]] = []
         for number, group in enumerate(source.groups):
             plan = plan_of(group, source.format, run.outputs)
             if chance.random() < 0.1:
                 continue
-            run.intend(group, number, plan or GroupPlan())
+            run.intend(source, group, number, plan or GroupPlan())
             if chance.random() < 0.8 and not waiting:
-                run.done(group, number)
+                run.done(source, group, number)
             else:
                 waiting.append((group, number))
         run.take(source, 512)
         for group, number in waiting:
-            run.done(group, number)
+            run.done(source, group, number)
             if chance.random() < 0.3:
                 run.router.work_off(run.outputs, run.fault)
         run.wait()
@@ -540,3 +566,135 @@ def test_whatever_is_said_when_nothing_is_lost_or_doubled(seed: int, tmp_path: P
             assert gtids(run.groups(number)) == gtids(source.groups)
         for made, group in zip(run.groups(0), source.groups, strict=True):
             assert shape(made) == shape(group) or not has_rows(made)
+
+
+# Groups in which the log names no thread.
+
+
+def as_sent(plan: GroupPlan, query: bytes) -> GroupPlan:
+    """A plan whose texts are all one that the source got in the same words."""
+    binlogs = {}
+    for name, parts in plan.binlogs.items():
+        made = []
+        for part in parts:
+            assert isinstance(part, Text)
+            (event,) = part.events
+            body = event.body[: event.body.index(b"\0UPDATE") + 1] + query
+            made.append(part._replace(events=(event._replace(body=body),), is_as_sent=True))
+        binlogs[name] = tuple(made)
+    return replace(plan, binlogs=binlogs)
+
+
+def plan_without_rows(plan: GroupPlan) -> GroupPlan:
+    """A plan of the same binlogs for a group of another table."""
+    section = (RowsPiece((TableName("no", "table"),), ()),)
+    return replace(plan, sections=(section,) * len(plan.sections))
+
+
+@pytest.mark.parametrize("hung", ["another table", "another text", "the same"])
+def test_a_session_that_hangs_holds_only_groups_that_could_be_its_own(
+    hung: str, tmp_path: Path
+) -> None:
+    source = Source.of("md1011_txn", tmp_path, sessions=1)
+    with running(tmp_path / "data") as run:
+        one = next(
+            plan
+            for group in source.groups
+            if has_rows(group)
+            and group.events[-1].header.type_code == EventType.XID
+            and (plan := plan_of(group, source.format, run.outputs)) is not None
+        )
+        plans = {
+            "another table": plan_without_rows(one),
+            "another text": as_sent(one, b"INSERT INTO another VALUES (1)"),
+            "the same": one,
+        }
+        run.attributions.intend(_THREAD + 1, 1, [plans[hung]])
+        # Nobody else's statements are known; so these groups came past the port, or are the hung one's.
+        run.take(source)
+        assert run.router.is_holding == (hung == "the same")
+        run.wait()
+        assert gtids(run.groups(0)) == gtids(source.groups)
+        reasons = set(run.outputs[0].counts.rows_instead)
+        if hung == "the same":
+            assert reasons == {PAST_THE_PORT, Reason.NOT_ANSWERED.value}
+        else:
+            assert reasons == {PAST_THE_PORT}
+
+
+@pytest.mark.parametrize("kind", [Substitution, ByReference])
+def test_a_text_that_the_source_did_not_run_is_in_no_binlog(
+    kind: type[Substitution], tmp_path: Path
+) -> None:
+    source = Source.of("md118_txn", tmp_path, sessions=1)
+    with running(tmp_path / "data") as run:
+        run.substitution = kind(run.attributions)
+        run.substitution.connected(GtidPosition(), is_new=True)
+        run.router = Router(GtidPosition(), run.substitution)
+        for number, group in enumerate(source.groups):
+            plan = plan_of(group, source.format, run.outputs)
+            if plan is not None and has_rows(group):
+                plan = as_sent(plan, b"INSERT INTO another VALUES (1)")
+            run.intend(source, group, number, plan or GroupPlan())
+            run.done(source, group, number)
+        run.take(source)
+        run.wait()
+        assert [has_rows(group) for group in run.groups(0)] == list(map(has_rows, source.groups))
+        reason = "what was planned cannot stand there: the source ran another text"
+        assert run.outputs[0].counts.rows_instead == {reason: sum(map(has_rows, source.groups))}
+
+
+def test_what_was_under_way_when_the_source_was_started_anew_is_rows(tmp_path: Path) -> None:
+    """The threads of what comes behind that are others, which may have the same numbers."""
+    source = Source.of("md118_txn", tmp_path, sessions=2, is_started=True)
+    with running(tmp_path / "data") as run:
+        for number, group in enumerate(source.groups):
+            plan = plan_of(group, source.format, run.outputs) or GroupPlan()
+            run.intend(source, group, number, plan)
+            if number % 2:
+                run.done(source, group, number)
+        run.take(source)
+        run.wait()
+        made = zip(source.groups, run.groups(0), strict=True)
+        for number, (group, one) in enumerate(made):
+            assert has_rows(one) == (has_rows(group) and not number % 2)
+        assert set(run.outputs[0].counts.rows_instead) == {Reason.LOST.value}
+
+
+@pytest.mark.parametrize(
+    ("name", "is_any_open"),
+    [
+        ("md1011_engines_row", False),
+        *(("md1011_engines_row", True), ("md1011_rotation", False), ("md1011_rotation", True)),
+        *(("md118_fk", False), ("my97_fk", False), ("my97_fk", True)),
+    ],
+)
+def test_a_long_run_is_looked_at_as_each_of_its_groups_is(
+    name: str, *, is_any_open: bool, tmp_path: Path
+) -> None:
+    for path in written(name, tmp_path / "source"):
+        for run in items_of((path,), 1 << 20, 1 << 26):
+            if not isinstance(run, RawRun) or run.count <= 8:
+                continue
+            flavor = run.format.flavor
+            attributions = Attributions(tmp_path / f"port{Path(path).suffix}", flavor)
+            substitution = Substitution(attributions)
+            substitution.connected(nothing_done(flavor.value), is_new=True)
+            groups = {
+                number: ReadGroup(gtid, thread_of_raw(run, number))
+                for number in range(run.count)
+                if (gtid := run.gtid(number)) is not None
+            }
+            threads = sorted({group.thread_id for group in groups.values()} - {0})
+            attributions.taken(threads[0])
+            told = groups[run.count // 2]
+            tells = str(told.gtid) if flavor is Flavor.MARIADB else str(GtidSet.of([told.gtid]))  # type: ignore[list-item]  # MySQL's
+            attributions.intend(99, 1, [GroupPlan()])
+            attributions.done(99, 1, tells)
+            if is_any_open:
+                attributions.intend(98, 1, [GroupPlan()])
+            watch = attributions.watch()
+            wanted = [number for number, one in groups.items() if attributions.wants(one, watch)]
+            assert wanted
+            assert list(substitution.read_run(run, None).numbers) == wanted
+            attributions.close()

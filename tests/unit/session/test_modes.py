@@ -140,3 +140,15 @@ def test_a_statement_is_read_as_it_was_prepared(flavor: str) -> None:
     session.execute("SET sql_mode = ''")
     found = session.execute("EXECUTE s")
     assert (found.error, found.unanalysed) == (None, None)
+
+
+def test_functions_that_mariadb_qualifies_came_with_it() -> None:
+    session = _session("mariadb")
+    # As SHOW CREATE VIEW tells those of a view that was made in sql_mode ORACLE.
+    session.execute("CREATE VIEW v AS SELECT oracle_schema.concat('1', a) AS b FROM u")
+    for query in ("SELECT b FROM v", "SELECT mariadb_schema.concat('1', a) FROM u"):
+        found = session.execute(f"INSERT INTO t {query}")
+        assert (found.error, found.unanalysed) == (None, None)
+    refused = _session("mysql").execute("INSERT INTO t SELECT oracle_schema.concat('1', a) FROM u")
+    assert refused.error is not None
+    assert refused.error.errno == 1305

@@ -11,7 +11,10 @@ from binlane.names import TableName
 from binlane.policy.server import Server
 from binlane.session.session import Session
 from binlane.sql.catalog import SchemaCatalog
+from binlane.sql.facts import StatementFacts
+from binlane.sql.reading import read
 from binlane.sql.schema import Trigger
+from binlane.sql.servers import Dialect
 
 SCHEMA = "CREATE DATABASE d; USE d; CREATE TABLE t (a INT); CREATE TABLE m (a INT) ENGINE=MyISAM;"
 
@@ -150,3 +153,68 @@ def test_a_table_of_a_body_that_becomes_known_behind_the_decision(flavor: str) -
     assert "d.kept" in str(first.unanalysed)
     # Nothing of what was decided without it stays.
     assert session.execute(statement).unanalysed is None
+
+
+_NESTED = 400
+"""More blocks than are followed, and fewer than the servers take."""
+
+
+@pytest.mark.parametrize("flavor", ["mariadb", "mysql"])
+def test_programs_that_are_nested_deeper_than_is_followed(flavor: str) -> None:
+    session = _session(flavor)
+    for statement in (
+        "CREATE PROCEDURE q() CALL q()",
+        f"CREATE PROCEDURE p() {'BEGIN ' * _NESTED}DO 1;{' END;' * (_NESTED - 1)} END",
+        "SET max_sp_recursion_depth = 255",
+    ):
+        session.execute(statement)
+    for statement in ("CALL q()", "CALL p()"):
+        assert session.execute(statement).unanalysed is not None
+    for statement in ("INSERT INTO t VALUES (1)", "DO 1"):
+        result = session.execute(statement)
+        assert (result.error, result.unanalysed) == (None, None)
+
+
+def test_what_was_read_where_no_stack_was_left_is_read_again() -> None:
+    text = "INSERT INTO t VALUES (ABS(ABS(ABS(ABS(ABS(1))))), 'no other text is like this one')"
+
+    def read_deep(depth: int) -> StatementFacts:
+        try:
+            return read_deep(depth + 1)
+        except RecursionError:
+            return read(text, database="d", dialect=Dialect())
+
+    assert read_deep(0).effects.stopped_at is not None
+    assert read(text, database="d", dialect=Dialect()).effects.stopped_at is None
+
+
+@pytest.mark.parametrize("flavor", ["mariadb", "mysql"])
+@pytest.mark.parametrize(
+    "body",
+    ["EXECUTE s", "PREPARE s FROM 'DO 1'", "DEALLOCATE PREPARE s", "BEGIN EXECUTE s; END"],
+)
+def test_a_prepared_statement_that_runs_is_not_to_be_used(flavor: str, body: str) -> None:
+    session = _session(flavor)
+    for statement in (
+        "SET max_sp_recursion_depth = 255",
+        f"CREATE PROCEDURE p() {body}",
+        "PREPARE s FROM 'CALL p()'",
+    ):
+        assert session.execute(statement).error is None
+    for _ in range(2):
+        error = session.execute("EXECUTE s").error
+        assert error is not None
+        assert error.errno == 1444
+
+
+@pytest.mark.parametrize("flavor", ["mariadb", "mysql"])
+def test_the_message_of_a_signal_may_not_be_known(flavor: str) -> None:
+    session = _session(flavor)
+    session.execute(
+        "CREATE PROCEDURE p(m TEXT) SIGNAL SQLSTATE '45000'"
+        " SET MYSQL_ERRNO = 30001, MESSAGE_TEXT = m"
+    )
+    session.execute("SELECT a INTO @m FROM t")
+    error = session.execute("CALL p(@m)").error
+    assert error is not None
+    assert error.errno == 30001

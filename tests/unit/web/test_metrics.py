@@ -41,6 +41,7 @@ def test_metrics_are_in_prometheus_text_format() -> None:
         'binlane_logins_total{outcome="refused"} 1',
         'binlane_statements_judged_total{outcome="passed"} 11',
         'binlane_statements_refused_total{errno="1227"} 1',
+        "binlane_statement_faults_total 3",
         'binlane_worker_up{worker="0"} 1',
         'binlane_worker_up{worker="1"} 0',
         'binlane_worker_sessions{worker="0"} 3',

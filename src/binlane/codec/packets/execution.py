@@ -21,12 +21,25 @@ from binlane.errors import CodecError, UnsupportedError
 _HEAD: Final = Struct("<BIBI")
 _UNSIGNED: Final = 0x8000
 _HAS_COUNT: Final = 0x08
+_READ_ONLY_CURSOR: Final = 0x01
+"""The only flag of a cursor that servers look at."""
+FLAGS_END: Final = 6
 _DATE: Final = Struct("<HBB")
 _CLOCK: Final = Struct("<BBB")
 _TIME_HEAD: Final = Struct("<BI")
 _FLOAT: Final = Struct("<f")
 _DOUBLE: Final = Struct("<d")
 _MICROSECONDS: Final = Struct("<I")
+
+
+def opens_cursor(payload: bytes) -> bool:
+    """Whether a command, not empty, is a COM_STMT_EXECUTE whose rows shall be fetched.
+
+    Its first `FLAGS_END` bytes are enough.
+    """
+    if payload[0] != Command.STMT_EXECUTE or len(payload) < FLAGS_END:
+        return False
+    return bool(payload[FLAGS_END - 1] & _READ_ONLY_CURSOR)
 
 
 class DecimalValue(NamedTuple):

@@ -1,9 +1,12 @@
 """Replies of one packet: OK, ERR, EOF.
 
 Their layouts depend on what the connection has agreed on: with SESSION_TRACK an OK packet carries
-session state, with DEPRECATE_EOF an OK packet that begins with 0xFE ends a result set.
+session state, with DEPRECATE_EOF an OK packet that begins with 0xFE ends a result set. Its text has
+its length before it whatever was agreed on; where there is neither text nor state, nothing stands
+there.
 
-Source: MariaDB 10.11 sql/protocol.cc, net_send_ok, net_send_eof, net_send_error_packet.
+Source: MariaDB 10.11 sql/protocol.cc, net_send_ok, net_send_eof, net_send_error_packet; MySQL 9.7
+sends the same bytes.
 """
 
 from __future__ import annotations
@@ -15,7 +18,13 @@ from typing import Final, Self
 from binlane.codec.buffer import Reader, encode_packed_int
 from binlane.codec.packets.flags import Capability, ServerStatus
 from binlane.codec.packets.framing import bytes_of, encode_packed_bytes, packed_bytes, text_of
-from binlane.errors import CodecError, NotLoggableError, StatementError, UnsafeStatementError
+from binlane.errors import (
+    CodecError,
+    NotLoggableError,
+    StatementError,
+    UnjudgedError,
+    UnsafeStatementError,
+)
 
 OK_MARK: Final = 0x00
 EOF_MARK: Final = 0xFE
@@ -49,7 +58,7 @@ class OkPacket:
     ends_rows: bool = False
 
     @classmethod
-    def decode(cls, payload: bytes, capabilities: Capability) -> Self:
+    def decode(cls, payload: bytes) -> Self:
         """Read a packet that begins with 0x00 or 0xFE."""
         reader = Reader(payload)
         mark = reader.u8()
@@ -57,13 +66,9 @@ class OkPacket:
             raise CodecError(f"0x{mark:02X} starts no OK packet")
         affected_rows, insert_id = reader.packed_int(), reader.packed_int()
         status, warnings = reader.unpack(_STATUS)
-        info, session_state = b"", b""
-        if Capability.SESSION_TRACK not in capabilities:
-            info = reader.rest()
-        elif reader.remaining:
-            info = packed_bytes(reader)
-            if status & ServerStatus.SESSION_STATE_CHANGED:
-                session_state = packed_bytes(reader)
+        info = packed_bytes(reader) if reader.remaining else b""
+        tells_state = status & ServerStatus.SESSION_STATE_CHANGED and reader.remaining
+        session_state = packed_bytes(reader) if tells_state else b""
         reader.finish()
         return cls(
             affected_rows=affected_rows,
@@ -85,12 +90,11 @@ class OkPacket:
             encode_packed_int(self.insert_id),
             _STATUS.pack(status, self.warnings),
         ]
-        if not tracks:
-            parts.append(self.info)
-        elif self.info or status & ServerStatus.SESSION_STATE_CHANGED:
+        tells_state = status & ServerStatus.SESSION_STATE_CHANGED
+        if self.info or tells_state:
             parts.append(encode_packed_bytes(self.info))
-            if status & ServerStatus.SESSION_STATE_CHANGED:
-                parts.append(encode_packed_bytes(self.session_state))
+        if tells_state:
+            parts.append(encode_packed_bytes(self.session_state))
         return b"".join(parts)
 
 
@@ -174,10 +178,12 @@ def is_eof(payload: bytes) -> bool:
 def error_packet(error: StatementError) -> bytes:
     """The ERR payload that a refused statement is answered with; a hint stands behind its text.
 
-    Refusals for safety and logging have the servers' own texts, and no more.
+    Refusals for safety and logging have the servers' own texts, and no more, but where it is binlane
+    that does not know.
     """
     text = error.message
-    if error.hint and not isinstance(error, UnsafeStatementError | NotLoggableError):
+    is_theirs = isinstance(error, UnsafeStatementError | NotLoggableError)
+    if error.hint and (not is_theirs or isinstance(error, UnjudgedError)):
         text = f"{text} (hint: {error.hint})"
     message = bytes_of(text)[:ERROR_MESSAGE_MAX].decode("utf-8", "ignore")
     return ErrPacket(errno=error.errno, message=message, sqlstate=error.sqlstate).encode()

@@ -294,7 +294,7 @@ class ReplyReader:
 
     def _head(self, payload: bytes) -> OkPacket | None:
         if is_ok(payload):
-            return OkPacket.decode(payload, self._capabilities)
+            return OkPacket.decode(payload)
         if payload[:1] == bytes((LOCAL_INFILE_MARK,)):
             raise UnsupportedError("the server asks for a local file, which binlane never sends")
         reader = Reader(payload)
@@ -312,5 +312,5 @@ class ReplyReader:
 
     def _status(self, payload: bytes) -> ServerStatus:
         if Capability.DEPRECATE_EOF in self._capabilities:
-            return OkPacket.decode(payload, self._capabilities).status
+            return OkPacket.decode(payload).status
         return EofPacket.decode(payload).status

@@ -23,6 +23,7 @@ class StateType(IntEnum):
 
 
 _GTIDS_AS_TEXT: Final = b"\0"
+_LAST_GTID: Final = "last_gtid"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,3 +86,36 @@ class SessionState:
         return b"".join(
             encode_packed_int(kind) + encode_packed_bytes(entry) for kind, entry in entries
         )
+
+
+def without_gtids(data: bytes) -> bytes:
+    """The entries of an OK packet's `session_state` but for what they tell of GTIDs.
+
+    MariaDB tells them as a system variable, `last_gtid`, MySQL in an entry of their own.
+
+    Raises:
+        CodecError: If they are no entries.
+    """
+    reader = Reader(data)
+    kept: list[bytes] = []
+    while reader.remaining:
+        kind = reader.u8()
+        entry = packed_bytes(reader)
+        if kind == StateType.GTIDS:
+            continue
+        if kind == StateType.SYSTEM_VARIABLES:
+            entry = _without_last_gtid(entry)
+            if not entry:
+                continue
+        kept += (encode_packed_int(kind), encode_packed_bytes(entry))
+    return b"".join(kept)
+
+
+def _without_last_gtid(entry: bytes) -> bytes:
+    reader = Reader(entry)
+    kept: list[bytes] = []
+    while reader.remaining:
+        name, value = packed_bytes(reader), packed_bytes(reader)
+        if text_of(name) != _LAST_GTID:
+            kept += (encode_packed_bytes(name), encode_packed_bytes(value))
+    return b"".join(kept)

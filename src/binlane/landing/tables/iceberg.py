@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import logging
 import uuid
+import weakref
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -95,7 +96,7 @@ class IcebergFormat:
         into: URI or path of the target.
         mode: Which kind of tables.
         app_id: Names the landing in the tables' properties.
-        catalog: Has the tables.
+        catalog: Has the tables; closed with what is made of it here.
     """
 
     format = Format.ICEBERG
@@ -106,6 +107,7 @@ class IcebergFormat:
         self._mode = mode
         self._applied = f"binlane.applied.{app_id}"
         self._catalog = catalog
+        weakref.finalize(self, catalog.close)
         self._open: dict[TableName, Table] = {}
         self._files: dict[TableName, dict[str, IcebergFile]] = {}
         self._planned: dict[TableName, str] = {}

@@ -16,7 +16,7 @@ from binlane.sql.reading import read
 from binlane.sql.servers import Dialect
 from binlane.sql.tokens import SqlSyntaxError, Token, tokenise
 
-_GAP: Final = r"(?:\s|/\*.*?\*/|--[ \t][^\n]*\n|\#[^\n]*\n)*+"
+_GAP: Final = r"(?:\s|/\*.*?\*/|--[ \t][^\n]*\n|\#[^\n]*\n|(?!))*+"
 _NAMES: Final = re.compile(
     rf"""(?xi)
     \b{SYSTEM_DATABASE}\b[`"]?{_GAP}\.{_GAP}[`"]?(?:{"|".join(TABLES)})\b

@@ -21,7 +21,6 @@ from typing import Any, Final
 
 from binlane.gateway.crowd import Crowd
 from binlane.gateway.transport import Gateway
-from binlane.port.lanes import Lane, LanePool, Lanes
 from binlane.port.live_catalog import Change, LiveCatalog
 from binlane.port.sayings import SentSayings
 from binlane.service import logs
@@ -37,30 +36,6 @@ from binlane.sql.servers import Dialect
 _DIE_WITH_PARENT: Final = 1
 """PR_SET_PDEATHSIG of Linux."""
 _REPORT_S: Final = 0.25
-
-
-class RemoteLanes(LanePool):
-    """The pool of another process.
-
-    Args:
-        lanes: Of the source.
-        link: To the process.
-        sayings: By which lanes go back.
-    """
-
-    def __init__(self, lanes: Lanes, link: Link, sayings: SentSayings) -> None:
-        super().__init__(lanes, lambda _: False, ())
-        self._link = link
-        self._sayings = sayings
-
-    async def claim(self, thread_id: int) -> Lane | None:
-        """Take a lane for a session of the source; None if there is none for now."""
-        number: int | None = await self._link.call("claim", thread_id)
-        return None if number is None else self.lanes.lane(number)
-
-    def release(self, lane: Lane) -> None:
-        """Give a lane back."""
-        self._sayings.released(lane.number)
 
 
 class Worker:
@@ -138,7 +113,6 @@ class Worker:
                 self._binlogs,
                 self._sayings,
                 self._catalog,
-                lambda lanes: RemoteLanes(lanes, link, self._sayings),
                 seen=handler.seen,
                 is_told=False,
             )

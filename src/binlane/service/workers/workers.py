@@ -23,7 +23,6 @@ from binlane.gateway.settings import GatewaySettings
 from binlane.gateway.transport import cannot_listen
 from binlane.grouping.raw import Item
 from binlane.port.attributions import Attributions
-from binlane.port.lanes import LanePool
 from binlane.port.live_catalog import changes_in
 from binlane.port.sayings import Hearing
 from binlane.service.access import Access
@@ -88,7 +87,6 @@ class _Worker:
         link: To it; None while there is none.
         is_begun: It knows what it has to.
         sessions: Its sessions that something was asked for, by number.
-        lanes: Those that its sessions have.
         report: What it told of itself last.
         before: What those did that were this number before.
         restarts: How many these were.
@@ -100,7 +98,6 @@ class _Worker:
     link: Link | None = None
     is_begun: bool = False
     sessions: dict[int, RemoteSession] = field(default_factory=dict)
-    lanes: set[int] = field(default_factory=set)
     report: Report = field(default_factory=Report)
     before: PortCounts = field(default_factory=PortCounts)
     restarts: int = 0
@@ -138,8 +135,7 @@ class Workers:
         self._port = port
         self._attributions = attributions
         self._news = news
-        self._hearing = None if attributions is None else Hearing(attributions, self._released)
-        self._pool: LanePool | None = None
+        self._hearing = None if attributions is None else Hearing(attributions)
         self._workers = [_Worker(number) for number in range(settings.port.workers)]
         self._memory = os.memfd_create("binlane-workers")
         os.ftruncate(self._memory, Crowd.bytes_for(len(self._workers)))
@@ -153,7 +149,6 @@ class Workers:
             "handle": self._handle,
             "names": self._names,
             "told_names": self._told_names,
-            "claim": self._claim,
             "set_variables": self._set_variables,
             "rows": self._rows,
             "no_rows": self._no_rows,
@@ -349,12 +344,6 @@ class Workers:
         worker.report = Report()
         crowd = bytes(Crowd.bytes_for(1))
         os.pwrite(self._memory, crowd, worker.number * len(crowd))
-        if self._attributions is None:
-            return
-        with self._attributions.saying:
-            for lane in tuple(worker.lanes):
-                self._attributions.lost(lane)
-                self._released(lane)
 
     def _tell_all(self, what: str, *arguments: object) -> None:
         for worker in self._workers:
@@ -422,30 +411,6 @@ class Workers:
 
     async def _told_names(self, worker: _Worker, facts: SessionFacts) -> object:
         return await self._access.told_names(self._session(worker, facts))
-
-    async def _claim(self, worker: _Worker, thread_id: int) -> int | None:
-        """A lane for a session; that it is taken is in the journal before it is used."""
-        parts = None if self._port is None else await self._port.parts()
-        if parts is None or parts.lanes is None or self._attributions is None:
-            return None
-        self._pool = parts.lanes
-        with self._attributions.saying:
-            self._attributions.hear()
-            lane = self._pool.acquire()
-            if lane is None:
-                return None
-            worker.lanes.add(lane.number)
-            self._attributions.taken(lane.number, thread_id)
-            return lane.number
-
-    def _released(self, lane: int) -> None:
-        """A lane goes back; by any thread, with `Attributions.saying`."""
-        assert self._attributions is not None, "somebody was heard"
-        for worker in self._workers:
-            if lane in worker.lanes and self._pool is not None:
-                worker.lanes.remove(lane)
-                self._attributions.given(lane)
-                self._pool.release(self._pool.lanes.lane(lane))
 
     async def _set_variables(self, worker: _Worker, values: Mapping[str, str | None]) -> None:
         del worker

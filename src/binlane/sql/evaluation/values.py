@@ -24,7 +24,11 @@ from binlane.sql.tree.expressions import DataType
 
 BINARY: Final = "binary"
 """The collation of byte strings."""
-UNKNOWN_TEXT: Final = "#"
+NOT_AS_LOGGED: Final = "\ufdd0"
+"""Stands in an event's text before what is not in it as the server has it: no character of any text."""
+IN_UTF8: Final = "\ufdd1"
+"""Stands in an event's text before letters whose bytes are those of UTF-8, whatever the text is in."""
+UNKNOWN_TEXT: Final = f"{NOT_AS_LOGGED}#"
 """Stands in an event's text for a value that cannot be known."""
 
 _ESCAPES: Final = str.maketrans(
@@ -105,10 +109,6 @@ Value: TypeAlias = Known | Unknown | None
 def charset_of(collation: str) -> str:
     """The character set that a collation belongs to."""
     return collation.partition("_")[0]
-
-
-OTHER_BYTE: Final = "\U0010fffe"
-"""Stands in the text of a statement for a byte of another character set than the text's."""
 
 
 def escaped(text: str, *, has_escapes: bool = True) -> str:
@@ -198,11 +198,16 @@ def parameter(value: Value, *, is_mariadb: bool, has_escapes: bool = True) -> st
 def _shown(value: Text, *, has_escapes: bool) -> str:
     """The text of a string in an event; letters of other character sets stand there as their bytes."""
     text = escaped(value.content, has_escapes=has_escapes)
+    if text.isascii():
+        return text
+    if value.charset in _UNICODE:
+        return IN_UTF8 + text
     if value.charset in {"latin1", "binary"}:
-        return "".join(letter if letter.isascii() else OTHER_BYTE for letter in text)
-    return text
+        text = "".join(letter if letter.isascii() else "\\?" for letter in text)
+    return NOT_AS_LOGGED + text
 
 
+_UNICODE: Final = frozenset(("utf8mb3", "utf8mb4"))
 _SCALE_MAX: Final = 30
 """Digits behind the point of a DECIMAL of MySQL."""
 _GROUP: Final = 9

@@ -97,6 +97,7 @@ def statement_texts(text: str, dialect: Dialect) -> list[str]:
         cursor = cursor_over(text, dialect)
     except (SqlSyntaxError, Stopped):
         return [text]
+    last_by_mode = max(map(text.rfind, _LEXED_BY_MODE))
     found: list[str] = []
     start = 0
     while not cursor.is_at_end:
@@ -111,7 +112,7 @@ def statement_texts(text: str, dialect: Dialect) -> list[str]:
         if not cursor.accept_operator(";"):
             return found
         may_set_mode = first == "EXECUTE" or "SQL_MODE" in part.upper()
-        if may_set_mode and not _LEXED_BY_MODE.isdisjoint(text[start:]):
+        if may_set_mode and last_by_mode >= start:
             break  # it may be read otherwise
         if first == "SET" and _MAY_SET_CHARSET.search(part) and not text[start:].isascii():
             break  # likewise
@@ -148,10 +149,7 @@ def _read_whole(
 ) -> _Node:
     """Read a text with nothing behind it but its delimiter."""
     cursor = cursor_over(text, dialect)
-    try:
-        node = reader(cursor)
-    except RecursionError:
-        raise too_deep(cursor.token) from None
+    node = reader(cursor)
     while has_delimiter and cursor.accept_operator(";"):
         pass
     cursor.expect_end()

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar
 
 from binlane.sql.parser.cursor import Cursor, NotAnalysed, Stopped, words_of
 from binlane.sql.parser.definition_forms import OBJECTS, TABLES
-from binlane.sql.parser.expressions import read_expression, read_unit
+from binlane.sql.parser.expressions import read_expression, read_interval_or_call, read_unit
 from binlane.sql.parser.literals import (
     number_kind,
     read_column,
@@ -205,14 +205,7 @@ def _default_value(cursor: Cursor) -> Expression:
     dialect = cursor.dialect
     start = cursor.token
     if start.text in {"+", "-"}:
-        cursor.advance()
-        if cursor.kind is not TokenKind.NUMBER or cursor.token.text[:1] not in "0123456789.":
-            raise cursor.stop("a number")
-        if cursor.token.text[:2].lower() in {"0x", "0b"}:
-            raise cursor.stop("a number")
-        value = read_expression(cursor, _OPERAND)
-        operator = "NEG" if start.text == "-" else "POS"
-        return Operation(start.offset, value.end, operator, (value,))
+        return _signed_number(cursor)
     if start.text == "(" and start.kind is TokenKind.OPERATOR:
         if not (dialect.may_be_mariadb or dialect.has_mysql(8, 0, 13)):
             raise cursor.stop("a literal")
@@ -220,16 +213,39 @@ def _default_value(cursor: Cursor) -> Expression:
         value = read_expression(cursor)
         cursor.expect_operator(")")
         return value
-    if start.text in {"!", "~"} or start.word in {"BINARY", "INTERVAL", "EXISTS", "ROW"}:
+    if start.text in {"!", "~"} or start.word in {"BINARY", "EXISTS", "ROW"}:
         raise cursor.stop("a default value")
     if dialect.may_be_mariadb:
-        return read_expression(cursor, _OPERAND)
+        return _simple_value(cursor)
     if start.word in _NOW:
         return _now(cursor)
     literal = read_expression(cursor, _OPERAND) if start.text != "{" else None
     if not isinstance(literal, Literal):
         raise Stopped(start, "a literal")
     return literal
+
+
+def _simple_value(cursor: Cursor) -> Expression:
+    """A default value of MariaDB without parentheses, in which no operator stands."""
+    start = cursor.token
+    if start.word != "INTERVAL":
+        return read_expression(cursor, _OPERAND)
+    value = read_interval_or_call(cursor)
+    if not isinstance(value, Call):
+        raise Stopped(start, "a default value")
+    return value
+
+
+def _signed_number(cursor: Cursor) -> Expression:
+    start = cursor.token
+    cursor.advance()
+    if cursor.kind is not TokenKind.NUMBER or cursor.token.text[:1] not in "0123456789.":
+        raise cursor.stop("a number")
+    if cursor.token.text[:2].lower() in {"0x", "0b"}:
+        raise cursor.stop("a number")
+    value = read_expression(cursor, _OPERAND)
+    operator = "NEG" if start.text == "-" else "POS"
+    return Operation(start.offset, value.end, operator, (value,))
 
 
 def _now(cursor: Cursor) -> Expression:

@@ -128,7 +128,7 @@ def _literals(dialect: Dialect) -> re.Pattern[str]:
 def _rows(dialect: Dialect) -> re.Pattern[str]:
     literal = literal_pattern(dialect)
     return re.compile(
-        rf",\s*+(\(\s*+{literal}\s*+(?:,\s*+{literal}\s*+)*+\))", re.VERBOSE | re.DOTALL
+        rf",\s*+(\(\s*+{literal}\s*+(?:,\s*+{literal}\s*+|(?!))*+\))", re.VERBOSE | re.DOTALL
     )
 
 

@@ -195,14 +195,14 @@ shown = SHOW {
   | {PROCEDURE | FUNCTION | PACKAGE [BODY] @mariadb} {STATUS [filter] | CODE object}
   | LIBRARY STATUS [filter] @mysql>=9.2
   | {CLIENT_STATISTICS | USER_STATISTICS | TABLE_STATISTICS | INDEX_STATISTICS}
-    [WHERE expression] @mariadb
+    [WHERE condition:expression] @mariadb
   | {EXPLAIN | ANALYZE} [FORMAT = name_or_text] FOR expression @mariadb
   | "what to show" }
 shown_tables = TABLES [within] [filter]
 shown_columns = {COLUMNS | FIELDS} {FROM | IN} object [within] [filter]
-shown_index = {INDEX | INDEXES | KEYS} {FROM | IN} object [within] [WHERE expression]
+shown_index = {INDEX | INDEXES | KEYS} {FROM | IN} object [within] [WHERE condition:expression]
 within = {FROM | IN} name
-filter = LIKE string | WHERE expression
+filter = LIKE string | WHERE condition:expression
 
 HELP = HELP name_or_text -> Administration "HELP"
 KILL = KILL [{HARD | SOFT} @mariadb] [CONNECTION | QUERY] {
@@ -223,7 +223,7 @@ RESET = words:{RESET { PERSIST [[IF EXISTS] name [. name]] @mysql>=8 | {
   | SLAVE [string @mariadb] [ALL] [channel] @mariadb|mysql<8.4
   | REPLICA [string @mariadb] [ALL] [channel] @mariadb>=10.5|mysql>=8.0.22
   | QUERY CACHE @mariadb|mysql<8 }, ... }} -> command
-PURGE = words:{PURGE {BINARY | MASTER @mariadb|mysql<8.4} LOGS {TO string | BEFORE expression}}
+PURGE = words:{PURGE {BINARY | MASTER @mariadb|mysql<8.4} LOGS {TO string | BEFORE condition:expression}}
   -> command
 CACHE = CACHE INDEX object {
     in_partitions [keys] | [keys] [{, object [keys]} ...] } IN {DEFAULT | name}

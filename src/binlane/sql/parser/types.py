@@ -83,8 +83,8 @@ _COMPRESSED: Final = frozenset(
         *("VARBINARY", "TINYBLOB", "BLOB", "MEDIUMBLOB", "LONGBLOB"),
     }
 )
-_QUALIFIERS: Final = frozenset({"mariadb_schema", "maxdb_schema", "oracle_schema"})
-"""MariaDB says whose type it means where sql_mode could make it another."""
+QUALIFIERS: Final = frozenset({"mariadb_schema", "maxdb_schema", "oracle_schema"})
+"""MariaDB says whose type or function it means where sql_mode could make it another."""
 
 
 def read_column_type(cursor: Cursor) -> DataType:
@@ -128,7 +128,7 @@ def collation_name(cursor: Cursor) -> str:
 
 
 def _schema(cursor: Cursor) -> None:
-    if cursor.token.value.lower() not in _QUALIFIERS:
+    if cursor.token.value.lower() not in QUALIFIERS:
         raise cursor.stop("a type")
     cursor.index += 2
     # Behind a dot no word is one of the grammar; this one is.

@@ -281,6 +281,7 @@ class Administration(Node):
         name: What USE names.
         options: NO_WRITE_TO_BINLOG, LOCAL, WITH READ LOCK, FOR EXPORT, ANALYZE …
         statement: Which EXPLAIN or ANALYZE is about.
+        condition: What WHERE of SHOW or BEFORE of PURGE asks.
     """
 
     verb: str
@@ -288,6 +289,7 @@ class Administration(Node):
     name: str = ""
     options: frozenset[str] = frozenset()
     statement: Statement | None = None
+    condition: Expression | None = None
 
 
 @dataclass(slots=True, eq=False)

@@ -82,6 +82,20 @@ def test_what_a_version_of_mariadb_brought(
     assert is_refused(text, Dialect(flavor="mariadb", version=version)) is not is_taken
 
 
+@pytest.mark.parametrize(
+    ("default", "flavor", "is_taken"),
+    [
+        ("interval(5,1,10,20)", "mariadb", True),
+        ("INTERVAL 1 DAY + NOW()", "mariadb", False),
+        ("interval(5,1,10,20)", "mysql", False),
+        ("(interval(5,1,10,20))", "mysql", True),
+    ],
+)
+def test_interval_as_a_default(default: str, flavor: str, *, is_taken: bool) -> None:
+    text = f"CREATE TABLE t (a INT DEFAULT {default})"
+    assert is_refused(text, Dialect(flavor=flavor)) is not is_taken
+
+
 def test_a_column_says_all_that_its_text_says() -> None:
     text = (
         "CREATE TABLE t (`a b` VARCHAR(10) CHARACTER SET latin1 NOT NULL DEFAULT 'x' COMMENT 'y',"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from binlane.sql.parser import statement_texts
@@ -78,3 +80,23 @@ def test_compound_statements_of_mariadb(text: str, texts: list[str]) -> None:
 )
 def test_what_is_read_in_another_mode_is_not_cut(text: str, texts: list[str]) -> None:
     assert statement_texts(text, MARIADB) == texts
+
+
+class _Noting(str):
+    """Notes how much is copied out of it."""
+
+    __slots__ = ("copied",)
+    copied: int
+
+    def __getitem__(self, key: Any) -> str:
+        piece = super().__getitem__(key)
+        self.copied += len(piece)
+        return piece
+
+
+@pytest.mark.parametrize("statement", ["DO 1", "SET sql_mode = ''", "EXECUTE s"])
+def test_a_packet_is_not_copied_for_each_of_its_statements(statement: str) -> None:
+    text = _Noting(";".join([statement] * 500))
+    text.copied = 0
+    assert statement_texts(text, MARIADB) == [statement] * 500
+    assert text.copied <= 4 * len(text)

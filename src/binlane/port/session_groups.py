@@ -1,23 +1,25 @@
-"""Which groups of one lane are of which statement: what is known, and what follows from it.
+"""Which groups of one session are of which statement: what is known, and what follows from it.
 
-A lane is of one session at a time, and a session runs one statement after another; so the groups of
-a lane come in the order of its statements. Of each statement the source tells its last group once it
-is answered. All groups behind the last one of the statement before, up to that one, are of the
+A session runs one statement after another; so its groups come in the order of its statements. Of each
+statement the source tells its groups once it is answered: MySQL all of them, MariaDB the last one. All
+groups of the session behind the last one of the statement before, up to that one, are of the
 statement: no others. If these are as many as were foreseen, the first is the first that was, and so
 on; if not, nobody says which is which, and none of them is planned.
 
-MariaDB numbers the groups of a domain, whatever lane they are on: how many a statement made is known
-when the log was read up to its last. MySQL numbers the groups of a tag, and tells all of a statement.
+Here are the groups that are known to be of the session: those in which the log names its thread, and
+those that it was told. Of others `attributions` finds out.
 
 Pure: no files, clocks or threads.
 """
 
 from __future__ import annotations
 
+from bisect import insort
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, StrEnum
+from operator import attrgetter
 from typing import NamedTuple
 
 from binlane.port.journal import Place
@@ -31,11 +33,14 @@ Stream = str
 class Reason(StrEnum):
     """Why a group is of no statement that is known."""
 
+    STRANGER = "it did not come through the port"
     NO_STATEMENT = "no statement that was under way is known to have made it"
     OTHER_COUNT = "its statement made another number of groups than was foreseen"
     UNKNOWN = "what its statement would make was not known"
     NOT_ANSWERED = "its statement was not answered in time"
     LOST = "its session ended before its statement was answered"
+    SEVERAL = "its statement made several groups, and the source does not tell which"
+    MISSED = "a group of its session before it was not known to be of it"
     NOT_READ = "the source's log was not read where its statement began"
     APART = "the groups of its statement did not come together"
     FORGOTTEN = "nothing is known of it any more"
@@ -48,9 +53,12 @@ class Unattributed(NamedTuple):
 
     Attributes:
         reason: Why.
+        threads: The source's threads of which it may be: texts of theirs may not be where they were
+            to be. None: of anybody.
     """
 
     reason: Reason
+    threads: frozenset[int] | None = frozenset()
 
 
 class Point(NamedTuple):
@@ -85,10 +93,12 @@ class Arrival(NamedTuple):
     Attributes:
         point: Which.
         is_commit: It ends with XID: nothing of it was rolled back, and no error stopped it halfway.
+        order: Its place among all that were read.
     """
 
     point: Point
     is_commit: bool
+    order: int = 0
 
 
 class Verdict(NamedTuple):
@@ -111,13 +121,12 @@ class Wait(Enum):
     """What it takes to say more."""
 
     REPLY = "the statement's reply"
-    END = "the end of the session at the source"
     READING = "more of the source's log"
 
 
 @dataclass(slots=True, eq=False)
 class Statement:
-    """A statement that was or is under way on a lane.
+    """A statement that was or is under way.
 
     Attributes:
         number: Which of its session.
@@ -127,6 +136,9 @@ class Statement:
         is_answered: Its reply came.
         is_lost: It will never come.
         last: What the reply told of its groups; empty for none.
+        is_bound: `last` tells up to where its groups are, and not which they are.
+        is_split: Its first group commits what was done before it, so that it comes for certain; it
+            has not been looked for yet.
         doubt: Why none of its groups is planned; None where they may be.
         gone: The last number in each stream of groups that were attributed to nobody while it came
             first; None for no such groups.
@@ -139,74 +151,71 @@ class Statement:
     is_answered: bool = False
     is_lost: bool = False
     last: tuple[Span, ...] = ()
+    is_bound: bool = False
+    is_split: bool = False
     doubt: Reason | None = None
     gone: dict[Stream, int] | None = None
 
 
 @dataclass(slots=True, eq=False)
-class LaneGroups:
-    """What is known of one lane.
+class SessionGroups:
+    """What is known of one session, also once it is over.
 
     Attributes:
         statements: That may still have groups to come, in their order.
         arrivals: Groups that were read and not attributed, in the order of the log.
         told: The last number of each stream that the session was told.
-        is_taken: It has a session.
-        thread_id: Of that session at the source; 0 for an unknown one.
-        needs_end: Nothing says yet that its last session's thread is gone from the source.
-        end: What the source had logged when it was gone; None before.
+        is_taken: The session is there.
         has_untold: A statement was answered that does not tell whether it made groups.
         has_strangers: Groups came while no statement was known that might have made them.
-        start: The last number of each stream when its session got the lane: what is not behind that
-            is of nobody here.
+        is_missed: A group was told that had been taken for nobody's by then: texts that were to be
+            in it are not there.
+        start: The last number of each stream when the session was begun to be followed: what is not
+            behind that is of nobody here.
         gone: Statements that nothing more can come of, and the journal does not know it yet.
+        run: How often the log was seen to go on behind a start of the source before the session.
     """
 
     statements: deque[Statement] = field(default_factory=deque)
     arrivals: list[Arrival] = field(default_factory=list)
     told: dict[Stream, int] = field(default_factory=dict)
     is_taken: bool = False
-    thread_id: int = 0
-    needs_end: bool = False
-    end: Position | None = None
     has_untold: bool = False
     has_strangers: bool = False
+    is_missed: bool = False
     start: dict[Stream, int] = field(default_factory=dict)
     gone: list[Statement] = field(default_factory=list)
+    run: int = 0
 
     def add(self, statement: Statement) -> None:
         """A statement is about to be sent, or was answered that was not known before."""
         if statement.is_answered and self.has_strangers:
             statement.doubt = statement.doubt or Reason.OTHER_COUNT
+        if self.is_missed and statement.count:
+            statement.doubt = statement.doubt or Reason.MISSED
+            self.is_missed = False
         self.has_strangers = False
         self.statements.append(statement)
 
-    def take(self, thread_id: int, start: Mapping[Stream, int]) -> None:
-        """A session gets the lane, which is clear."""
-        self.drop_old(0)
-        self.start = dict(start)
-        self.is_taken, self.thread_id = True, thread_id
-        self.needs_end, self.end = False, None
+    def arrive(self, arrival: Arrival) -> None:
+        """A group was read, or is known by now to be of the session."""
+        insort(self.arrivals, arrival, key=attrgetter("order"))
 
     def give(self) -> None:
-        """The session ended, or left the lane."""
+        """The session ended."""
         self.is_taken = False
         if any(not statement.is_answered for statement in self.statements):
             self.lose()
 
     def drop_old(self, number: int) -> None:
-        """Let go of what a session before left, and of what was said before of this statement."""
+        """Let go of what was said before of this statement."""
         statements = self.statements
-        for each in statements:
-            if each.is_lost or (each.number == number and not each.is_answered):
-                break
-        else:
+        old = [each for each in statements if each.number == number and not each.is_answered]
+        if not old:
             return
-        self.statements = deque(
-            each
-            for each in statements
-            if not each.is_lost and (each.is_answered or each.number != number)
-        )
+        for each in old:
+            each.is_lost = True
+        self.statements = deque(each for each in statements if each not in old)
 
     def find(self, number: int) -> Statement | None:
         """The statement of a number that has no reply yet."""
@@ -215,7 +224,14 @@ class LaneGroups:
                 return statement
         return None
 
-    def answer(self, statement: Statement, last: tuple[Span, ...], *, is_known: bool) -> None:
+    def answer(
+        self,
+        statement: Statement,
+        last: tuple[Span, ...],
+        *,
+        is_known: bool,
+        is_bound: bool = False,
+    ) -> None:
         """Take in what the reply to a statement told of its groups.
 
         Args:
@@ -223,35 +239,36 @@ class LaneGroups:
             last: What was told; what was told before, or was there before the session, counts as
                 nothing.
             is_known: Nothing told means no group; else it means that nothing is known.
+            is_bound: `last` tells up to where its groups are, and not which they are.
         """
-        statement.is_answered = True
+        statement.is_answered, statement.is_bound = True, is_bound
         if len(last) == 1 and not (last[0].first or self.has_untold):
             # What nearly all come to.
             stream, _, number = last[0]
-            if number > self._last_before(stream):
+            if number > self.last_before(stream):
                 statement.last = last
                 self.told[stream] = number
                 return
-        new = [span for span in last if span.last > self._last_before(span.stream)]
+        new = [span for span in last if span.last > self.last_before(span.stream)]
         if not new:
             self.has_untold |= not is_known
             return
-        if self.has_untold and statement.count > 1:
+        if self.has_untold and (is_bound or (statement.count > 1 and not new[0].first)):
             # One more group and one less give the same number.
             statement.doubt = statement.doubt or Reason.OTHER_COUNT
         self.has_untold = False
         statement.last = tuple(
             [
                 span
-                if not span.first or span.first > self._last_before(span.stream)
-                else span._replace(first=self._last_before(span.stream) + 1)
+                if not span.first or span.first > self.last_before(span.stream)
+                else span._replace(first=self.last_before(span.stream) + 1)
                 for span in new
             ]
         )
         for stream, _, number in new:
-            self.told[stream] = number
+            self.told[stream] = max(number, self.told.get(stream, 0))
 
-    def _last_before(self, stream: Stream) -> int:
+    def last_before(self, stream: Stream) -> int:
         """The last number of a stream that is not of a statement to come."""
         return max(self.told.get(stream, 0), self.start.get(stream, 0))
 
@@ -262,15 +279,14 @@ class LaneGroups:
         return not any(
             read.get(stream, 0) < last
             or any(
-                point.stream == stream and (first or last) <= point.number <= last
-                for point, _ in self.arrivals
+                arrival.point.stream == stream and (first or last) <= arrival.point.number <= last
+                for arrival in self.arrivals
             )
             for stream, first, last in statement.last
         )
 
     def lose(self) -> None:
         """The session is gone; what was under way gets no reply."""
-        self.needs_end = True
         for statement in self.statements:
             statement.is_lost |= not statement.is_answered
 
@@ -278,10 +294,7 @@ class LaneGroups:
     def wait(self) -> Wait:
         """What it takes to attribute the groups that arrived."""
         assert self.statements, "there is one that they may be of"
-        first = self.statements[0]
-        if first.is_lost:
-            return Wait.END
-        return Wait.READING if first.is_answered else Wait.REPLY
+        return Wait.READING if self.statements[0].is_answered else Wait.REPLY
 
     def doubt(self, reason: Reason) -> None:
         """Plan no group of the statement that comes first."""
@@ -289,35 +302,42 @@ class LaneGroups:
             first = self.statements[0]
             first.doubt = first.doubt or reason
 
+    def doubt_open(self, reason: Reason) -> None:
+        """Plan no group of statements that have no reply."""
+        for statement in self.statements:
+            if not statement.is_answered:
+                statement.doubt = statement.doubt or reason
+
     def doubt_all(self, reason: Reason) -> None:
         """Plan no group of any statement that is known."""
         for statement in self.statements:
             statement.doubt = statement.doubt or reason
 
-    def settle(self, read: Mapping[Stream, int], *, is_end_read: bool) -> Iterable[Verdict]:
+    def settle(self, read: Mapping[Stream, int]) -> Iterable[Verdict]:
         """Attribute what can be.
 
         Args:
             read: Up to where each stream was read.
-            is_end_read: `end` is known, and all up to there was read.
         """
         statements, arrivals = self.statements, self.arrivals
         if len(statements) == len(arrivals) == 1:
             # What nearly all come to.
             first, point = statements[0], arrivals[0].point
-            if first.count == len(first.last) == 1 and first.doubt is None:
+            if first.count == len(first.last) == 1 and not (first.doubt or first.is_bound):
                 stream, begin, end = first.last[0]
                 if point == (stream, end) and begin in {0, end}:
                     self.gone.append(statements.popleft())
                     arrivals.clear()
                     return (Verdict(point, first),)
-        return self._settle(read, is_end_read=is_end_read)
+        return self._settle(read)
 
-    def _settle(self, read: Mapping[Stream, int], *, is_end_read: bool) -> Iterator[Verdict]:
+    def _settle(self, read: Mapping[Stream, int]) -> Iterator[Verdict]:
         while self.statements:
             first = self.statements[0]
             if not first.is_answered:
-                yield from self._settle_open(first, is_end_read=is_end_read)
+                yield from self._settle_open(first)
+                return
+            if first.is_split:
                 return
             if first.last:
                 is_read = all(read.get(span.stream, 0) >= span.last for span in first.last)
@@ -330,18 +350,28 @@ class LaneGroups:
             self.has_strangers = True
             yield from self._none(len(self.arrivals), Reason.NO_STATEMENT)
 
-    def _settle_open(self, first: Statement, *, is_end_read: bool) -> Iterator[Verdict]:
+    def _settle_open(self, first: Statement) -> Iterator[Verdict]:
         """Attribute what there is while the first statement has no reply."""
-        if first.is_lost and is_end_read:
+        if not self.arrivals:
+            return
+        if first.is_lost:
             yield from self._settle_lost()
-        elif first.doubt is not None and self.arrivals:
+        elif first.doubt is not None:
             if len(self.statements) > 1:
                 self.doubt_all(first.doubt)  # they may be theirs
             yield from self._none(len(self.arrivals), first.doubt, first)
 
     def _settle_told(self, statement: Statement, *, is_read: bool) -> Iterator[Verdict]:
-        """Attribute groups to a statement of which the last is known."""
-        if statement.last[0].first:
+        """Attribute groups to a statement of which something was told."""
+        if statement.is_bound:
+            if is_read:
+                ends = {span.stream: span.last for span in statement.last}
+                points = (arrival.point for arrival in self.arrivals)
+                count = sum(point.number <= ends.get(point.stream, 0) for point in points)
+                yield from self._give(statement, count)
+            elif statement.doubt is not None:
+                yield from self._none(len(self.arrivals), statement.doubt, statement)
+        elif statement.last[0].first:
             yield from self._settle_all_told(statement, is_read=is_read)
         else:
             yield from self._settle_last_told(statement, is_read=is_read)
@@ -356,7 +386,7 @@ class LaneGroups:
         elif statement.gone is not None and statement.gone.get(stream, 0) >= number:
             return
         elif is_read:
-            # It was given to nobody before its statement was known, or is not of this lane. What
+            # It was given to nobody before its statement was known, or is not the session's. What
             # came behind it is of later statements; what came before it is not understood.
             count = next(
                 (
@@ -381,47 +411,35 @@ class LaneGroups:
         total = sum(last - first + 1 for _, first, last in spans)
         if total != statement.count:
             statement.doubt = statement.doubt or _wrong_count(statement)
-        if len(spans) > 1 and statement.doubt is None:
+        is_of_several = len({span.stream for span in spans}) > 1
+        if is_of_several and statement.doubt is None:
             if not is_read:
                 return  # which comes first is seen in the log
-            streams = {span.stream: span for span in spans}
-            if len(streams) < len(spans) or total != sum(
-                streams[point.stream].first <= point.number <= streams[point.stream].last
-                for point, _ in self.arrivals
-                if point.stream in streams
-            ):
+            if total != sum(_is_in(arrival.point, spans) for arrival in self.arrivals):
                 statement.doubt = Reason.OTHER_COUNT
+        own = [_is_in(arrival.point, spans) for arrival in self.arrivals]
+        # What comes behind the last of them is of later statements.
+        count = len(own) - own[::-1].index(True) if any(own) else 0
         place = 0
-        while self.arrivals:
-            point = self.arrivals[0].point
-            span = next((span for span in spans if span.stream == point.stream), None)
-            if span is None or point.number < span.first:
-                yield from self._none(1, Reason.NO_STATEMENT)
+        for is_own in own[:count]:
+            if not is_own or statement.doubt is not None:
+                yield from self._none(1, statement.doubt or Reason.NO_STATEMENT)
                 continue
-            if point.number > span.last:
-                return
-            if statement.doubt is not None:
-                yield from self._none(1, statement.doubt)
-                continue
-            index = point.number - span.first if len(spans) == 1 else place
-            yield Verdict(point, statement, index)
-            del self.arrivals[0]
+            point = self.arrivals.pop(0).point
+            yield Verdict(point, statement, place if is_of_several else _place_in(point, spans))
             place += 1
 
     def _settle_lost(self) -> Iterator[Verdict]:
         """Attribute what a session left that ended with a statement under way.
 
-        All that it made is known by now. Where that is one group of one statement that foresaw one,
-        and it was committed, the statement did what was foreseen.
+        Where that foresaw one group, the first that comes and was committed is that.
         """
-        first = self.statements[0]
-        is_one = len(self.statements) == len(self.arrivals) == first.count == 1
-        is_one &= not self.has_untold
-        if first.doubt is None and is_one and self.arrivals[0].is_commit:
-            yield Verdict(self.arrivals[0].point, first)
+        first, arrival = self.statements[0], self.arrivals[0]
+        is_one = len(self.statements) == first.count == 1 and not self.has_untold
+        if first.doubt is None and is_one and arrival.is_commit:
+            yield Verdict(arrival.point, first)
             del self.arrivals[0]
-        else:
-            yield from self._none(len(self.arrivals), first.doubt or Reason.LOST)
+        yield from self._none(len(self.arrivals), first.doubt or Reason.LOST)
         self.gone.extend(self.statements)
         self.statements.clear()
 
@@ -442,9 +460,26 @@ class LaneGroups:
         """Attribute the first groups to no statement, while one comes first that may have made them."""
         gone, self.arrivals = self.arrivals[:count], self.arrivals[count:]
         if first is not None:
-            first.gone = (first.gone or {}) | dict(arrival.point for arrival in gone)
+            first.gone = (first.gone or {}) | {
+                arrival.point.stream: arrival.point.number for arrival in gone
+            }
         for arrival in gone:
             yield Verdict(arrival.point, reason=reason)
+
+
+def _is_in(point: Point, spans: Sequence[Span]) -> bool:
+    return any(
+        span.stream == point.stream and span.first <= point.number <= span.last for span in spans
+    )
+
+
+def _place_in(point: Point, spans: Sequence[Span]) -> int:
+    """Which of the groups of spans of one stream a group is, from 0."""
+    return sum(
+        min(span.last, point.number - 1) - span.first + 1
+        for span in spans
+        if span.first < point.number
+    )
 
 
 def _wrong_count(statement: Statement) -> Reason:
@@ -458,12 +493,20 @@ def point_of(gtid: AnyGtid) -> Point:
     return Point(f"{gtid.source_id}:{gtid.tag}", gtid.sequence)
 
 
-def spans_told(text: str) -> tuple[Span, ...]:
-    """What a reply told: `last_gtid` of MariaDB, or a GTID set of MySQL.
+def told_of(text: str, *, is_bound: bool = False) -> tuple[Span, ...]:
+    """What is told of a statement's groups; nothing by an empty text.
+
+    Args:
+        text: `last_gtid` of MariaDB, or a GTID set of MySQL.
+        is_bound: The set holds all up to where they are.
 
     Raises:
         ValueError: If it is neither.
     """
+    if not text:
+        return ()
+    if is_bound:
+        return tuple(Span(stream, 0, last) for stream, last in ends_of(GtidSet.parse(text)).items())
     if ":" not in text:
         domain, _, sequence = text.split("-")
         # As `Span` with the same, in a third of the time.

@@ -1,0 +1,106 @@
+-- What a dump of a server can hold, in two databases that refer to each other.
+-- Read by tests/system/test_port_restores.py through the command-line client of either server.
+
+SET foreign_key_checks = 0, NAMES utf8mb4;
+CREATE DATABASE dump_a CHARACTER SET latin1;
+CREATE DATABASE `dump b` CHARACTER SET utf8mb4;
+
+USE dump_a;
+CREATE TABLE numbers (
+  id INT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY,
+  ti TINYINT, si SMALLINT, mi MEDIUMINT, bi BIGINT UNSIGNED, bo BOOL, de DECIMAL(30,10),
+  fl FLOAT, do DOUBLE, b1 BIT(1), b9 BIT(9), ye YEAR, da DATE, ti0 TIME, ti6 TIME(6), dt6 DATETIME(6),
+  ts TIMESTAMP NULL DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP
+) ENGINE=InnoDB;
+INSERT INTO numbers VALUES
+  (1, -128, -32768, -8388608, 18446744073709551615, 1, -12345678901234567890.0123456789, 1.5, 1e100,
+   b'1', b'101010101', 1901, '9999-12-31', '-838:59:59', '12:34:56.789012', '2001-02-03 04:05:06.789',
+   '2020-01-01 00:00:00'),
+  (2, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
+  (7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, '1000-01-01', 0, 0, '1000-01-01', '1970-01-02 03:04:05');
+CREATE TABLE texts (
+  id VARCHAR(20) CHARACTER SET ascii NOT NULL PRIMARY KEY,
+  c CHAR(9), v VARCHAR(99) CHARACTER SET latin2, u TEXT CHARACTER SET utf8mb4, g VARCHAR(9) CHARACTER SET gbk,
+  w VARCHAR(9) CHARACTER SET ucs2, e ENUM('a','b''c','é') CHARACTER SET utf8mb4, s SET('x','y','z'),
+  bn BINARY(4), vb VARBINARY(9), bl LONGBLOB, js JSON, ge GEOMETRY,
+  KEY (c, v(3)), FULLTEXT KEY (u)
+) ENGINE=InnoDB;
+INSERT INTO texts VALUES
+  ('first', 'é', 'žluť', 'sm😀rt \\ \' " \0 \n', '中文', 'ẞ', 'é', 'x,z', 'a', 0x00ff27, REPEAT(0x00275c0a, 300),
+   '{"a": [1, 2.5, null, "é"]}', ST_GeomFromText('POINT(1 2)')),
+  ('second', '', '', '', '', '', 'a', '', '', '', '', '[]', NULL),
+  ('third', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+CREATE TABLE counted (a INT, b VARCHAR(20), KEY (a)) ENGINE=MyISAM;
+INSERT INTO counted VALUES (1, 'one'), (2, 'two'), (2, NULL);
+CREATE TABLE told (a INT, b VARCHAR(20) CHARACTER SET utf8mb4) ENGINE=InnoDB;
+INSERT INTO told VALUES (1, 'one'), (2, NULL);
+CREATE TABLE made_up (
+  a INT NOT NULL PRIMARY KEY, b INT GENERATED ALWAYS AS (a * 2) STORED,
+  c VARCHAR(40) GENERATED ALWAYS AS (CONCAT('<', a, '>')) VIRTUAL, d INT DEFAULT 5, e VARCHAR(36) DEFAULT (UUID()),
+  CHECK (a > 0), KEY (c)
+) ENGINE=InnoDB;
+INSERT INTO made_up (a, e) VALUES (1, 'x'), (2, 'y'), (3, NULL);
+CREATE TABLE parts (a INT NOT NULL, b DATE NOT NULL, PRIMARY KEY (a, b)) ENGINE=InnoDB
+  PARTITION BY RANGE (YEAR(b)) (
+    PARTITION p0 VALUES LESS THAN (2000), PARTITION p1 VALUES LESS THAN (2010),
+    PARTITION pz VALUES LESS THAN MAXVALUE);
+INSERT INTO parts VALUES (1, '1999-01-01'), (2, '2005-05-05'), (3, '2030-03-03');
+CREATE TABLE hashed (a INT PRIMARY KEY) ENGINE=InnoDB PARTITION BY HASH (a) PARTITIONS 3;
+INSERT INTO hashed VALUES (1), (2), (3), (4);
+CREATE TABLE hen (id INT PRIMARY KEY, egg INT, mother INT, KEY (egg), KEY (mother)) ENGINE=InnoDB;
+CREATE TABLE egg (id INT PRIMARY KEY, hen INT, KEY (hen),
+  CONSTRAINT laid FOREIGN KEY (hen) REFERENCES hen (id) ON DELETE CASCADE ON UPDATE SET NULL) ENGINE=InnoDB;
+ALTER TABLE hen ADD CONSTRAINT hatched FOREIGN KEY (egg) REFERENCES egg (id);
+ALTER TABLE hen ADD CONSTRAINT itself FOREIGN KEY (mother) REFERENCES hen (id);
+INSERT INTO hen VALUES (1, 1, 2), (2, NULL, NULL);
+INSERT INTO egg VALUES (1, 1), (2, 2);
+CREATE TABLE `odd ``name` (`a b` INT, `select` VARCHAR(9), `é` INT) ENGINE=InnoDB COMMENT 'it''s "odd"';
+INSERT INTO `odd ``name` VALUES (1, 'x', 2);
+CREATE TABLE noted (n INT AUTO_INCREMENT PRIMARY KEY, what VARCHAR(200) CHARACTER SET utf8mb4) ENGINE=InnoDB;
+INSERT INTO noted (what) VALUES ('first');
+
+CREATE VIEW v_parts AS SELECT a, b, 'x' AS x FROM parts WHERE b > '2000-01-01';
+CREATE VIEW v_on_view AS SELECT v.a, n.what FROM v_parts v LEFT JOIN noted n ON n.n = v.a;
+CREATE VIEW a_first AS SELECT * FROM v_on_view;
+
+DELIMITER ;;
+SET sql_mode = 'ANSI_QUOTES' ;;
+CREATE TRIGGER "quoted" BEFORE INSERT ON "told" FOR EACH ROW
+  INSERT INTO "noted" ("what") VALUES (CONCAT('told ', COALESCE(NEW."b", 'null'))) ;;
+CREATE PROCEDURE "quoted"(x INT) BEGIN INSERT INTO "told" VALUES (x, 'by "quoted"'); END ;;
+SET sql_mode = 'NO_BACKSLASH_ESCAPES' ;;
+CREATE PROCEDURE slashed(x VARCHAR(20)) BEGIN INSERT INTO noted (what) VALUES ('\'), (CONCAT(x, '\n')); END ;;
+CREATE FUNCTION slash() RETURNS VARCHAR(3) CHARACTER SET utf8mb4 DETERMINISTIC RETURN '\' ;;
+SET sql_mode = 'PIPES_AS_CONCAT,ANSI_QUOTES,IGNORE_SPACE' ;;
+CREATE FUNCTION joined(x INT) RETURNS VARCHAR(40) CHARACTER SET utf8mb4 DETERMINISTIC
+BEGIN INSERT INTO "noted" ("what") VALUES ('joined ' || x); RETURN 'j' || x; END ;;
+CREATE TRIGGER piped AFTER UPDATE ON "made_up" FOR EACH ROW
+  INSERT INTO noted (what) VALUES (OLD.a || ' ' || NEW.a || '\\') ;;
+SET sql_mode = 'STRICT_ALL_TABLES,NO_ZERO_DATE', NAMES latin1 ;;
+CREATE PROCEDURE plain(OUT o INT) BEGIN
+  DECLARE i INT DEFAULT 0;
+  WHILE i < 3 DO SET i = i + 1; INSERT INTO hashed VALUES (100 + i); END WHILE;
+  SELECT COUNT(*) INTO o FROM hashed;
+END ;;
+SET NAMES utf8mb4 ;;
+CREATE PROCEDURE copied(x INT) BEGIN
+  DECLARE found VARCHAR(200) CHARACTER SET utf8mb4;
+  SELECT what INTO found FROM noted WHERE n = x;
+  INSERT INTO noted (what) VALUES (CONCAT(found, ', ', x));
+END ;;
+CREATE EVENT IF NOT EXISTS later ON SCHEDULE EVERY 1 DAY STARTS '2037-01-01 00:00:00' DISABLE
+  DO INSERT INTO noted (what) VALUES ("never; 'really'") ;;
+SET sql_mode = 'ANSI_QUOTES,NO_BACKSLASH_ESCAPES' ;;
+CREATE EVENT "later2" ON SCHEDULE AT '2037-01-01 00:00:00' DISABLE DO DELETE FROM "noted" WHERE "what" = '\' ;;
+DELIMITER ;
+SET sql_mode = DEFAULT;
+
+USE `dump b`;
+CREATE TABLE of_other (id INT PRIMARY KEY, n INT UNSIGNED,
+  FOREIGN KEY (n) REFERENCES dump_a.numbers (id)) ENGINE=InnoDB;
+INSERT INTO of_other VALUES (1, 1), (2, 7);
+CREATE TABLE wide (id INT PRIMARY KEY, t MEDIUMTEXT) ENGINE=InnoDB ROW_FORMAT=COMPRESSED;
+INSERT INTO wide VALUES (1, REPEAT('0123456789abcdef', 20000)), (2, REPEAT('é', 3000));
+CREATE VIEW across AS SELECT o.id, a.ti FROM of_other o JOIN dump_a.numbers a ON a.id = o.n;
+CREATE TRIGGER other AFTER DELETE ON of_other FOR EACH ROW
+  INSERT INTO dump_a.noted (what) VALUES (CONCAT('gone ', OLD.id));
