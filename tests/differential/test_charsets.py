@@ -1,12 +1,20 @@
-"""Every byte and pair of bytes of every character set, decoded as a MariaDB server converts it."""
+"""Every byte and pair of bytes of every character set, decoded as a MariaDB server converts it.
+
+And what every byte is to the lexers of both servers.
+"""
 
 from __future__ import annotations
 
+import pymysql
 import pytest
 
 from binlane.codec.charsets import charset_of, text_decoder
+from binlane.codec.client_text import read_text
 from binlane.service.private_server import PrivateServer
-from tests.servers import execute
+from binlane.sql.lexis import lexed_as
+from binlane.sql.reading import read
+from binlane.sql.servers import Dialect
+from tests.servers import connect, execute
 
 SINGLE_BYTE = (
     "armscii8 ascii cp1250 cp1251 cp1256 cp1257 cp850 cp852 cp866 dec8 geostd8 greek hebrew hp8 "
@@ -76,3 +84,33 @@ def test_every_collation_of_the_server_has_its_character_set(mariadb_server: Pri
     )
     assert len(rows) > 500
     assert {number: charset_of(number) for number, _ in rows} == dict(rows)
+
+
+@pytest.mark.parametrize("charset", SINGLE_BYTE.split())
+@pytest.mark.parametrize("flavor", ["mariadb", "mysql"])
+def test_what_bytes_are_to_the_lexer(
+    request: pytest.FixtureRequest, flavor: str, charset: str
+) -> None:
+    server: PrivateServer = request.getfixturevalue(f"{flavor}_server")
+    dialect = Dialect(flavor=flavor, charset=lexed_as(charset))
+    differing = []
+    with connect(server, charset="utf8mb4") as connection, connection.cursor() as cursor:
+        cursor.execute(f"SET character_set_client = {charset}")
+        for byte in (*b"[]{}^~\\|@\x7f", *range(0x80, 0x100)):
+            one = bytes((byte,))
+            for statement in (b"SELECT%b1", b"SELECT 1 --%b )", b"SELECT 1 AS a%bc"):
+                text = read_text(statement % one, charset)
+                facts = None if text is None else read(text, database="", dialect=dialect)
+                is_read = facts is not None and facts.error is None
+                try:
+                    # Bytes are sent as they are.
+                    cursor.execute(statement % one)  # type: ignore[call-overload]
+                    cursor.fetchall()
+                    is_run = True
+                except (pymysql.MySQLError, UnicodeDecodeError):
+                    is_run = False
+                # Who reads more than a server runs says of it what does not happen.
+                is_space = statement != b"SELECT 1 AS a%bc"
+                if text is not None and (is_run > is_read or (is_space and is_run < is_read)):
+                    differing.append((statement % one, is_run))
+    assert differing == []

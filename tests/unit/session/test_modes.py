@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from binlane.codec.types import Flavor
+from binlane.names import TableName
 from binlane.policy.server import Server
 from binlane.session.session import Session
 from binlane.sql.catalog import SchemaCatalog
@@ -109,6 +110,36 @@ def test_definitions_are_printed_with_the_quotes_of_the_session(flavor: str) -> 
     assert '; CREATE TABLE "n""w" (\n  "x" ' in text
     assert '  "b" varchar(5) DEFAULT \'x"y\',\n  KEY "x" ("x")\n)' in text
     assert "`" not in text.partition("; ")[2]
+
+
+@pytest.mark.parametrize("flavor", ["mariadb", "mysql"])
+@pytest.mark.parametrize(
+    "statement",
+    ["SET NAMES swe7", "SET CHARACTER SET 'swe7'", "SET character_set_client = swe7"],
+)
+def test_statements_are_read_in_the_character_set_of_the_client(
+    flavor: str, statement: str
+) -> None:
+    session = _session(flavor)
+    session.execute(statement)
+    assert session.dialect.charset == "swe7"
+    for made in ("CREATE TABLE [t] (a INT)", "CREATE TABLE `[t]` (a INT)"):
+        found = session.execute(made)
+        assert (found.error, found.unanalysed) == (None, None)
+    assert session.objects.table(TableName("d", "[t]")) is not None
+    assert session.objects.table(TableName("d", "ÄtÅ")) is not None
+    session.execute("SET NAMES utf8mb4")
+    assert session.dialect.charset == ""
+
+
+@pytest.mark.parametrize("flavor", ["mariadb", "mysql"])
+def test_a_statement_is_read_as_it_was_prepared(flavor: str) -> None:
+    session = _session(flavor)
+    session.execute("SET sql_mode = 'ANSI_QUOTES'")
+    session.execute("PREPARE s FROM 'INSERT INTO \"u\" VALUES (1)'")
+    session.execute("SET sql_mode = ''")
+    found = session.execute("EXECUTE s")
+    assert (found.error, found.unanalysed) == (None, None)
 
 
 def test_functions_that_mariadb_qualifies_came_with_it() -> None:

@@ -11,6 +11,7 @@ from typing import Final
 from binlane.cat.sql.literals import ROW_SQL_MODE, double_literal, quoted
 from binlane.codec.buffer import Reader
 from binlane.codec.charsets import charset_of, text_decoder
+from binlane.codec.client_text import is_alike
 from binlane.codec.event import Event
 from binlane.codec.numbers import decimal_from_bytes, decode_double
 from binlane.codec.query import QueryEvent
@@ -81,6 +82,9 @@ class SqlSession:
         is_free = event.header.flags & HeaderFlag.SUPPRESS_USE
         if database and database != self._database and not is_free:
             self._database = database
+            if not is_alike(database):
+                # The statement before may have been in a set of its own.
+                yield from self._set({"character_set_client": "utf8mb4"})
             yield f"USE {quote(database)}"
         values = {var.name: var.value for var in decode_status_vars(body.status_vars)}
         micros = values.get("HRNOW", values.get("MICROSECONDS"))

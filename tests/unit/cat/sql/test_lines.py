@@ -173,3 +173,20 @@ def test_a_group_is_preceded_by_its_place() -> None:
 def test_a_table_that_is_made_with_its_rows_is_made_before_them() -> None:
     made = query(b"CREATE TABLE `u` (\n  `id` int DEFAULT NULL\n) START TRANSACTION")
     assert printed(made)[-1] == "CREATE TABLE `u` (\n  `id` int DEFAULT NULL\n);"
+
+
+@pytest.mark.parametrize(
+    ("collation", "data", "shown"),
+    [
+        (10, b"INSERT INTO `[t]` VALUES ('@')", "INSERT INTO `[t]` VALUES ('@')"),
+        (8, b"DELETE\xa0FROM t WHERE a = '\xe9'", "DELETE\udca0FROM t WHERE a = '\udce9'"),
+        (13, b"DELETE FROM t WHERE a = '\x81\x5f'", "DELETE FROM t WHERE a = '\udc81_'"),
+    ],
+)
+def test_what_would_be_another_statement_in_utf8_stays_in_its_own_bytes(
+    collation: int, data: bytes, shown: str
+) -> None:
+    status = encode_status_vars((StatusVar(4, "CHARSET", (collation, 8, 45)),))
+    _, setting, text = printed(gtid(1, flags=1), replace(query(data), status_vars=status))
+    assert f"character_set_client = {collation}," in setting
+    assert text == f"{shown};"
