@@ -220,9 +220,12 @@ class MtrPlace:
         self._logs = self.log
         self._stack.close()
         self._place = None
+        # The directory stays, as what servers are copied from is made in it once.
+        for name in (self.kind, "std_data", "tmp"):
+            shutil.rmtree(self._directory / name)
 
     def _begin(self) -> Place:
-        directory = self._directory / f"{self.renewals}"
+        directory = self._directory
         self._place = self._stack.enter_context(
             place(
                 self.kind,

@@ -80,6 +80,21 @@ def npm_package(name: str, version: str) -> Path:
     return fetched(f"{name}-{version}", fetch)
 
 
+def maven_jar(group: str, artifact: str, version: str) -> Path:
+    """The archive of an artifact of Maven's, by Maven itself."""
+
+    def fetch(folder: Path) -> None:
+        name = f"{group}:{artifact}:{version}"
+        options = ["--quiet", "--batch-mode", f"-Dmaven.repo.local={folder / 'repository'}"]
+        run(
+            ["mvn", *options, "dependency:copy", f"-Dartifact={name}", "-DoutputDirectory=."],
+            folder,
+        )
+
+    needed("mvn")
+    return fetched(f"{artifact}-{version}", fetch) / f"{artifact}-{version}.jar"
+
+
 def fetched(name: str, fetch: Callable[[Path], None]) -> Path:
     """A folder below `FOLDER` that is filled once; skips the test where it cannot be."""
     folder = FOLDER / name

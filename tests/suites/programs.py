@@ -53,4 +53,4 @@ def printed(
 
 def matched(pattern: re.Pattern[str], text: str) -> dict[str, str]:
     """Outcomes by name, of a pattern with groups `name` and `outcome`."""
-    return {found["name"]: found["outcome"].lower() for found in pattern.finditer(text)}
+    return {found["name"]: found["outcome"] for found in pattern.finditer(text)}
