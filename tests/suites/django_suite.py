@@ -13,7 +13,7 @@ from tests.suites.pythons import environment, told
 from tests.suites.suites import Suite
 
 _VERSION: Final = "5.2.8"
-_SCOPE: Final = "test_django_default"
+_SCOPE: Final = "test_django_default, test_django_other"
 _TESTS: Final = (
     "backends",
     "introspection",

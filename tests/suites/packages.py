@@ -21,6 +21,7 @@ from tests.rules import ROOT
 from tests.suites.programs import needed
 
 FOLDER: Final = ROOT / ".run/suites"
+_MAVEN_COPY: Final = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy"
 _TIMEOUT_S: Final = 300
 
 
@@ -87,7 +88,7 @@ def maven_jar(group: str, artifact: str, version: str) -> Path:
         name = f"{group}:{artifact}:{version}"
         options = ["--quiet", "--batch-mode", f"-Dmaven.repo.local={folder / 'repository'}"]
         run(
-            ["mvn", *options, "dependency:copy", f"-Dartifact={name}", "-DoutputDirectory=."],
+            ["mvn", *options, _MAVEN_COPY, f"-Dartifact={name}", "-DoutputDirectory=."],
             folder,
         )
 

@@ -91,8 +91,7 @@ def place(
         flavor: `mariadb` or `mysql`.
         options: Of the server; they win.
         prepare: Makes what the suite expects there.
-        scope: The database that is all that a MIXED binlog has, beside a STATEMENT one over
-            everything.
+        scope: What a MIXED binlog is of, as LOG has it, beside a STATEMENT one over everything.
     """
     is_mysql = flavor == "mysql"
     with ExitStack() as stack:

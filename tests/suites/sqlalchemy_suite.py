@@ -12,13 +12,12 @@ from tests.suites.suites import Suite
 
 _VERSION: Final = "2.0.44"
 _DIALECT: Final = {"mariadb": "mariadb", "mysql": "mysql"}
-_SCOPE: Final = "sqlalchemy"
+_DATABASES: Final = ("sqlalchemy", "test_schema", "test_schema_2")
 
 
 def _prepare(where: Place) -> None:
     """Make its databases."""
-    names = (_SCOPE, "test_schema", "test_schema_2")
-    where.execute(*(f"CREATE DATABASE {name} CHARSET utf8mb4" for name in names))
+    where.execute(*(f"CREATE DATABASE {name} CHARSET utf8mb4" for name in _DATABASES))
 
 
 def _run(where: Place, directory: Path) -> dict[str, str]:
@@ -32,7 +31,7 @@ def _run(where: Place, directory: Path) -> dict[str, str]:
         "cryptography==46.0.3",
     )
     dialect = _DIALECT[where.server.program.scheme]
-    url = f"{dialect}+pymysql://root@127.0.0.1:{where.port}/{_SCOPE}?charset=utf8mb4"
+    url = f"{dialect}+pymysql://root@127.0.0.1:{where.port}/{_DATABASES[0]}?charset=utf8mb4"
     return run_pytest(
         python,
         source,
@@ -45,7 +44,7 @@ def _run(where: Place, directory: Path) -> dict[str, str]:
 SQLALCHEMY: Final = Suite(
     name="SQLAlchemy",
     version=_VERSION,
-    scope=_SCOPE,
+    scope=", ".join(_DATABASES),
     prepare=_prepare,
     run=_run,
 )

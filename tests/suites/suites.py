@@ -17,7 +17,7 @@ class Suite:
     Attributes:
         name: Of the project.
         version: That is fetched.
-        scope: The database that it uses most, of which the MIXED binlog is.
+        scope: What the MIXED binlog is of, as LOG has it.
         prepare: Makes what it expects at a place.
         run: Runs it at a place, with a directory of its own; what came of each test.
         flavors: Of the servers on which it is run.
