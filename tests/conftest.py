@@ -27,7 +27,12 @@ from tests.servers import QUICK, ServerFactory, mysql_program  # noqa: E402  # a
 from tests.shared_server import left_as_found  # noqa: E402  # as above
 
 _serial = count(1)
-_MARKED_FOLDERS = {"system": "system", "differential": "system", "spark": "spark"}
+_MARKED_FOLDERS = {
+    "system": "system",
+    "differential": "system",
+    "suites": "system",
+    "spark": "spark",
+}
 
 
 # Examples of each property: few in the usual run, which new ones join each time, many in the long one.
