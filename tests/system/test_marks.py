@@ -64,10 +64,7 @@ def log_of(server: PrivateServer) -> Path:
         ("mariadb", False),
         ("mysql", False),
         ("mariadb", True),
-        pytest.param(
-            *("mysql", True),
-            marks=pytest.mark.xfail(strict=True, reason="a mark in a payload is not seen"),
-        ),
+        ("mysql", True),
     ],
 )
 def test_marks_in_a_log(

@@ -788,9 +788,12 @@ class Attributions:
                 for waiting in self._waiting.values()
                 if any(one is statement for _, one in waiting.statements)
             ]
-            if len(found) == 1 and all(
-                one is statement or not _may_have_made(one) for _, one in found[0].statements
-            ):
+            others = [
+                one for waiting in found for _, one in waiting.statements if one is not statement
+            ]
+            if any(not (one.is_answered or one.is_lost) for one in others):
+                return  # they will say what is theirs
+            if len(found) == 1 and not any(map(_may_have_made, others)):
                 arrival = found[0].arrival
                 del self._waiting[arrival.point]
                 groups.arrive(arrival)

@@ -18,7 +18,7 @@ from binlane.codec.format import HEADER_LENGTH, Format
 from binlane.codec.query import QueryEvent
 from binlane.codec.rows import RowsEvent, TableMapEvent
 from binlane.codec.transaction import GtidEvent
-from binlane.codec.types import EventType, GtidExtraFlag, GtidFlag
+from binlane.codec.types import EventType, Flavor, GtidExtraFlag, GtidFlag
 from binlane.errors import CodecError
 from binlane.grouping.event_group import EventGroup
 from binlane.grouping.raw import RawRun
@@ -26,6 +26,7 @@ from binlane.kernels import layout
 from binlane.names import TableName
 from binlane.routing.plan import GroupPlan, Text
 from binlane.routing.planned import (
+    MARK_BYTES_MAX,
     MARKS,
     Mismatch,
     annotated,
@@ -137,17 +138,43 @@ def _words(run: RawRun, places: npt.NDArray[np.int64]) -> npt.NDArray[np.uint32]
 
 def marked(run: RawRun) -> list[int]:
     """The groups of a run that hold a mark, which no binlog gets."""
+    found = _marked_in_payloads(run)
     marks = [
         number for number, table in enumerate(run.tables) if table_name(table.table_map) == MARKS
     ]
-    if not marks:
-        return []
+    if marks:
+        last = run.groups[layout.GROUP_END, run.count - 1]
+        is_map = run.events[layout.EVENT_TYPE, :last] == EventType.TABLE_MAP
+        is_mark = is_map & np.isin(run.events[layout.EVENT_MAP, :last], marks)
+        found |= set(map(int, _groups_of(run, np.flatnonzero(is_mark))))
+    return sorted(found)
+
+
+def _marked_in_payloads(run: RawRun) -> set[int]:
+    """Likewise of compressed groups: a mark is small, whatever else is not looked at."""
+    if run.format.flavor is not Flavor.MYSQL:
+        return set()
     last = run.groups[layout.GROUP_END, run.count - 1]
-    is_map = run.events[layout.EVENT_TYPE, :last] == EventType.TABLE_MAP
-    is_mark = is_map & np.isin(run.events[layout.EVENT_MAP, :last], marks)
+    sizes = run.events[layout.EVENT_END, :last] - run.events[layout.EVENT_OFFSET, :last]
+    is_small = sizes < MARK_BYTES_MAX
+    places = np.flatnonzero(is_small & (run.events[layout.EVENT_TYPE, :last] == _PAYLOAD))
+    numbers = map(int, _groups_of(run, places))
+    return {number for number in numbers if _is_marked(run.group(number), run.format)}
+
+
+def _is_marked(group: EventGroup, format_: Format) -> bool:
+    try:
+        events = plain_events(group, format_)
+    except CodecError:
+        return False
+    bodies = (event.body for event in events)
+    return any(isinstance(body, TableMapEvent) and table_name(body) == MARKS for body in bodies)
+
+
+def _groups_of(run: RawRun, events: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """The groups in which some events stand."""
     firsts = run.groups[layout.GROUP_FIRST, : run.count]
-    numbers = np.searchsorted(firsts, np.flatnonzero(is_mark), side="right") - 1
-    return sorted({int(number) for number in numbers})
+    return np.searchsorted(firsts, events, side="right") - 1
 
 
 def could_be_raw(run: RawRun, number: int, plan: GroupPlan) -> bool:

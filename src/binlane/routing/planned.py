@@ -51,6 +51,9 @@ from binlane.sql.tables_info import encode_tables
 MARKS: Final = TableName("binlane", "marks")
 """Whose rows give a GTID to what the source logs nothing of; no binlog holds them (decision 0042)."""
 
+MARK_BYTES_MAX: Final = 512
+"""A TRANSACTION_PAYLOAD that may be a mark has fewer."""
+
 _CONTROL: Final = frozenset(
     {
         StatementKind.SAVEPOINT,

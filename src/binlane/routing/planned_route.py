@@ -21,13 +21,13 @@ from binlane.codec.types import Flavor, HeaderFlag
 from binlane.errors import UnsupportedError
 from binlane.grouping.event_group import EventGroup
 from binlane.names import TableName
-from binlane.positions import MysqlGtid
 from binlane.routing import xa
 from binlane.routing.cascades import dangers
 from binlane.routing.judging import judge_statement
 from binlane.routing.memory import NOTHING, Memory, ObjectKind
 from binlane.routing.plan import GroupPlan, Rows, Text, basis_of
 from binlane.routing.planned import (
+    MARK_BYTES_MAX,
     MARKS,
     Mismatch,
     PlannedGroup,
@@ -187,9 +187,10 @@ def without_marks(group: EventGroup, format_: Format) -> EventGroup | None:
 
 
 def _may_have_marks(group: EventGroup) -> bool:
-    """Whether a mark may be in a group: one inside of a payload is a session's through the port."""
-    if isinstance(group.events[-1].body, TransactionPayloadEvent):
-        return isinstance(group.gtid, MysqlGtid) and bool(group.gtid.tag)
+    """Whether a mark may be in a group."""
+    last = group.events[-1]
+    if isinstance(last.body, TransactionPayloadEvent):
+        return last.header.length < MARK_BYTES_MAX
     return any(
         isinstance(event.body, TableMapEvent) and table_name(event.body) == MARKS
         for event in group.events

@@ -1,0 +1,302 @@
+"""Nothing of binlane's is seen at the source: sessions stay what clients make them, and so does its log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import Any
+
+import pymysql
+import pytest
+from pymysql.connections import Connection
+from pymysql.cursors import Cursor, DictCursor
+
+from binlane.codec.packets.flags import Command
+from binlane.service.private_server import MYSQL_SOURCE_OPTIONS, SOURCE_OPTIONS, PrivateServer
+from binlane.service.server_programs import MARIADB
+from tests.judged_port import judged
+from tests.port_replicas import FollowedBinlogs
+from tests.serve_process import ServeProcess, wait_until
+from tests.servers import QUICK, connect, execute, mysql_program
+
+SERVER_ID = 731
+_MARK = "binlane.marks"
+
+
+@pytest.fixture(scope="module", params=["mariadb", "mysql"])
+def serve(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ServeProcess]:
+    directory = tmp_path_factory.mktemp("unseen")
+    with started(directory, "source", request.param) as source:
+        execute(source, "CREATE DATABASE shop", "CREATE TABLE shop.orders (id INT PRIMARY KEY)")
+        execute(source, "INSERT INTO shop.orders VALUES (1), (2)")
+        with judged(directory / "serve", source) as process:
+            yield process
+
+
+def started(directory: Path, name: str, flavor: str) -> PrivateServer:
+    options = SOURCE_OPTIONS if flavor == "mariadb" else MYSQL_SOURCE_OPTIONS
+    program: Any = MARIADB if flavor == "mariadb" else mysql_program()
+    return PrivateServer.start(
+        directory,
+        name=name,
+        options=(*QUICK, *options, f"--server-id={SERVER_ID}"),
+        program=program,
+    )
+
+
+def _reset(client: Any) -> None:
+    client._execute_command(int(Command.RESET_CONNECTION), b"")
+    client._read_packet()
+
+
+def _at_shop(serve: ServeProcess) -> Connection[Cursor]:
+    client = serve.connect("root", "")
+    client.select_db("shop")
+    return client
+
+
+def run(client: Connection[Cursor], statement: str) -> tuple[tuple[Any, ...], ...]:
+    """Run a statement; a refusal is what some ways of being followed late begin with."""
+    with client.cursor() as cursor:
+        try:
+            cursor.execute(statement)
+        except pymysql.MySQLError:
+            return ()
+        return tuple(cursor.fetchall())
+
+
+def hides_the_table(client: Connection[Cursor]) -> bool:
+    """Whether a temporary table that hides another one takes what is done to that name."""
+    run(client, "DELETE FROM orders")
+    (left,) = run(client, "SELECT COUNT(*) FROM orders")
+    return left == (0,)
+
+
+HIDING = "CREATE TEMPORARY TABLE orders SELECT 9 AS id"
+LATE = {
+    "scoped rows": (["CREATE BINLOG 'late' LOG(shop.orders), FORMAT='ROW'"], []),
+    "an error": ([], ["SELEC 1"]),
+    "a comment": ([], ["/*M!999999 x */"]),
+    "not logged": ([], ["SET sql_log_bin = 0"]),
+    "statements": (["CREATE BINLOG 'late' FORMAT='STATEMENT'"], []),
+    "its format": (["CREATE BINLOG 'late' FORMAT='MIXED'"], ["SET binlog_format = 'ROW'"]),
+    "its transaction": (["CREATE BINLOG 'late' FORMAT='STATEMENT'"], ["SET autocommit = 0"]),
+}
+
+
+@pytest.mark.parametrize("way", LATE)
+@pytest.mark.parametrize("is_before", [True, False], ids=["before", "behind"])
+def test_a_temporary_table_is_there_however_its_session_is_followed(
+    serve: ServeProcess, way: str, *, is_before: bool
+) -> None:
+    definitions, statements = LATE[way]
+    if way == "its transaction" and serve.source.program.scheme == "mysql":
+        pytest.skip("MySQL makes no temporary table in a transaction of a statement binlog (3748)")
+    with closing(_at_shop(serve)) as client:
+        if is_before and definitions:
+            serve.execute_as_root(*definitions)
+        for statement in statements if is_before else ():
+            run(client, statement)
+        told(client, [HIDING])
+        if definitions and not is_before:
+            serve.execute_as_root(*definitions)
+        for statement in () if is_before else statements:
+            run(client, statement)
+        assert hides_the_table(client)
+        run(client, "COMMIT")
+        _reset(client)
+        run(client, "USE shop")
+        told(client, [HIDING])
+        assert hides_the_table(client)
+    for _ in definitions:
+        serve.execute_as_root("DROP BINLOG 'late'")
+    assert execute(serve.source, "SELECT id FROM shop.orders ORDER BY id") == ((1,), (2,))
+
+
+def test_a_session_is_told_what_the_source_has(serve: ServeProcess) -> None:
+    serve.execute_as_root("CREATE BINLOG 'texts' FORMAT='STATEMENT'")
+    with (
+        closing(_at_shop(serve)) as client,
+        closing(connect(serve.source, user="root", database="shop")) as direct,
+    ):
+        for statement in ("CREATE TABLE t (a INT)", "INSERT INTO t VALUES (RAND() * 0 + 1)"):
+            run(client, statement)
+        for question in (
+            "SELECT @@server_id, @@GLOBAL.server_id, @@session.pseudo_thread_id = CONNECTION_ID()",
+            "SHOW VARIABLES LIKE 'server_id'",
+            "SHOW VARIABLES LIKE 'gtid_domain_id'",
+            "SHOW VARIABLES LIKE 'gtid_next'",
+            "SHOW VARIABLES LIKE 'session_track%'",
+        ):
+            assert run(client, question) == run(direct, question), question
+        run(client, "DROP TABLE t")
+    serve.execute_as_root("DROP BINLOG 'texts'")
+
+
+def test_the_source_s_gtids_are_its_own(serve: ServeProcess) -> None:
+    serve.execute_as_root("CREATE BINLOG 'texts' FORMAT='STATEMENT'")
+    with closing(_at_shop(serve)) as client:
+        for statement in (
+            "CREATE TABLE g (a INT)",
+            "INSERT INTO g VALUES (1)",
+            "CREATE TEMPORARY TABLE own SELECT 2 AS a",
+            "INSERT INTO g SELECT a FROM own",
+            "DROP TABLE g",
+        ):
+            run(client, statement)
+    serve.wait_until_complete("texts")
+    serve.execute_as_root("DROP BINLOG 'texts'")
+    if serve.source.program.scheme == "mariadb":
+        ((state,),) = execute(serve.source, "SELECT @@GLOBAL.gtid_binlog_state")
+        assert {one.split("-")[1] for one in state.split(",")} == {str(SERVER_ID)}
+    else:
+        ((executed,),) = execute(serve.source, "SELECT @@GLOBAL.gtid_executed")
+        assert executed.count(":") == executed.count("-") - 4  # a UUID and one run, no tag
+    procedures = "SELECT COUNT(*) FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = 'binlane'"
+    assert execute(serve.source, procedures) == ((0,),)
+
+
+STATEMENTS = (
+    "CREATE DATABASE story",
+    "USE story",
+    "CREATE TABLE a (id INT PRIMARY KEY AUTO_INCREMENT, b VARCHAR(60)) ENGINE=InnoDB",
+    "CREATE TABLE m (id INT) ENGINE=MyISAM",
+    "INSERT INTO a (b) VALUES ('x'), ('y')",
+    "INSERT INTO m VALUES (1)",
+    "BEGIN",
+    "UPDATE a SET b = UUID() WHERE id = 1",
+    "SAVEPOINT s",
+    "INSERT INTO a (b) SELECT b FROM a",
+    "ROLLBACK TO s",
+    "DELETE FROM a WHERE id = 2",
+    "COMMIT",
+    "CREATE TEMPORARY TABLE own (id INT)",
+    "INSERT INTO own VALUES (5)",
+    "INSERT INTO a (id) SELECT id + 10 FROM own",
+    "DROP TEMPORARY TABLE own",
+    "INSERT INTO a (b) VALUES (NOW())",
+    "CREATE PROCEDURE p() INSERT INTO a (b) VALUES ('p')",
+    "CALL p()",
+    "BEGIN",
+    "INSERT INTO a (b) VALUES ('implicit')",
+    "CREATE INDEX i ON a (b)",
+    "XA START 'one'",
+    "INSERT INTO a (b) VALUES ('xa')",
+    "XA END 'one'",
+    "XA COMMIT 'one' ONE PHASE",
+    "DROP PROCEDURE p",
+    "DROP TABLE a, m",
+)
+
+
+def without_marks(server: PrivateServer) -> list[str]:
+    """The kinds of the events of a server's last file, and its statements, without marks."""
+    is_mariadb = server.program.scheme == "mariadb"
+    status = "SHOW MASTER STATUS" if is_mariadb else "SHOW BINARY LOG STATUS"
+    ((file, *_),) = execute(server, status)
+    groups: list[list[tuple[str, str]]] = []
+    for _, _, kind, _, _, info in execute(server, f"SHOW BINLOG EVENTS IN '{file}'"):
+        if "Gtid" in kind and kind not in ("Gtid_list", "Previous_gtids"):
+            groups.append([])
+        if groups:
+            groups[-1].append((kind, info))
+    return [
+        f"{kind} {info.split('/*')[0] if kind == 'Query' else ''}".strip()
+        for group in groups
+        if not any(kind == "Table_map" and _MARK in info for kind, info in group)
+        for kind, info in group
+        if kind not in ("Rotate", "Stop")
+    ]
+
+
+def flushed(server: PrivateServer) -> None:
+    """Have what follows stand in a file of its own."""
+    execute(server, "FLUSH BINARY LOGS")
+
+
+def told(client: Connection[Cursor], statements: Sequence[str]) -> None:
+    with client.cursor() as cursor:
+        for statement in statements:
+            cursor.execute(statement)
+
+
+@pytest.mark.parametrize("flavor", ["mariadb", "mysql"])
+def test_the_source_s_log_is_what_it_would_be_without_the_port(tmp_path: Path, flavor: str) -> None:
+    with ExitStack() as stack:
+        plain = stack.enter_context(started(tmp_path, "plain", flavor))
+        source = stack.enter_context(started(tmp_path, "source", flavor))
+        serve = stack.enter_context(judged(tmp_path / "serve", source))
+        serve.execute_as_root(
+            "CREATE BINLOG 'statement' FORMAT='STATEMENT'",
+            "CREATE BINLOG 'mixed' LOG(story), FORMAT='MIXED'",
+        )
+        for server in (plain, source):
+            flushed(server)
+        with closing(connect(plain, user="root")) as client:
+            told(client, STATEMENTS)
+        with closing(serve.connect("root", "")) as client:
+            told(client, STATEMENTS)
+        serve.wait_until_complete("statement")
+        assert without_marks(source) == without_marks(plain)
+
+
+def test_sessions_mark_behind_a_restart_of_the_source(tmp_path: Path) -> None:
+    with ExitStack() as stack:
+        binlogs = FollowedBinlogs(stack, tmp_path, ["STATEMENT"])
+        serve, source = binlogs.serve, binlogs.source
+        execute(source, "CREATE DATABASE d", "CREATE TABLE d.t (a INT)")
+        statements = (
+            "CREATE TEMPORARY TABLE d.own SELECT 1 AS a",
+            "INSERT INTO d.t SELECT a FROM d.own",
+        )
+        for _ in range(2):
+            for _ in range(3):
+                with closing(serve.connect("root", "")) as client:
+                    told(client, statements)
+            source.restart()
+            wait_until(lambda: _is_there(serve))
+        wait_until(lambda: _is_connected(binlogs.replicas["STATEMENT"]))
+        assert binlogs.problems() == []
+        assert "is not there as its text" not in serve.log
+
+
+def _is_there(serve: ServeProcess) -> bool:
+    try:
+        serve.execute_as_root("SELECT 1")
+    except pymysql.MySQLError:
+        return False
+    return True
+
+
+def test_replicas_drop_the_temporary_tables_of_a_killed_port(tmp_path: Path) -> None:
+    with ExitStack() as stack:
+        binlogs = FollowedBinlogs(stack, tmp_path, ["STATEMENT"])
+        serve, source = binlogs.serve, binlogs.source
+        execute(source, "CREATE DATABASE d", "CREATE TABLE d.t (a INT)")
+        client = serve.connect("root", "")
+        told(client, ("CREATE TEMPORARY TABLE d.own (a INT)", "INSERT INTO d.own VALUES (1)"))
+        replica = binlogs.replicas["STATEMENT"]
+        serve.wait_until_complete("statement")
+        wait_until(lambda: _open(replica) == 1)
+        serve.kill()
+        serve.start()
+        serve.execute_as_root("INSERT INTO d.t VALUES (7)")
+        wait_until(lambda: _is_connected(replica))
+        assert binlogs.problems() == []
+        assert _open(replica) == 0
+
+
+def _is_connected(replica: PrivateServer) -> bool:
+    with closing(connect(replica, cursorclass=DictCursor)) as connection:
+        cursor = connection.cursor()
+        cursor.execute("SHOW SLAVE STATUS")
+        status: Any = cursor.fetchone()
+        return bool(status["Slave_IO_Running"] == "Yes")
+
+
+def _open(replica: PrivateServer) -> int:
+    ((_, count),) = execute(replica, "SHOW GLOBAL STATUS LIKE 'Slave_open_temp_tables'")
+    return int(count)
