@@ -23,8 +23,8 @@ from binlane.port.live_catalog import LiveCatalog, not_asked
 from binlane.port.marks import Marker
 from binlane.port.port_session import PortParts, PortSession, Seen
 from binlane.port.sayings import Sayings
-from binlane.port.source_schema import wanted_privileges
 from binlane.scope.definition import Definition
+from binlane.service.source_schema import wanted_privileges
 from binlane.session.session import Session
 from binlane.sql.servers import LoggingMode
 

@@ -18,7 +18,7 @@ from binlane.client.dialogue import Account, Dialogue, ask, log_in
 from binlane.client.settings import ServerUrl
 from binlane.codec.types import Flavor
 from binlane.errors import PeerError
-from binlane.port.source_schema import ANNOTATES_STATEMENT, OBJECTS_STATEMENT, SourceSchema
+from binlane.service.source_schema import ANNOTATES_STATEMENT, OBJECTS_STATEMENT, SourceSchema
 
 SHOWN_PASSWORD: Final = "<password>"  # noqa: S105  # stands in its place
 _NAMES: Final = {Flavor.MARIADB: "MariaDB", Flavor.MYSQL: "MySQL"}
