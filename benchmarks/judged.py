@@ -276,10 +276,11 @@ class _Load:
 
 
 def _ready(relay: Relay, judge: PortSession) -> _Ready:
-    followed = relay._followed  # noqa: SLF001
+    # The source is told that a followed client wants to hear of the session's state.
+    tracking = Capability(0) if relay._followed is None else Capability.SESSION_TRACK  # noqa: SLF001
     return _Ready(
         relay,
-        relay.capabilities if followed is None else followed._capabilities,  # noqa: SLF001
+        relay.capabilities | tracking,
         judge._client.thread_id,  # noqa: SLF001
         judge._is_tracked,  # noqa: SLF001
     )

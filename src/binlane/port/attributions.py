@@ -694,6 +694,13 @@ class Attributions:
 
     def _hear_of(self, thread_id: int, groups: SessionGroups, statement: Statement) -> None:
         """Take in which groups are told to be of a statement."""
+        if len(statement.last) == 1 and not statement.is_bound:
+            # What nearly all come to: one group, which is not read yet.
+            stream, first, last = statement.last[0]
+            if first in {0, last} and self._read.get(stream, 0) < last:
+                self._told[tuple.__new__(Point, (stream, last))] = thread_id
+                self._end_told()
+                return
         for stream, first, last in () if statement.is_bound else statement.last:
             for number in range(first or last, last + 1):
                 point = Point(stream, number)
@@ -709,9 +716,13 @@ class Attributions:
                     known = self._known.get(point)
                     is_told = isinstance(known, Unattributed) and thread_id in (known.threads or ())
                     groups.is_missed |= not is_told
+        self._end_told()
+
+    def _end_told(self) -> None:
         while len(self._told) > _TOLD_MOST:
             self._told.popitem(last=False)
-        self._end_waiting()
+        if self._waiting:
+            self._end_waiting()
 
     def _end_waiting(self) -> None:
         """Let groups go as rows that no statement under way can have made any more."""

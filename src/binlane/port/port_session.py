@@ -323,6 +323,7 @@ class PortSession:
         self._catalog = SchemaCatalog(self._flavor)
         self._definitions: tuple[Definition, ...] = ()
         self._reader: ContextReader | None = None
+        self._thread_id = client.thread_id
         self._is_tracked = False
         self._last = ""
         # What the variable of `TRACKING` is for the client, where it is another one at the source.
@@ -564,7 +565,7 @@ class PortSession:
             numbers.append(known[2])
         if self._is_tracked and self._shared is not None:
             for number in numbers:
-                self._shared.attributions.done(self._client.thread_id, number, None, ())
+                self._shared.attributions.done(self._thread_id, number, None, ())
         for kept in (
             self._followed,
             self._under_way,
@@ -637,8 +638,8 @@ class PortSession:
         if self._is_tracked and self._shared is not None:
             attributions = self._shared.attributions
             if self._is_under_way:
-                attributions.lost(self._client.thread_id)
-            attributions.given(self._client.thread_id)
+                attributions.lost(self._thread_id)
+            attributions.given(self._thread_id)
         self._is_tracked = False
 
     async def _begun(self) -> PlannedSession | None:
@@ -710,7 +711,7 @@ class PortSession:
             logged = asked.texts()[0][0] or ""
         self._there_s, self._is_tracked = there_s, True
         position = parse_position(logged, self._flavor.value)
-        parts.attributions.taken(self._client.thread_id, position)
+        parts.attributions.taken(self._thread_id, position)
 
     async def _have_gtids_told(self) -> None:
         """Have the source tell the GTIDs of the session's groups, whatever the client has it tell."""
@@ -1125,7 +1126,7 @@ class PortSession:
             body = known.body(text)
             if not self._is_tracked or body is None:
                 return False
-            plans, thread_id = known.plans_of(body), self._client.thread_id
+            plans, thread_id = known.plans_of(body), self._thread_id
             shared.attributions.intend(thread_id, number, plans, known.encoded(body))
         elif self._wants_tracking(model):
             return False
@@ -1141,7 +1142,7 @@ class PortSession:
             reply: The source's.
         """
         _, known, number, body = one
-        shared, thread_id = self._shared, self._client.thread_id
+        shared, thread_id = self._shared, self._thread_id
         if (
             reply.errno
             or shared is None
@@ -1368,7 +1369,7 @@ class PortSession:
         if context is not None:
             self._planning.know(expected.numbers, context)
         if expected.groups and self._is_tracked and self._shared is not None:
-            one.plans, thread_id = self._plans(expected), self._client.thread_id
+            one.plans, thread_id = self._plans(expected), self._thread_id
             is_split = _is_split(expected)
             self._shared.attributions.intend(
                 thread_id, expected.number, one.plans, is_split=is_split
@@ -1390,7 +1391,7 @@ class PortSession:
     def _withdraw(self, under_way: Sequence[_UnderWay]) -> None:
         for one in under_way:
             if one.is_intended and self._is_tracked and self._shared is not None:
-                thread_id, number = self._client.thread_id, one.expected.number
+                thread_id, number = self._thread_id, one.expected.number
                 self._shared.attributions.done(thread_id, number, None)
 
     def _each_reply(
@@ -1542,7 +1543,7 @@ class PortSession:
 
     def _attribute(self, told: _Told, last: str | None) -> None:
         assert self._shared is not None, "the session is tracked"
-        attributions, thread_id = self._shared.attributions, self._client.thread_id
+        attributions, thread_id = self._shared.attributions, self._thread_id
         if last is not None:
             attributions.done(thread_id, told.number, last, told.plans)
         elif told.is_intended:
@@ -1601,7 +1602,7 @@ class PortSession:
 
         Not in the session, whose warnings any statement takes away.
         """
-        thread_id = self._client.thread_id
+        thread_id = self._thread_id
         try:
             executed = await shared.marker.executed()
         except StatementError as error:
@@ -1650,7 +1651,7 @@ class PortSession:
 
     async def _mark(self, homeless: _Homeless) -> None:
         """Have the source log a group for what it logs nothing of."""
-        model, shared, thread_id = self._model, self._shared, self._client.thread_id
+        model, shared, thread_id = self._model, self._shared, self._thread_id
         if model is None or shared is None or not self._is_tracked:
             return
         parts = homeless.parts
