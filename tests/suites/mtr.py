@@ -216,6 +216,10 @@ class MtrPlace:
         """Run a test."""
         where = self._place or self._begin()
         ran = self._run(where, test)
+        if ran.status in {"failed", "hangs"}:
+            # It may have stopped anywhere.
+            self.renew()
+            return ran
         try:
             self._clean(where)
         except (pymysql.MySQLError, OSError, AssertionError):

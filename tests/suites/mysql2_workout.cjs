@@ -169,7 +169,7 @@ const parts = {
       const { Readable } = require('stream');
       const connection = mysql.createConnection({ ...config, flags: ['+LOCAL_FILES'] });
       connection.query(
-        { sql: "LOAD DATA LOCAL INFILE 'any' INTO TABLE queue (id, done)", infileStreamFactory: () => Readable.from(['201\t1\n202\t2\n']) },
+        { sql: "LOAD DATA LOCAL INFILE 'any' INTO TABLE queue (id, done)", infileStreamFactory: () => Readable.from([Buffer.from('201\t1\n202\t2\n')]) },
         (error, result) => {
           connection.query('SELECT * FROM queue WHERE id > 200 ORDER BY id', (_, rows) => {
             connection.end(() => resolve([error && error.errno, result && result.affectedRows, rows]));

@@ -63,7 +63,9 @@ def run_pytest(
     for case in ET.parse(report).iter("testcase"):
         outcome = "passed"
         for child in case:
-            if child.tag in {"failure", "error", "skipped"}:
+            if child.tag == "skipped":
+                outcome = "skipped"
+            elif child.tag in {"failure", "error"}:
                 message = (child.get("message") or "").replace(str(report.parent), "DIRECTORY")
                 outcome = told(child.tag, message)
         outcomes[f"{case.get('classname')}.{case.get('name')}"] = outcome
