@@ -97,7 +97,8 @@ class ListeningPort:
         with self.connect() as connection, connection.cursor() as cursor:
             cursor.execute(statement)
             result: Any = connection._result  # type: ignore[attr-defined]  # nothing else has it
-            return bytes(result.message or b"").decode()
+            # PyMySQL takes the length before the text for its first byte.
+            return bytes(result.message or b"")[1:].decode()
 
     def state(self, name: str) -> str:
         """What SHOW BINLOGS says of how a binlog fares."""

@@ -11,12 +11,13 @@ import pytest
 from pymysql.constants import CLIENT
 
 from binlane.cli.main import main
+from binlane.gateway.client_statements import Uncut
 from binlane.policy.refusals import NO_OUTCOME, Outcome
 from binlane.session.group_plans import Planned, PlannedSession
 from binlane.sql import reading
 from binlane.sql.facts import StatementFacts
-from binlane.sql.parser import statement_texts
 from binlane.sql.servers import Dialect
+from binlane.sql.tokens import LONG
 from tests.judged_statements import judging, run_judged
 from tests.servers import ServerFactory, execute
 
@@ -72,9 +73,13 @@ def test_many_statements_of_a_packet_take_turns_with_other_sessions(
             executed[turn] += 1
         return execute_it(self, text, outcome)
 
-    def noted_cut(text: str, dialect: Dialect) -> list[str]:
-        cutters.append(threading.current_thread().name.rpartition("_")[0])
-        return statement_texts(text, dialect)
+    cut = Uncut.cut
+
+    def noted_cut(self: Uncut) -> list[str]:
+        cutters.extend(
+            [threading.current_thread().name.rpartition("_")[0]] * (len(self.text) > LONG)
+        )
+        return cut(self)
 
     async def count_turns() -> None:
         nonlocal turn
@@ -89,7 +94,7 @@ def test_many_statements_of_a_packet_take_turns_with_other_sessions(
         await tasks[0]
 
     monkeypatch.setattr(PlannedSession, "execute", noted)
-    monkeypatch.setattr("binlane.gateway.session.statement_texts", noted_cut)
+    monkeypatch.setattr(Uncut, "cut", noted_cut)
     tasks: list[asyncio.Future[None]] = []
     with (
         judging(source) as (port, _),

@@ -64,7 +64,12 @@ from binlane.port.binlog_variables import (
     telling_gtids,
     tells_gtids,
 )
-from binlane.port.context_reader import ContextReader, Needs, may_run_programs
+from binlane.port.context_reader import (
+    ContextReader,
+    Needs,
+    may_run_programs,
+    reads_diagnostics,
+)
 from binlane.port.context_use import ContextUse, KnownUses
 from binlane.port.doubts import Doubt
 from binlane.port.group_planning import GroupPlanning, bases
@@ -437,11 +442,14 @@ class PortSession:
         self._make_current(model, shared)
         if self._wants_tracking(model):
             await self._begin_tracking(shared)
-        if any(reader.must_ask_to_read(one.text) for one in statements):
+        must_ask = any(reader.must_ask_to_read(one.text) for one in statements)
+        is_as_before = must_ask and self._reads_what_is_left(model, statements)
+        if must_ask and not is_as_before:
             await self._read_context(model, reader)
         texts: list[str] = []
         for one in statements:
-            text = reader.read_text(one.text) if one.is_complete else None
+            text = one.text if is_as_before else reader.read_text(one.text)
+            text = text if one.is_complete else None
             if text is None:
                 return await self._judge_unread(model, reader, one)
             texts.append(text)
@@ -470,6 +478,18 @@ class PortSession:
         if _may_take_rows(session) or all(_is_logged_by_its_text(one, session) for one in facts):
             return self._run_unread(*facts)
         raise _not_known(str(told), model) if isinstance(told, NotUnderstoodError) else told
+
+    @staticmethod
+    def _reads_what_is_left(model: PlannedSession, statements: Sequence[ClientStatement]) -> bool:
+        """Whether a statement would see that something was asked before it.
+
+        It is read in the character set that was known last: programs in what ran since may have set
+        another one.
+        """
+        text, session = statements[0].text, model.session
+        if len(statements) > 1 or not text.isascii():
+            return False
+        return reads_diagnostics(read(text, database=session.database, dialect=session.dialect))
 
     async def _read_context(
         self, model: PlannedSession, reader: ContextReader, needs: Needs | None = None
