@@ -89,6 +89,7 @@ class KnownObjects:
         self.epoch = 0
         self._answers: dict[Question, Answer] = {}
         self._failures: dict[Question, NotUnderstoodError] = {}
+        self._not_understood: set[Question] = set()
         self._programs: dict[str, Answer] = {}
         self._users: set[str] | None = None
         self._shapes: set[tuple[Shape, str]] = set()
@@ -292,17 +293,23 @@ class KnownObjects:
         """Know that the answer to a question is not understood; of a table, that it may be there."""
         if question.topic is Topic.TABLE:
             self.take(question, Answer(objects=ObjectStore(unknown={question.name})))
+            self._not_understood.add(question)
         else:
             self._failures[question] = failure
 
     def changed(self, facts: StatementFacts, database: str) -> None:
         """Forget what a statement may have changed, whether it succeeded or not."""
+        if self._not_understood:
+            # Why is not known: it may have been another object, such as a view that leads back to it.
+            self._forget(self._not_understood)
+            self._not_understood.clear()
         for one in self._changing(facts, database, set()):
             self._forget_of(one)
 
     def forget_all(self) -> None:
         """Know nothing any more."""
         self._answers, self._failures, self._programs = {}, {}, {}
+        self._not_understood.clear()
         self._users = None
         store = self.store
         self.store = ObjectStore(
