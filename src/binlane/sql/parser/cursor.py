@@ -548,8 +548,11 @@ class Cursor:
         name = self.identifier()
         return folded(name) if self.dialect.lower_case_names else name
 
-    def any_name(self) -> str:
+    def any_name(self, *, may_be_empty: bool = False) -> str:
         """Read a name, also a reserved word (behind a dot, or where only a name can stand).
+
+        Args:
+            may_be_empty: It may be one of no characters, in quotes.
 
         Raises:
             Stopped: If none comes next.
@@ -558,7 +561,7 @@ class Cursor:
         kind = self.kinds[index]
         text = self.texts[index]
         if kind is TokenKind.QUOTED_NAME:
-            if len(text) == 2:
+            if len(text) == 2 and not may_be_empty:
                 raise self.stop("a name")
             text = quoted_name(text, self.dialect)
         elif kind not in NAME_KINDS:

@@ -221,7 +221,8 @@ def _in(c: Cursor, left: Expression, at: int) -> Operation | None:
 def _between(c: Cursor, left: Expression, at: int) -> Operation | None:
     c.index += 1
     c.deeper(1)
-    low = read_expression(c, BITS)
+    # MariaDB takes any predicate there, and prints one without parentheses around it.
+    low = read_expression(c, _PREDICATE if c.dialect.may_be_mariadb else BITS)
     c.expect("AND")
     high = read_expression(c, _PREDICATE)
     c.depth -= 1

@@ -325,13 +325,15 @@ def _select_item(c: Cursor) -> SelectItem:
     elif c.kinds[c.index] is TokenKind.STRING and c.texts[c.index][0] not in "nN":
         alias = c.string()
     elif c.is_at_alias:
-        alias = c.any_name()
+        alias = c.any_name(may_be_empty=True)
     else:
         return SelectItem(at, c.end, value)
     return SelectItem(at, c.end, value, alias)
 
 
 def _alias(c: Cursor) -> str:
+    if c.kind is TokenKind.QUOTED_NAME:
+        return c.any_name(may_be_empty=True)
     return c.string() if c.kind is TokenKind.STRING else c.identifier()
 
 

@@ -54,19 +54,19 @@ plain_type =
   | name:RAW needed_size @any|oracle
 text =
     { {VARCHAR | VARCHARACTER | CHARACTER+VARYING | CHAR+VARYING} name:"VARCHAR"
-    | name:VARCHAR2 @any|oracle } needed_size [charset] [compressed]
+    | name:VARCHAR2 @any|oracle } needed_size [charset_compressed]
   | {CHARACTER | CHAR} name:"CHAR" [size] [charset]
-  | name:TEXT [size] [charset] [compressed]
-  | name:CLOB [size] [charset] [compressed] @any|oracle
-  | name:{TINYTEXT | MEDIUMTEXT | LONGTEXT} [charset] [compressed]
-  | LONG+CHARACTER+VARYING name:"MEDIUMTEXT" [charset] [compressed]
-  | LONG+CHAR+VARYING name:"MEDIUMTEXT" [charset] [compressed]
-  | LONG [VARCHARACTER | VARCHAR] name:"MEDIUMTEXT" [charset] [compressed]
+  | name:TEXT [size] [charset_compressed]
+  | name:CLOB [size] [charset_compressed] @any|oracle
+  | name:{TINYTEXT | MEDIUMTEXT | LONGTEXT} [charset_compressed]
+  | LONG+CHARACTER+VARYING name:"MEDIUMTEXT" [charset_compressed]
+  | LONG+CHAR+VARYING name:"MEDIUMTEXT" [charset_compressed]
+  | LONG [VARCHARACTER | VARCHAR] name:"MEDIUMTEXT" [charset_compressed]
 member_text = name:{ENUM | SET} ( arguments:member, ... ) [charset]
 national_text =
     { NATIONAL+CHARACTER+VARYING | NATIONAL+CHAR+VARYING | NATIONAL+VARCHAR | NATIONAL+VARCHARACTER
     | NCHAR+VARYING | NCHAR+VARCHAR | NCHAR+VARCHARACTER | NVARCHAR } name:"NVARCHAR" needed_size
-    [words:BINARY ...] [compressed]
+    [words:BINARY ...] [compressed [words:BINARY ...]]
   | {NATIONAL+CHARACTER | NATIONAL+CHAR | NCHAR} name:"NCHAR" [size] [words:BINARY ...]
 size = ( arguments:whole )
 needed_size = size | @oracle | "a length"
@@ -75,6 +75,7 @@ sign = words:{UNSIGNED | SIGNED | ZEROFILL}
 charset = charset_word ... [charset_named] | charset_named
 charset_named = {{CHARACTER | CHAR} SET | CHARSET} !DEFAULT charset:charset_name [charset_word ...]
 charset_word = words:{BINARY | ASCII | UNICODE | BYTE}
+charset_compressed = charset [compressed] | compressed [charset]
 compressed = words:COMPRESSED [= name] @mariadb
 """
 _COMPRESSED: Final = frozenset(

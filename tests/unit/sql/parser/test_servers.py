@@ -13,6 +13,10 @@ _OF_MARIADB = (
     "SET DEFAULT ROLE r FOR u@localhost",
     "ANALYZE TABLE t PERSISTENT FOR COLUMNS (n) INDEXES ()",
     "OPTIMIZE TABLE t NOWAIT",
+    "SELECT 1 BETWEEN 2 BETWEEN 3 AND 4 AND 5",
+    "SELECT 1 BETWEEN 2 LIKE 3 AND 5",
+    "CREATE TABLE t (a TEXT COMPRESSED CHARACTER SET ucs2, b VARCHAR(9) COMPRESSED=zlib BINARY)",
+    "CREATE TABLE t (a TEXT CHARACTER SET ucs2 COMPRESSED, b NVARCHAR(9) COMPRESSED BINARY)",
 )
 _OF_MYSQL = (
     "SET PERSIST sort_buffer_size = 1",
@@ -31,6 +35,15 @@ def test_one_server_takes_it(sql: str, flavor: str) -> None:
     assert parse(sql, ANY).end == len(sql)
     with pytest.raises((Stopped, SqlSyntaxError)):
         parse(sql, Dialect(flavor=other))
+
+
+@pytest.mark.parametrize("flavor", ["mariadb", "mysql"])
+def test_an_alias_of_a_column_may_be_empty(flavor: str) -> None:
+    """Measured on both."""
+    for sql in ("SELECT 1 AS ``, 2 ``", "SELECT 1 AS '', 2 ''"):
+        assert parse(sql, Dialect(flavor=flavor)).end == len(sql)
+    with pytest.raises(Stopped):
+        parse("SELECT t.a FROM t AS ``", Dialect(flavor=flavor))
 
 
 def test_return_gives_a_value_but_in_mode_oracle() -> None:
