@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
-from binlane.client.questions import text_literal
 from binlane.codec.format import flavor_of
+from binlane.codec.types import Flavor
 from binlane.errors import DefinitionError, StatementError
 from binlane.gateway.handler import SessionContext
 from binlane.sql.evaluation.functions import is_built_in
@@ -16,6 +16,7 @@ from binlane.sql.facts import StatementFacts
 from binlane.sql.reading import read
 from binlane.sql.servers import Dialect
 from binlane.sql.stored import runs_nothing_stored
+from binlane.sql.tree.expressions import Subquery, walk
 from binlane.store.files import BinlogFile
 from binlane.store.live import LiveBinlog
 from binlane.store.purging import ended_before
@@ -23,6 +24,7 @@ from binlane.store.purging import ended_before
 _UNKNOWN_TARGET_BINLOG: Final = 1373
 _WRONG_TIME: Final = 1292
 _NOT_SUPPORTED: Final = 1235
+_SUBQUERIES_NOT_SUPPORTED: Final = 1970
 _CALLED: Final = re.compile(r"([^\s(),+*/-]+)\s*\(")
 _QUERY: Final = re.compile(r"\b(SELECT|TABLE|VALUES)\b", re.IGNORECASE)
 
@@ -42,6 +44,15 @@ class PurgePlan:
     warning: str = ""
 
 
+def unknown_target(file: str) -> DefinitionError:
+    """The servers' error of PURGE TO a file that is not there."""
+    return DefinitionError(
+        f"Target log not found in binlog index: '{file}'",
+        errno=_UNKNOWN_TARGET_BINLOG,
+        hint="SHOW BINARY LOGS lists the files",
+    )
+
+
 def plan_to(live: LiveBinlog, file: str) -> PurgePlan:
     """Purge the files before one of them.
 
@@ -51,11 +62,7 @@ def plan_to(live: LiveBinlog, file: str) -> PurgePlan:
     files = live.published.files
     names = [each.name for each in files]
     if file not in names:
-        raise DefinitionError(
-            f"Target log not found in binlog index: '{file}'",
-            errno=_UNKNOWN_TARGET_BINLOG,
-            hint=f"SHOW BINARY LOGS FOR '{live.name}' lists the files",
-        )
+        raise unknown_target(file)
     return _plan(live, files, names.index(file))
 
 
@@ -84,16 +91,10 @@ async def evaluated_time(session: SessionContext, expression: str) -> float:
     Raises:
         StatementError: If it is no time, or may change something.
     """
-    dialect = Dialect(flavor=flavor_of(session.server_version).value)
-    facts = read(f"SELECT {expression}", database="", dialect=dialect)
-    is_quiet = _is_plain(expression) if facts.error else await _is_quiet(session, facts)
-    if not is_quiet:
-        raise StatementError(
-            "binlane doesn't yet support 'stored functions and views in PURGE BINARY LOGS'",
-            errno=_NOT_SUPPORTED,
-            sqlstate="42000",
-            hint="write the time itself",
-        )
+    flavor = flavor_of(session.server_version)
+    facts = read(f"SELECT {expression}", database="", dialect=Dialect(flavor=flavor.value))
+    if not (_is_plain(expression) if facts.error else _reads_nothing(facts)):
+        raise _not_plain(flavor)
     found = await session.query_source(f"SELECT UNIX_TIMESTAMP({expression}) LIMIT 1")
     cells = [cell for row in found.texts() for cell in row]
     # An invalid time is 0, with a warning of which a purge must not make nothing.
@@ -108,22 +109,26 @@ async def evaluated_time(session: SessionContext, expression: str) -> float:
     return float(cells[0])
 
 
-async def _is_quiet(session: SessionContext, facts: StatementFacts) -> bool:
-    """Whether nothing stored runs where the source evaluates an expression."""
-    if runs_nothing_stored(facts):
-        return True
-    if not runs_nothing_stored(replace(facts, tables=())):
-        return False
-    names = ", ".join(
-        f"({text_literal(name.database) if name.database else 'DATABASE()'},"
-        f" {text_literal(name.table)})"
-        for name in (use.name for use in facts.tables)
+def _not_plain(flavor: Flavor) -> StatementError:
+    """That a time is more than an expression, for which MySQL has no syntax."""
+    if flavor is Flavor.MARIADB:
+        return StatementError(
+            "PURGE..BEFORE does not support subqueries or stored functions",
+            errno=_SUBQUERIES_NOT_SUPPORTED,
+            sqlstate="42000",
+        )
+    return StatementError(
+        "binlane doesn't yet support 'subqueries and stored functions in PURGE BINARY LOGS'",
+        errno=_NOT_SUPPORTED,
+        sqlstate="42000",
+        hint="write the time itself",
     )
-    found = await session.query_source(
-        "SELECT COUNT(*) FROM information_schema.VIEWS"  # noqa: S608  # names as literals
-        f" WHERE (TABLE_SCHEMA, TABLE_NAME) IN ({names}) LIMIT 1"
-    )
-    return found.texts()[0][0] == "0"
+
+
+def _reads_nothing(facts: StatementFacts) -> bool:
+    """Whether an expression has no subqueries, and nothing stored runs where the source evaluates it."""
+    is_alone = not any(isinstance(node, Subquery) for node in walk(facts.whole))
+    return is_alone and not facts.tables and runs_nothing_stored(facts)
 
 
 def _is_plain(expression: str) -> bool:

@@ -69,7 +69,7 @@ from binlane.service.definitions import COMPLETE_TIMEOUT_S, incomplete
 from binlane.service.explain import explain_binlog, explained
 from binlane.service.grant_statements import AskSource, GrantStatements, visible_grants
 from binlane.service.port import Port
-from binlane.service.purging import evaluated_time, plan_before, plan_to
+from binlane.service.purging import evaluated_time, plan_before, plan_to, unknown_target
 from binlane.service.reading import Reading
 from binlane.service.source_links import NO_SOURCE_LINKS, Rows, SourceLinks, source_links
 from binlane.service.system_tables.answering import SystemTables
@@ -539,6 +539,8 @@ class Statements:
         names = await self._chosen(session, statement.name, Privilege.DEFINE)
         if statement.to_file is not None:
             name = statement.name or statement.to_file.rpartition(".")[0]
+            if name not in names:
+                raise unknown_target(statement.to_file)
             plans = [plan_to(self._binlogs.live(name), statement.to_file)]
         else:
             timestamp = await evaluated_time(session, statement.before or "")
