@@ -7,7 +7,7 @@ other questions' answers, but for the names that `Listed` has.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Container, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from types import MappingProxyType
@@ -43,6 +43,10 @@ _BROKEN: Final = frozenset((1016, 1017, 1033, 1034, 1035, 1168, 1194, 1195, 1286
 _ACCESS_DENIED: Final = 1142
 _ABSENT: Final = frozenset((_NO_SUCH_TABLE, _NO_SUCH_ROUTINE, _NO_SUCH_TRIGGER, _BAD_DATABASE))
 _DENIED: Final = frozenset((1044, 1045, 1141, _ACCESS_DENIED, 1143, 1227))
+_HIDDEN: Final = _DENIED | {_NO_SUCH_TABLE, 1356}
+"""Errors of who may not see a table of the server's own, and of one that has been moved away."""
+_NOT_OF_OBJECT: Final = _DENIED | {None, 1053, 1205, 1213, 1317, 1927, 1969, 3024}
+"""Errors that say nothing of what is asked about: of rights, of waiting, of the end of the session."""
 _SQL_MODE: Final = 1
 """Which column of SHOW CREATE it is, of whatever is a program."""
 _PROGRAM: Final = 2
@@ -280,22 +284,36 @@ def _procedure(name: TableName, asked: Asked) -> Asking:
 
 
 def _routine(kind: str, name: TableName, asked: Asked) -> Asking:
-    row = yield from _shown(kind, _PROGRAM, name)
+    try:
+        row = yield from _shown(kind, _PROGRAM, name)
+    except StatementError as error:
+        if error.errno in _NOT_OF_OBJECT:
+            raise
+        return _not_understood(kind, name)  # it is there, and nobody can run it
     if row is None:
         return Answer()
     catalog = asked.empty(name.database)
     # That of the database when the routine was made.
     collation = row[_PROGRAM + _DATABASE_COLLATION] or ""
     catalog.store.databases[name.database] = collation.partition("_")[0]
-    text = row[_PROGRAM] or ""
-    _apply(catalog, name.database, text, creation_context(row, _PROGRAM))
+    context = creation_context(row, _PROGRAM)
+    catalog.apply(row[_PROGRAM] or "", database=name.database, context=context)
     routine = catalog.store.routines.get((kind == "FUNCTION", small(name)))
-    if routine is None:
-        raise _misread(text)
+    if routine is None or catalog.problems:
+        return _not_understood(kind, name)
     return Answer(
         objects=ObjectStore(routines=catalog.store.routines),
         needs=_needs_of_body(routine, name.database),
     )
+
+
+def _not_understood(kind: str, name: TableName) -> Answer:
+    """That a routine is there of which only the name is known; whoever runs it is told."""
+    is_function = kind == "FUNCTION"
+    routine = Routine(
+        name=name, is_function=is_function, parameters=(), body="", is_understood=False
+    )
+    return Answer(objects=ObjectStore(routines={(is_function, small(name)): routine}))
 
 
 def _event(name: TableName, asked: Asked) -> Asking:
@@ -305,10 +323,11 @@ def _event(name: TableName, asked: Asked) -> Asking:
         if asked.is_mariadb
         else ("EVENT_SCHEMA", "EVENT_NAME", "information_schema.EVENTS")
     )
-    rows = yield (
+    rows = yield from _allowed(
         f"SELECT {database}, {event} FROM {table}"  # noqa: S608  # names are hexadecimal
         f" WHERE {database} = {text_literal(name.database)}"
-        f" AND {event} = {text_literal(name.table)}"
+        f" AND {event} = {text_literal(name.table)}",
+        (_NO_SUCH_TABLE,),
     )
     is_there = any(small(_name(row)) == small(name) for row in rows)
     return Answer(objects=ObjectStore(events={small(name)} if is_there else set()))
@@ -483,11 +502,12 @@ def _is_touched(name: AccountName, known: Grantee, users: frozenset[str] | None)
     return any(role.user in users for role in (*known.roles, *known.default_roles))
 
 
-def _allowed(statement: str) -> Generator[str, Rows, Rows]:
+def _allowed(statement: str, errnos: Container[int | None] = _HIDDEN) -> Generator[str, Rows, Rows]:
+    """The rows of a question; none where the server refuses to answer by some errors."""
     try:
         return (yield statement)
     except StatementError as error:
-        if error.errno in _DENIED:
+        if error.errno in errnos:
             return []
         raise
 

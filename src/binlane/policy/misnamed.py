@@ -530,7 +530,7 @@ class _Checks:
         if call.database is None and not call.is_quoted and is_built_in(call.name):
             return
         routine = self.objects.function(TableName(call.database or self.database, call.name))
-        if routine is not None and len(routine.parameters) != len(call.arguments):
+        if routine is not None and not routine.takes(len(call.arguments)):
             raise _Found(wrong_argument_count(routine, len(call.arguments)))
 
     def name(self, name: Name, scope: _Scope, clause: _Clause, *, by_alias: bool = False) -> None:

@@ -401,6 +401,9 @@ class PortSession:
             return None
         if model is None or reader is None:
             return self._pass_unread(told)
+        must_ask = self._begins_anew or reader.must_ask_to_read(told)
+        if must_ask and self._only_reads_diagnostics(told):
+            return AS_IT_IS
         text = reader.read_text(told)
         if text is None or shared is None or self._is_out_of_step:
             return None
@@ -665,9 +668,12 @@ class PortSession:
     async def _begun(self) -> PlannedSession | None:
         """The model, begun if there is none that can go on; None where no session is judged."""
         model = self._model
-        if model is None or (self._is_out_of_step and not self._is_in_transaction):
-            return await self._begin()
-        return model
+        return await self._begin() if model is None or self._begins_anew else model
+
+    @property
+    def _begins_anew(self) -> bool:
+        """Whether the model does not know what the session does, and begins anew before it goes on."""
+        return self._is_out_of_step and not self._is_in_transaction
 
     async def _begin(self) -> PlannedSession | None:
         """Begin to go along with the client's session, as it is now; None where none is judged."""
@@ -810,6 +816,16 @@ class PortSession:
             self._passing.add(facts.shape)
         return PASS
 
+    def _only_reads_diagnostics(self, text: str) -> bool:
+        """Whether a statement reads what the last one left, and no more: to ask takes that away.
+
+        The notes of the binlogs, and what a refused statement left, are still to be put in.
+        """
+        if self._warnings.are_changed or (not text.isascii() and _MAY_HIDE.search(text)):
+            return False
+        facts = self._first_read(text)
+        return reads_diagnostics(facts) and self._is_nothing(facts)
+
     def _first_read(self, text: str) -> StatementFacts:
         return read(text, database="", dialect=self._first_dialect)
 
@@ -872,6 +888,7 @@ class PortSession:
             ran: What its statements say; None of one that is not read.
         """
         self._lose_step(*ran)
+        self._warnings.forget()
         reader = self._reader
         if reader is None:
             self._has_passed = True

@@ -85,7 +85,7 @@ def call_error(routine: Routine | None, name: TableName, facts: StatementFacts) 
     if routine is None:
         return no_such_routine("PROCEDURE", name)
     given = len(call_of(facts).arguments)
-    return None if len(routine.parameters) == given else wrong_argument_count(routine, given)
+    return None if routine.takes(given) else wrong_argument_count(routine, given)
 
 
 def declare_parameters(

@@ -334,7 +334,7 @@ class Tracer:
         routine = self._host.objects.function(name)
         if routine is None:
             return UNKNOWN
-        if len(arguments) != len(routine.parameters):
+        if not routine.takes(len(arguments)):
             self._stops(wrong_argument_count(routine, len(arguments)))
             return UNKNOWN
         value = self._run(routine, arguments)

@@ -1,0 +1,176 @@
+"""What clients are told through the port is what the server tells: rows, errors, warnings.
+
+Each case runs at the server itself and through its port, in a session and a database of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import pymysql
+import pytest
+from pymysql.connections import Connection
+from pymysql.cursors import Cursor
+
+from tests.suites.places import BINLOGS, PLAIN, Place, place
+
+_DATABASE: Final = "told"
+_BROKEN_BODY: Final = "UPDATE mysql.proc SET body = 'bogus' WHERE db = DATABASE() AND name = '{}'"
+
+CASES: Final = {
+    "warnings of what is not understood": (
+        "CREATE TABLE t (a INT)",
+        "INSERT INTO t VALUES (1 + '2x')",
+        "SELECT 1 + '2x'",
+        "SHOW WARNINGS",
+        "SELECT @@warning_count",
+    ),
+    "warnings of a rollback": (
+        "CREATE TABLE t (a INT) ENGINE = MyISAM",
+        "BEGIN",
+        "INSERT INTO t VALUES (1)",
+        "ROLLBACK",
+        "SELECT @@warning_count",
+        "SHOW WARNINGS",
+    ),
+    "warnings of a procedure": (
+        "CREATE PROCEDURE made() CREATE TABLE IF NOT EXISTS t (a INT)",
+        "CREATE TABLE t (a INT)",
+        "CALL made()",
+        "SHOW WARNINGS",
+        "CALL made()",
+        "SELECT @@warning_count",
+    ),
+    "an empty alias": (
+        "CREATE PROCEDURE named(t INT) BEGIN SELECT t AS ``; SELECT t ``; END",
+        "CALL named(1)",
+        "DROP PROCEDURE named",
+    ),
+    "a procedure with the wrong number of arguments": (
+        "CREATE PROCEDURE one(t INT) SELECT t",
+        "CALL one()",
+        "CALL one(1, 2)",
+    ),
+}
+MARIADB_CASES: Final = {
+    "warnings of an EXPLAIN": (
+        "EXPLAIN VALUES ((VALUES (2))) UNION VALUES ((SELECT 3))",
+        "SHOW WARNINGS",
+        "EXPLAIN VALUES ((VALUES (2))) UNION VALUES ((SELECT 3))",
+        "SELECT @@warning_count",
+    ),
+    "predicates within BETWEEN": (
+        "CREATE VIEW v AS SELECT 1 BETWEEN (2 BETWEEN 3 AND 4) AND 5",
+        "CREATE OR REPLACE VIEW v AS SELECT 2 BETWEEN (1 BETWEEN 3 AND 4) AND 5",
+        "SELECT * FROM v",
+        "DROP VIEW v",
+    ),
+    "a compressed column of a character set": (
+        "CREATE TABLE t (a TEXT COMPRESSED CHARSET ucs2, b VARCHAR(9) COMPRESSED BINARY)",
+        "INSERT INTO t VALUES ('x', 'y')",
+        "ALTER TABLE t ADD c INT",
+        "SELECT * FROM t",
+        "DROP TABLE t",
+    ),
+    "a procedure whose body is broken": (
+        "CREATE TABLE t (a INT)",
+        "CREATE PROCEDURE broken(a INT) SELECT 1",
+        "CREATE FUNCTION lost() RETURNS INT RETURN 1",
+        _BROKEN_BODY.format("broken"),
+        _BROKEN_BODY.format("lost"),
+        "CREATE TRIGGER fires BEFORE INSERT ON t FOR EACH ROW CALL broken()",
+        "DROP TRIGGER fires",
+        "DROP PROCEDURE broken",
+        "DROP FUNCTION IF EXISTS lost",
+        "CREATE PROCEDURE broken() SELECT 2",
+        "CALL broken()",
+    ),
+    "no table of events": (
+        "RENAME TABLE mysql.event TO mysql.event_away",
+        "CREATE EVENT e ON SCHEDULE EVERY 1 DAY DO SELECT 1",
+        "ALTER EVENT e DISABLE",
+        "DROP EVENT e",
+        "DROP EVENT IF EXISTS e",
+        "SHOW WARNINGS",
+        "RENAME TABLE mysql.event_away TO mysql.event",
+        "DROP EVENT e",
+    ),
+    "a purge before what is asked of tables": (
+        "PURGE BINARY LOGS BEFORE (SELECT NOW())",
+        "PURGE BINARY LOGS BEFORE (SELECT 1 FROM nonesuch)",
+        "PURGE BINARY LOGS BEFORE ADDDATE('2000-01-01', INTERVAL (SELECT 1) DAY)",
+        "PURGE BINARY LOGS BEFORE EXISTS (SELECT 1)",
+        "PURGE BINARY LOGS BEFORE '2000-01-01'",
+    ),
+    "no table of accounts": (
+        "CREATE TABLE t (a INT)",
+        "CREATE PROCEDURE one() SELECT 1",
+        "RENAME TABLE mysql.global_priv TO mysql.global_priv_away",
+        "CREATE USER nobody",
+        "INSERT INTO t VALUES (1)",
+        "CALL one()",
+        "RENAME TABLE mysql.global_priv_away TO mysql.global_priv",
+        "FLUSH PRIVILEGES",
+        "CREATE USER nobody",
+        "DROP USER nobody",
+    ),
+}
+
+
+@pytest.fixture(
+    scope="module",
+    params=[(flavor, kind) for flavor in ("mariadb", "mysql") for kind in (PLAIN, BINLOGS)],
+    ids="-".join,
+)
+def port(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Place, dict[str, tuple[str, ...]]]]:
+    """A port, and the cases of its flavor."""
+    flavor, kind = request.param
+    directory = tmp_path_factory.mktemp("differences")
+    with place(kind, directory, flavor=flavor, scope=_DATABASE) as found:
+        yield found, CASES if flavor == "mysql" else {**CASES, **MARIADB_CASES}
+
+
+def _told(port: int, statements: Sequence[str]) -> list[object]:
+    """What a session is told of each statement: results with their warnings' number, or an error."""
+    told: list[object] = []
+    with _connected(port) as connection, connection.cursor() as cursor:
+        cursor.execute(f"DROP DATABASE IF EXISTS {_DATABASE}")
+        cursor.execute(f"CREATE DATABASE {_DATABASE}")
+    with _connected(port, _DATABASE) as connection, connection.cursor() as cursor:
+        for statement in statements:
+            try:
+                cursor.execute(statement)
+                told.append((statement, *_result(cursor)))
+                while cursor.nextset():
+                    told.append(_result(cursor))
+            except pymysql.Error as error:
+                told.append((statement, error.args, getattr(error, "sqlstate", None)))
+    return told
+
+
+def _connected(port: int, database: str | None = None) -> Connection[Cursor]:
+    # It sets nothing of its own, so that what a case has is the first that the session does.
+    return pymysql.connect(
+        host="127.0.0.1",
+        port=port,
+        user="root",
+        database=database,
+        autocommit=None,
+        ssl_disabled=True,
+    )
+
+
+def _result(cursor: Cursor) -> tuple[object, ...]:
+    return cursor.warning_count, cursor.rowcount, cursor.fetchall()
+
+
+def test_what_is_told_through_the_port_is_what_the_server_tells(
+    port: tuple[Place, dict[str, tuple[str, ...]]],
+) -> None:
+    at, cases = port
+    for name, statements in cases.items():
+        direct, through = (_told(each, statements) for each in (at.server.port, at.port))
+        assert through == direct, name
