@@ -42,6 +42,16 @@ CASES: Final = {
         "CALL made()",
         "SELECT @@warning_count",
     ),
+    "the trace of the optimizer": (
+        "CREATE TABLE t (a INT, KEY (a))",
+        "INSERT INTO t VALUES (1)",
+        "SET optimizer_trace = 'enabled=on'",
+        "SELECT a FROM t",
+        "SELECT query FROM information_schema.optimizer_trace",
+        "SET NAMES latin1",
+        "SELECT a FROM t WHERE a = 3",
+        "SELECT query FROM INFORMATION_SCHEMA.OPTIMIZER_TRACE",
+    ),
     "an empty alias": (
         "CREATE PROCEDURE named(t INT) BEGIN SELECT t AS ``; SELECT t ``; END",
         "CALL named(1)",

@@ -91,8 +91,13 @@ _RUNS_OTHERS: Final = frozenset(
     )
 )
 _OF_DIAGNOSTICS: Final = frozenset(
-    ("SHOW WARNINGS", "SHOW ERRORS", "SHOW COUNT", "GET DIAGNOSTICS")
+    (
+        *("SHOW WARNINGS", "SHOW ERRORS", "SHOW COUNT", "GET DIAGNOSTICS"),
+        *("SHOW PROFILE", "SHOW PROFILES", "SHOW STATUS", "SHOW SESSION STATUS"),
+    )
 )
+_TRACES: Final = frozenset(("optimizer_trace", "profiling"))
+"""Tables of information_schema that tell of the session's last statements."""
 
 
 _SYSTEM_CHARSET: Final = "utf8mb3"
@@ -510,7 +515,12 @@ def reads_diagnostics(facts: StatementFacts) -> bool:
         facts.verb in _OF_DIAGNOSTICS
         or any(use.upper_name in ("ROW_COUNT", "FOUND_ROWS") for use in facts.functions)
         or any(use.name in ("warning_count", "error_count") for use in facts.system_variables)
+        or any(_is_trace(use.name) for use in facts.tables)
     )
+
+
+def _is_trace(name: TableName) -> bool:
+    return name.database.lower() == "information_schema" and name.table.lower() in _TRACES
 
 
 def may_run_programs(facts: StatementFacts) -> bool:

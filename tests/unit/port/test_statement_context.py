@@ -17,7 +17,7 @@ from binlane.codec.types import ColumnType, EventType, Flavor, HeaderFlag
 from binlane.errors import StatementError
 from binlane.names import TableName
 from binlane.policy.server import Server
-from binlane.port.context_reader import ContextReader
+from binlane.port.context_reader import ContextReader, reads_diagnostics
 from binlane.port.context_use import PLAIN, ContextUse
 from binlane.port.session_values import asked_values
 from binlane.port.statement_context import (
@@ -517,6 +517,26 @@ def test_what_cannot_be_set_or_asked_makes_rows() -> None:
     left = ContextUse(reads_diagnostics=True)
     assert reader.needs([INSERT], left) is not None
     assert reader.needs([LAST_INSERT_ID, INSERT], left) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "is_about_the_last"),
+    [
+        ("SHOW WARNINGS", True),
+        ("SELECT @@error_count", True),
+        ("SELECT a FROM t WHERE a = FOUND_ROWS()", True),
+        ("SELECT trace FROM information_schema.OPTIMIZER_TRACE", True),
+        ("SELECT SUM(duration) FROM INFORMATION_SCHEMA.profiling", True),
+        ("SHOW PROFILES", True),
+        ("SHOW STATUS LIKE 'Last_query_cost'", True),
+        ("SHOW SESSION STATUS LIKE 'Handler%'", True),
+        ("SHOW GLOBAL STATUS", False),
+        ("SELECT 1 FROM d.profiling, information_schema.tables", False),
+    ],
+)
+def test_what_reads_what_the_last_statement_left(text: str, *, is_about_the_last: bool) -> None:
+    facts = read(text, database="d", dialect=Dialect(flavor="mariadb"))
+    assert reads_diagnostics(facts) is is_about_the_last
 
 
 @pytest.mark.parametrize(
