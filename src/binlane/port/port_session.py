@@ -284,6 +284,7 @@ class _Told:
             those that were intended.
         is_intended: They were told before it was sent.
         last: What its replies told of its last group; None for nothing.
+        is_untold: It may have made groups of which they tell nothing: the source has to be asked.
     """
 
     number: int
@@ -291,6 +292,7 @@ class _Told:
     _: KW_ONLY
     is_intended: bool
     last: str | None = None
+    is_untold: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -401,8 +403,7 @@ class PortSession:
             return None
         if model is None or reader is None:
             return self._pass_unread(told)
-        must_ask = self._begins_anew or reader.must_ask_to_read(told)
-        if must_ask and self._only_reads_diagnostics(told):
+        if self._begins_anew and self._only_reads_diagnostics(told):
             return AS_IT_IS
         text = reader.read_text(told)
         if text is None or shared is None or self._is_out_of_step:
@@ -817,7 +818,7 @@ class PortSession:
         return PASS
 
     def _only_reads_diagnostics(self, text: str) -> bool:
-        """Whether a statement reads what the last one left, and no more: to ask takes that away.
+        """Whether a statement reads what the last one left, which to begin takes away, and no more.
 
         The notes of the binlogs, and what a refused statement left, are still to be put in.
         """
@@ -1564,8 +1565,9 @@ class PortSession:
         plans = None if is_same and not replies[-1].insert_id else self._plans(planned)
         self._lose_unplanned(planned, one.plans if plans is None else plans)
         told = _Told(planned.number, plans, is_intended=one.is_intended)
-        if self._doubts or (last is None and is_silent and may_write):
-            self._unsettled.append(replace(told, last=last))
+        is_untold = bool(last is None and is_silent and may_write)
+        if self._doubts or is_untold:
+            self._unsettled.append(replace(told, last=last, is_untold=is_untold))
         else:
             self._attribute(told, last)
 
@@ -1624,7 +1626,7 @@ class PortSession:
         """Find out the last group of a statement, if its replies did not tell it."""
         if not self._is_tracked or self._shared is None:
             return
-        if one.last is not None:
+        if not one.is_untold:
             self._attribute(one, one.last)
         elif self._flavor is Flavor.MARIADB:
             told = await self._told_last()
