@@ -1,0 +1,90 @@
+"""What the source answers itself, it answers through the port too, whatever binlogs there are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import pymysql
+import pytest
+
+from binlane.codec.packets.framing import bytes_of
+from binlane.service.private_server import MYSQL_SOURCE_OPTIONS, SOURCE_OPTIONS, PrivateServer
+from binlane.service.server_programs import MARIADB
+from tests.judged_port import judged
+from tests.serve_process import ServeProcess
+from tests.servers import QUICK, mysql_program
+
+_UNSAFE: Final = 1592
+_BOTH: Final = ("mariadb", "mysql")
+_MARIADB: Final = ("mariadb",)
+
+_SESSIONS: Final[Mapping[str, tuple[Sequence[str], Sequence[str]]]] = {
+    "default database of wide characters": (
+        _BOTH,
+        (
+            "CREATE DATABASE wide CHARACTER SET utf32",
+            "USE wide",
+            "SELECT @@character_set_database, DATABASE()",
+            "CREATE TABLE t (a INT)",
+            "INSERT INTO t VALUES (1)",
+            "USE d",
+            "DROP DATABASE wide",
+        ),
+    ),
+}
+
+
+@pytest.fixture(scope="module", params=_BOTH)
+def serve(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ServeProcess]:
+    directory = tmp_path_factory.mktemp("answers")
+    is_mariadb = request.param == "mariadb"
+    options = SOURCE_OPTIONS if is_mariadb else MYSQL_SOURCE_OPTIONS
+    program = MARIADB if is_mariadb else mysql_program()
+    options = (*QUICK, *options, "--max-allowed-packet=64M")
+    with (
+        PrivateServer.start(directory, name="source", options=options, program=program) as source,
+        judged(directory / "serve", source) as process,
+    ):
+        process.execute_as_root(
+            "CREATE BINLOG 'all' FORMAT='STATEMENT'", "CREATE BINLOG 'some' LOG(d), FORMAT='MIXED'"
+        )
+        yield process
+
+
+@pytest.mark.parametrize("name", _SESSIONS)
+def test_answers_are_the_sources(serve: ServeProcess, name: str) -> None:
+    flavors, statements = _SESSIONS[name]
+    if serve.source.program.scheme not in flavors:
+        pytest.skip("the other flavor has nothing of it")
+    direct = _answers(serve.source.port, statements)
+    assert _answers(serve.port, statements) == direct
+
+
+def _answers(port: int, statements: Sequence[str]) -> list[Any]:
+    """Of each statement its text, its error or its rows, and its warnings but for those of logging."""
+    with pymysql.connect(
+        host="127.0.0.1", port=port, user="root", autocommit=True, ssl_disabled=True
+    ) as client:
+        for prepare in ("DROP DATABASE IF EXISTS d", "CREATE DATABASE d", "USE d", "SELECT 1"):
+            client.query(prepare)
+        return [_answer(client, statement) for statement in statements]
+
+
+def _answer(client: Any, statement: str) -> tuple[Any, ...]:
+    answer: Any = []
+    try:
+        client.query(bytes_of(statement))
+        answer.append(client._result.rows)
+        while client._result.has_next:
+            client.next_result()
+            answer.append(client._result.rows)
+    except pymysql.MySQLError as error:
+        answer = error.args
+    if "FOUND_ROWS" in statement:
+        return statement, answer
+    client.query("SHOW WARNINGS")
+    told = [one for one in client._result.rows if one[1] != _UNSAFE]
+    return statement, answer, told
