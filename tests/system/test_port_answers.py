@@ -68,9 +68,11 @@ def _answers(port: int, statements: Sequence[str]) -> list[Any]:
     with pymysql.connect(
         host="127.0.0.1", port=port, user="root", autocommit=True, ssl_disabled=True
     ) as client:
-        for prepare in ("DROP DATABASE IF EXISTS d", "CREATE DATABASE d", "USE d", "SELECT 1"):
-            client.query(prepare)
-        return [_answer(client, statement) for statement in statements]
+        client.query("CREATE DATABASE d")
+        client.query("USE d")
+        answers = [_answer(client, statement) for statement in statements]
+        client.query("DROP DATABASE d")
+    return answers
 
 
 def _answer(client: Any, statement: str) -> tuple[Any, ...]:
