@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Final
 
 import pymysql
@@ -30,6 +31,18 @@ _SESSIONS: Final[Mapping[str, tuple[Sequence[str], Sequence[str]]]] = {
             "INSERT INTO t VALUES (1)",
             "USE d",
             "DROP DATABASE wide",
+        ),
+    ),
+    "temporary table filled from MyISAM": (
+        _MARIADB,
+        (
+            "CREATE TABLE t3 (a INT) ENGINE = MyISAM",
+            "INSERT INTO t3 VALUES (1), (2)",
+            "CREATE TEMPORARY TABLE t4 SELECT * FROM t3",
+            "INSERT INTO t3 SELECT * FROM t4",
+            "INSERT INTO t4 SELECT * FROM t3",
+            "INSERT INTO t3 SELECT * FROM t4",
+            "SELECT COUNT(*) FROM t3",
         ),
     ),
 }
@@ -63,16 +76,39 @@ def test_answers_are_the_sources(serve: ServeProcess, name: str) -> None:
     assert _answers(serve.port, statements) == direct
 
 
+@pytest.mark.parametrize("mending", ["REPAIR TABLE t USE_FRM", "TRUNCATE TABLE t"])
+def test_tables_that_cannot_be_opened(serve: ServeProcess, mending: str) -> None:
+    if serve.source.program is not MARIADB:
+        pytest.skip("MySQL does not open such tables at all")
+    statements = ("SELECT * FROM t", "REPAIR TABLE t", mending, "INSERT INTO t VALUES (2)")
+
+    def damaged(port: int) -> list[Any]:
+        with _session(port) as client:
+            client.query("CREATE TABLE t (a INT) ENGINE = MyISAM")
+            client.query("INSERT INTO t VALUES (1)")
+            client.query("FLUSH TABLES")
+            (serve.source.directory / "data" / "d" / "t.MYI").write_bytes(b"damaged")
+            return [_answer(client, statement) for statement in statements]
+
+    assert damaged(serve.port) == damaged(serve.source.port)
+
+
 def _answers(port: int, statements: Sequence[str]) -> list[Any]:
     """Of each statement its text, its error or its rows, and its warnings but for those of logging."""
+    with _session(port) as client:
+        return [_answer(client, statement) for statement in statements]
+
+
+@contextmanager
+def _session(port: int) -> Iterator[Any]:
+    """A session in an empty database."""
     with pymysql.connect(
         host="127.0.0.1", port=port, user="root", autocommit=True, ssl_disabled=True
     ) as client:
         client.query("CREATE DATABASE d")
         client.query("USE d")
-        answers = [_answer(client, statement) for statement in statements]
+        yield client
         client.query("DROP DATABASE d")
-    return answers
 
 
 def _answer(client: Any, statement: str) -> tuple[Any, ...]:
