@@ -279,6 +279,7 @@ class _Told:
             those that were intended.
         is_intended: They were told before it was sent.
         last: What its replies told of its last group; None for nothing.
+        may_be_untold: It may have made groups without its replies telling so.
     """
 
     number: int
@@ -286,6 +287,7 @@ class _Told:
     _: KW_ONLY
     is_intended: bool
     last: str | None = None
+    may_be_untold: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -1526,8 +1528,9 @@ class PortSession:
         plans = None if is_same and not replies[-1].insert_id else self._plans(planned)
         self._lose_unplanned(planned, one.plans if plans is None else plans)
         told = _Told(planned.number, plans, is_intended=one.is_intended)
-        if self._doubts or (last is None and is_silent and may_write):
-            self._unsettled.append(replace(told, last=last))
+        is_untold = last is None and bool(is_silent) and may_write
+        if self._doubts or is_untold:
+            self._unsettled.append(replace(told, last=last, may_be_untold=is_untold))
         else:
             self._attribute(told, last)
 
@@ -1553,10 +1556,13 @@ class PortSession:
         unsettled, self._unsettled = self._unsettled, []
         homeless, self._homeless = self._homeless, []
         if not await self._are_settled():
-            unsettled = [replace(one, plans=()) for one in unsettled]
+            unsettled = [replace(one, plans=(), may_be_untold=True) for one in unsettled]
             self._spoils = True
         for one in unsettled:
-            await self._find_last(one)
+            if one.may_be_untold:
+                await self._find_last(one)
+            else:  # to ask the session would take its FOUND_ROWS() away
+                self._attribute(one, one.last)
         for what in homeless:
             await self._mark(what)
 
