@@ -43,6 +43,24 @@ _SESSIONS: Final[Mapping[str, tuple[Sequence[str], Sequence[str]]]] = {
             "RENAME TABLE t TO d.u, u TO nowhere.t",
         ),
     ),
+    "bytes that are no UTF-8": (
+        _BOTH,
+        (
+            "SET NAMES utf8mb3",
+            "CREATE TABLE `\udce9\udcff` (a INT)",
+            "SELECT * FROM `\udce9\udcff`",
+            "INSERT INTO `é\udcff` VALUES (1)",
+        ),
+    ),
+    "texts that are made up and are no SQL": (
+        _MARIADB,
+        (
+            "PREPARE s FROM ' ? a FROM t '",
+            "SET @name = CONCAT(UUID(), '')",
+            "EXECUTE IMMEDIATE CONCAT('nothing', IF(LENGTH(@name), '', '-'))",
+            "EXECUTE IMMEDIATE SFORMAT('{} of it', 'nothing')",
+        ),
+    ),
     "temporary table filled from MyISAM": (
         _MARIADB,
         (
@@ -108,7 +126,12 @@ def test_rows_found_while_a_table_is_made(serve: ServeProcess) -> None:
 def test_tables_that_cannot_be_opened(serve: ServeProcess, mending: str) -> None:
     if serve.source.program is not MARIADB:
         pytest.skip("MySQL does not open such tables at all")
-    statements = ("SELECT * FROM t", "REPAIR TABLE t", mending, "INSERT INTO t VALUES (2)")
+    statements: Sequence[str] = (
+        "SELECT * FROM t",
+        "REPAIR TABLE t",
+        mending,
+        "INSERT INTO t VALUES (2)",
+    )
 
     def damaged(port: int) -> list[Any]:
         with _session(port) as client:
