@@ -21,6 +21,8 @@ _UNSAFE: Final = 1592
 _BOTH: Final = ("mariadb", "mysql")
 _MARIADB: Final = ("mariadb",)
 
+_LONG: Final = "x" * (17 << 20)
+
 _SESSIONS: Final[Mapping[str, tuple[Sequence[str], Sequence[str]]]] = {
     "default database of wide characters": (
         _BOTH,
@@ -61,6 +63,16 @@ _SESSIONS: Final[Mapping[str, tuple[Sequence[str], Sequence[str]]]] = {
             "EXECUTE IMMEDIATE SFORMAT('{} of it', 'nothing')",
         ),
     ),
+    "statements of more than 16 MiB": (
+        _BOTH,
+        (
+            f"SELECT LENGTH('{_LONG}')",
+            "CREATE TABLE t (a LONGTEXT)",
+            f"INSERT INTO t VALUES ('{_LONG}')",
+            "SELECT LENGTH(a) FROM t",
+            f"SELECT LENGTH('{_LONG}) -- the quotes do not end",
+        ),
+    ),
     "temporary table filled from MyISAM": (
         _MARIADB,
         (
@@ -82,7 +94,7 @@ def serve(
 ) -> Iterator[ServeProcess]:
     directory = tmp_path_factory.mktemp("answers")
     is_mariadb = request.param == "mariadb"
-    options = SOURCE_OPTIONS if is_mariadb else MYSQL_SOURCE_OPTIONS
+    options: Sequence[str] = SOURCE_OPTIONS if is_mariadb else MYSQL_SOURCE_OPTIONS
     program = MARIADB if is_mariadb else mysql_program()
     options = (*QUICK, *options, "--max-allowed-packet=64M")
     with (
@@ -102,6 +114,15 @@ def test_answers_are_the_sources(serve: ServeProcess, name: str) -> None:
         pytest.skip("the other flavor has nothing of it")
     direct = _answers(serve.source.port, statements)
     assert _answers(serve.port, statements) == direct
+
+
+def test_what_a_text_of_more_than_16_mib_adds_is_in_binlogs(serve: ServeProcess) -> None:
+    with _session(serve.port) as client:
+        client.query("CREATE TABLE t (a LONGTEXT)")
+        client.query(f"INSERT INTO t VALUES ('{_LONG}')")
+        for name in ("all", "some"):
+            serve.wait_until_complete(name)
+            assert _LONG.encode() in serve.binlog_bytes(name)  # as its text, or as a row
 
 
 def test_rows_found_while_a_table_is_made(serve: ServeProcess) -> None:

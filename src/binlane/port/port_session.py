@@ -149,7 +149,7 @@ _MAY_HIDE: Final = re.compile("[\udc80-\udcff]|[^\0-\x7f][\\\\`]")
 What names the binlogs' variables has no other letters in swe7.
 """
 _TOO_LONG: Final = UnjudgedError(
-    "it is longer than 16 MiB and is not read", hint="SET SESSION binlog_format = 'ROW'"
+    "it is longer than 32 MiB and is not read", hint="SET SESSION binlog_format = 'ROW'"
 )
 _NO_TEXT: Final = UnjudgedError(
     "its text cannot be read in the session's character set",
