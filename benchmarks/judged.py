@@ -279,7 +279,7 @@ def _ready(relay: Relay, judge: PortSession) -> _Ready:
     followed = relay._followed  # noqa: SLF001
     return _Ready(
         relay,
-        relay.capabilities if followed is None else followed._capabilities,  # noqa: SLF001
+        relay.capabilities if followed is None else relay._login.source_capabilities,  # noqa: SLF001
         judge._client.thread_id,  # noqa: SLF001
         judge._is_tracked,  # noqa: SLF001
     )
