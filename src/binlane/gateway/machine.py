@@ -1014,9 +1014,10 @@ class Relay:
         return True
 
     def _read_large_command(self, followed: FollowedReplies, judge: Judge, number: int) -> bool:
-        """Read a command of more than one frame, which is never held as a whole: its text is not known.
+        """Read a command of more than one frame before its text is known.
 
-        Where the judge lets it run, it passes as it comes.
+        Where the judge lets it run, it passes as it comes, and is never held as a whole. A statement
+        that the judge refuses so is held, and judged by its text.
         """
         head = bytes(
             self._client_bytes[FRAME_HEADER_LENGTH : FRAME_HEADER_LENGTH + _LONG_DATA.size]
