@@ -514,7 +514,7 @@ def test_local_file(port: JudgingPort, tmp_path: Path) -> None:
         cursor.execute("DELETE FROM t")
 
 
-def test_large_statement_is_judged_unread(port: JudgingPort) -> None:
+def test_large_statement_is_judged_unread_where_it_may_be(port: JudgingPort) -> None:
     length = 17 << 20
     with port.connect(database="judged", max_allowed_packet=64 << 20) as connection:
         cursor = connection.cursor()
@@ -526,10 +526,14 @@ def test_large_statement_is_judged_unread(port: JudgingPort) -> None:
         port.judges[-1].verdict = lambda statements: (
             Refuse(error) if statements == (unread,) else Run()
         )
+        cursor.execute("INSERT INTO t (v) VALUES (%s)", ("y" * length,))
+        assert _reply(port).affected_rows == 1
+        text = f"INSERT INTO t (v) VALUES ('{'y' * length}')"
+        assert port.judges[-1].statements[-2:] == [(unread,), (ClientStatement(text),)]
         with pytest.raises(pymysql.err.OperationalError, match="unsafe"):
-            cursor.execute("INSERT INTO t (v) VALUES (%s)", ("x" * length,))
+            cursor.execute("INSERT INTO t (v) VALUES (%s)", ("x" * 2 * length,))
         cursor.execute("SELECT COUNT(*) FROM t")
-        assert cursor.fetchone() == (1,)
+        assert cursor.fetchone() == (2,)
         cursor.execute("DELETE FROM t")
 
 

@@ -38,8 +38,13 @@ _NO_SUCH_ROUTINE: Final = 1305
 _NO_SUCH_TRIGGER: Final = 1360
 _BAD_DATABASE: Final = 1049
 _VIEW_RECURSION: Final = 1462
-_BROKEN: Final = frozenset((1016, 1017, 1033, 1034, 1035, 1168, 1194, 1195, 1286, 1812, 1814, 1932))
-"""Errors of tables that are there, and that nobody can open until they are mended."""
+_BROKEN: Final = frozenset(
+    (1016, 1017, 1030, 1033, 1034, 1035, 1168, 1194, 1195, 1286, 1812, 1814, 1932)
+)
+"""Errors of tables that are there, and that nobody can open until they are mended; as are those that
+storage engines have of their own, below the servers'."""
+_OWN_ERROR_MIN: Final = 1000
+"""The first of the servers' own errors."""
 _ACCESS_DENIED: Final = 1142
 _ABSENT: Final = frozenset((_NO_SUCH_TABLE, _NO_SUCH_ROUTINE, _NO_SUCH_TRIGGER, _BAD_DATABASE))
 _DENIED: Final = frozenset((1044, 1045, 1141, _ACCESS_DENIED, 1143, 1227))
@@ -212,7 +217,7 @@ def _table(name: TableName, asked: Asked) -> Asking:
     try:
         text = yield from _created("TABLE", 1, name)
     except StatementError as error:
-        if error.errno in _BROKEN:
+        if error.errno in _BROKEN or 1 < error.errno < _OWN_ERROR_MIN:
             raise NotUnderstoodError(str(error)) from None
         if error.errno != _VIEW_RECURSION:
             raise

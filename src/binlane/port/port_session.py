@@ -30,7 +30,7 @@ from binlane.codec.packets.flags import ServerStatus
 from binlane.codec.packets.framing import text_of
 from binlane.codec.packets.results import ResultSet
 from binlane.codec.types import ColumnType, Flavor
-from binlane.errors import StatementError, StoreError, UnjudgedError
+from binlane.errors import SourceDownError, StatementError, StoreError, UnjudgedError
 from binlane.gateway.answers import OkAnswer, RowsAnswer
 from binlane.gateway.handler import SessionContext
 from binlane.gateway.judge import (
@@ -154,7 +154,7 @@ _MAY_HIDE: Final = re.compile("[\udc80-\udcff]|[^\0-\x7f][\\\\`]")
 What names the binlogs' variables has no other letters in swe7.
 """
 _TOO_LONG: Final = UnjudgedError(
-    "it is longer than 16 MiB and is not read", hint="SET SESSION binlog_format = 'ROW'"
+    "it is longer than 32 MiB and is not read", hint="SET SESSION binlog_format = 'ROW'"
 )
 _NO_TEXT: Final = UnjudgedError(
     "its text cannot be read in the session's character set",
@@ -481,6 +481,10 @@ class PortSession:
         facts = [read(one, database=session.database, dialect=session.dialect) for one in texts]
         if _may_take_rows(session) or all(_is_logged_by_its_text(one, session) for one in facts):
             return self._run_unread(*facts)
+        if len(facts) == 1 and not isinstance(told, SourceDownError):
+            own = await self._own_error(facts[0])
+            if own is not None:
+                return Refuse(own)
         raise _not_known(str(told), model) if isinstance(told, NotUnderstoodError) else told
 
     @staticmethod
@@ -959,15 +963,20 @@ class PortSession:
     async def _own_error(self, facts: StatementFacts) -> StatementError | None:
         """The error by which the source refuses a statement that is not known, too; None if it does not.
 
-        It is prepared there, which executes nothing.
+        It is prepared there, which executes nothing; of a text that is made up, that text.
         """
-        if is_program(facts) or not facts.text.isascii():
+        tree = facts.tree
+        if isinstance(tree, Prepare) and tree.source is not None and runs_nothing_stored(facts):
+            tried = facts.text_of(tree.source)
+        elif is_program(facts):
             return None
-        text = facts.text.replace("'", "''")
-        if not facts.dialect.no_backslash_escapes:
-            text = text.replace("\\", "\\\\")
+        else:
+            text = facts.text.replace("'", "''")
+            if not facts.dialect.no_backslash_escapes:
+                text = text.replace("\\", "\\\\")
+            tried = f"'{text}'"
         try:
-            await self._client.run_at_source(f"PREPARE {_TRIED} FROM '{text}'")
+            await self._client.run_at_source(self._as_sent(f"PREPARE {_TRIED} FROM {tried}"))
         except StatementError as error:
             return None if error.errno in _NOT_TRIED else error
         await self._client.run_at_source(f"DEALLOCATE PREPARE {_TRIED}")

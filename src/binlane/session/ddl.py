@@ -59,6 +59,8 @@ _UNLOGGED_FLUSH: Final = frozenset(
         *("BINLOG", "HOT"),
     )
 )
+_UNDONE_KINDS: Final = frozenset((StatementKind.RENAME_TABLE, StatementKind.ALTER_TABLE))
+"""What has done nothing where it fails: the server says so, whatever binlogs would."""
 _LOCKS: Final = frozenset(("WITH READ LOCK", "FOR EXPORT"))
 _WITHOUT_COMMIT: Final = ("CHECKSUM", "HELP")
 KEY_CACHE: Final = ("CACHE INDEX", "LOAD INDEX")
@@ -66,7 +68,8 @@ KEY_CACHE: Final = ("CACHE INDEX", "LOAD INDEX")
 
 def execute_ddl(state: SessionState, statement: SessionStatement) -> None:
     """Carry out a statement of data definition, account management or maintenance."""
-    recorders = recorders_of(state, statement, commits=True)
+    is_undone = statement.failure is not None and statement.facts.effects.kind in _UNDONE_KINDS
+    recorders = frozenset() if is_undone else recorders_of(state, statement, commits=True)
     if recorders is None:
         return
     if _commits(state, statement):

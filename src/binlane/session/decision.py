@@ -516,7 +516,9 @@ def recorders_of(
         state.fail(admitted)
         return None
     if statement.succeeds:
-        safety.executed(changes, admitted, is_in_transaction=is_in_transaction)
+        safety.executed(
+            changes, admitted, state.held_temporary(), is_in_transaction=is_in_transaction
+        )
     return (admitted | {SOURCE_LOG}) & names
 
 

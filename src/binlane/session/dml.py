@@ -265,7 +265,9 @@ def _remember_writes(state: SessionState, decided: Decided) -> None:
         for name, logging_format in decided.own_formats.items()
         if changes.writes or logging_format is LoggingFormat.STATEMENT
     )
-    state.safety.executed(changes, recorders, is_in_transaction=state.is_in_transaction)
+    state.safety.executed(
+        changes, recorders, state.held_temporary(), is_in_transaction=state.is_in_transaction
+    )
 
 
 class _StatementLog:

@@ -532,6 +532,8 @@ def _new_names(state: SessionState, statement: SessionStatement) -> Refusal | No
         is_temporary = table is not None and table.is_temporary
         if statement.facts.effects.kind is StatementKind.RENAME_TABLE:
             is_temporary = is_temporary and state.server.is_mariadb
+        if not is_temporary and not _has_database(state, new.database):
+            return no_such_database(new.database)
         if old != new and not is_temporary and new not in gone and _is_taken(state, new):
             return _table_exists(new)
         gone.discard(new)

@@ -12,7 +12,7 @@ that leads to it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -452,26 +452,32 @@ class ScopeSafety:
         return self._judgements
 
     def executed(
-        self, changes: Changes, recorders: frozenset[str], *, is_in_transaction: bool
+        self,
+        changes: Changes,
+        recorders: frozenset[str],
+        held: Mapping[str, Collection[TableName]],
+        *,
+        is_in_transaction: bool,
     ) -> None:
         """Remember what a statement has written.
 
         Args:
             changes: What it did.
             recorders: Names of the binlogs that log it.
+            held: By binlog, the temporary tables whose creation it holds. What reads others goes
+                as rows; they are not what a session has stopped to log.
             is_in_transaction: A transaction is open after it.
         """
         if is_in_transaction:
             self.transaction = self.transaction.added(changes.writes, recorders)
             self.added = self.added.added(changes.writes, recorders)
-        names = [one.name for one in changes.temporary_writes]
+        names = {one.name for one in changes.temporary_writes}
         if changes.kind in TABLE_DROPPING_KINDS or not names:
             return
         for definition in self.definitions:
             if definition.name not in recorders:
-                self._temporary = self._temporary.stopped(
-                    definition.name, [name for name in names if isinstance(name, TableName)]
-                )
+                known = [one for one in held.get(definition.name, ()) if one in names]
+                self._temporary = self._temporary.stopped(definition.name, known)
 
     def transaction_ended(self) -> None:
         """Forget the writes of the transaction that was committed or rolled back."""

@@ -452,6 +452,10 @@ class SessionState:
         """The logging modes that rule this session, by binlog; the source's own log left out."""
         return {name: self.mode(name) for name in self.binlogs if name != SOURCE_LOG}
 
+    def held_temporary(self) -> dict[str, set[TableName]]:
+        """By log, the temporary tables whose creation it holds."""
+        return {name: binlog.held_temporary for name, binlog in self.binlogs.items()}
+
     def mode(self, name: str) -> LoggingMode:
         """The logging mode that rules this session in a binlog."""
         if name == SOURCE_LOG:

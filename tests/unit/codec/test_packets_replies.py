@@ -46,6 +46,14 @@ def test_session_state_goes_only_to_who_asked_for_it() -> None:
     assert plain == OkPacket(status=ServerStatus.IN_TRANSACTION, info=b"i")
 
 
+@pytest.mark.parametrize("before", [b"", b"\0", b"\0\0\0"])
+def test_session_state_of_a_database_of_wide_characters(before: bytes) -> None:
+    head = b"\0\0\0\x02\x40\0\0"
+    ok = OkPacket.decode(head + b"\0" + before + b"\x05\x01\x03\x02d1")
+    assert ok.session_state == b"\x01\x03\x02d1"
+    assert OkPacket.decode(head).session_state == b""
+
+
 def test_an_error_packet() -> None:
     error = ErrPacket.decode(SYNTAX_ERROR)
     assert (error.errno, error.sqlstate) == (1064, "42000")

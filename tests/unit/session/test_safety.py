@@ -168,7 +168,7 @@ def test_a_write_that_was_not_logged_stops_a_temporary_table(objects: SchemaCata
         formats = {"a": logging_format}
         recorders = safety.admit(insert, modes=modes, formats=formats, is_in_transaction=False)
         assert isinstance(recorders, frozenset)
-        safety.executed(insert, recorders, is_in_transaction=False)
+        safety.executed(insert, recorders, {"a": {name}}, is_in_transaction=False)
         is_stopped = logging_format is LoggingFormat.ROW
         assert safety.stopped_temporary("a") == ({name} if is_stopped else frozenset())
 
@@ -185,7 +185,7 @@ def test_savepoints_of_a_session(objects: SchemaCatalog) -> None:
         formats = dict.fromkeys(safety.candidates(changes), LoggingFormat.ROW)
         admitted = safety.admit(changes, modes=modes, formats=formats, is_in_transaction=True)
         if isinstance(admitted, frozenset):
-            safety.executed(changes, admitted, is_in_transaction=True)
+            safety.executed(changes, admitted, {}, is_in_transaction=True)
         return not isinstance(admitted, frozenset)
 
     safety.savepoint("S")
