@@ -347,24 +347,13 @@ class KnownObjects:
 
     def _forget_of(self, facts: StatementFacts) -> None:
         effects = facts.effects
-        if effects.is_temporary:
-            return
-        if effects.kind in _NO_OBJECTS:
-            self._forget_mended(facts)
+        if effects.is_temporary or effects.kind in _NO_OBJECTS:
             return
         forget = None if effects.stopped_at is not None else _FORGETTING.get(effects.kind)
         if forget is None:
             self.forget_all()
         else:
             forget(self, facts)
-
-    def _forget_mended(self, facts: StatementFacts) -> None:
-        """Forget of a statement's tables that they could not be opened: it may have mended them."""
-        names = {*facts.effects.writes, *(use.name for use in facts.tables)}
-        questions = {self._normal(Need(Question(Topic.TABLE, name))).question for name in names}
-        mended = [one for one in questions if one.name in self.store.unknown]
-        if mended:
-            self._forget(mended)
 
     def views_changed(self, facts: StatementFacts) -> None:
         """Views."""
@@ -377,11 +366,8 @@ class KnownObjects:
     def accounts_changed(self, facts: StatementFacts) -> None:
         """Accounts and roles."""
         tree = facts.tree
-        if facts.effects.kind is StatementKind.FLUSH:
-            # Tables that could not be opened may have been mended before.
-            self._forget(Question(Topic.TABLE, name) for name in self.store.unknown)
-            if "PRIVILEGES" not in facts.text.upper():
-                return
+        if facts.effects.kind is StatementKind.FLUSH and "PRIVILEGES" not in facts.text.upper():
+            return
         named = (*tree.accounts, *tree.roles) if isinstance(tree, AccountStatement) else ()
         is_told = bool(named) and not any(one.is_current for one in named)
         # Who makes a role is given it.
