@@ -307,8 +307,9 @@ class Attributions:
         """
         spans = told_of(last or "", is_bound=is_bound)
         is_known = bool(last) or plans is None or len(plans) > 0
-        groups = self._sessions.get(thread_id) or self._session(thread_id)
-        statement = groups.find(number)
+        with self._lock:
+            groups = self._session(thread_id)
+            statement = groups.find(number)
         if encoded is None and plans is not None and statement is not None:
             plans = None if _are_same(statement.plans, plans) else plans
         if statement is None and not spans:
