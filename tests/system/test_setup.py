@@ -164,7 +164,7 @@ def test_an_account_that_may_do_nothing_is_told_what_somebody_else_must_do(
     grants = [
         "GRANT REPLICATION SLAVE ON *.* TO 'binlane'@'127.0.0.1';",
         "GRANT BINLOG MONITOR ON *.* TO 'binlane'@'127.0.0.1';",
-        "GRANT PROCESS, SELECT, SHOW VIEW, TRIGGER ON *.* TO 'binlane'@'127.0.0.1';",
+        "GRANT SELECT, SHOW VIEW, TRIGGER ON *.* TO 'binlane'@'127.0.0.1';",
     ]
     try:
         for arguments in (["--check"], []):
@@ -187,7 +187,7 @@ def test_an_account_is_made(
     servers: ServerFactory, flavor: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     server = servers.start_mysql("made") if flavor == "mysql" else servers.start("made")
-    sees = "PROCESS, SELECT, SHOW VIEW, TRIGGER" + (", SHOW_ROUTINE" if flavor == "mysql" else "")
+    sees = "SELECT, SHOW VIEW, TRIGGER" + (", SHOW_ROUTINE" if flavor == "mysql" else "")
     end = "REPLICATION CLIENT" if flavor == "mysql" else "BINLOG MONITOR"
     secret = tmp_path / "made"
     arguments = ["--create-user", "maker@127.0.0.1", "--create-password-file", secret, server.url]

@@ -208,7 +208,7 @@ def without_marks(server: PrivateServer) -> list[str]:
         for group in groups
         if not any(kind == "Table_map" and _MARK in info for kind, info in group)
         for kind, info in group
-        if kind not in ("Rotate", "Stop")
+        if kind not in ("Rotate", "Stop", "Binlog_checkpoint")
     ]
 
 
