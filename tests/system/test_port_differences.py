@@ -64,6 +64,47 @@ CASES: Final = {
     ),
 }
 MARIADB_CASES: Final = {
+    "texts that expressions give": (
+        "CREATE TABLE t (a INT, b TEXT)",
+        "SET @v = 3, @@sql_mode = ''",
+        "EXECUTE IMMEDIATE SFORMAT('INSERT INTO t VALUES ({}, ''a\\\\é'')', @v)",
+        "EXECUTE IMMEDIATE CONCAT('INSERT INTO t VALUES (', @v, ', ?)') USING 'c'",
+        """PREPARE p FROM CONCAT('INSERT INTO t VALUES (0, "', HEX(REPEAT('ab', 2)), '")')""",
+        "EXECUTE p",
+        "EXECUTE IMMEDIATE _binary 'SELECT 1'",
+        "EXECUTE IMMEDIATE CONCAT(@v, NULL)",
+        "EXECUTE IMMEDIATE CONCAT('')",
+        "EXECUTE IMMEDIATE CONCAT('SELEC', 'T')",
+        "EXECUTE IMMEDIATE 1 + 1",
+        "EXECUTE IMMEDIATE SFORMAT('{} {}', 1)",
+        "SELECT * FROM t",
+        "DROP TABLE t",
+    ),
+    "bytes that belong to no character": (
+        "SET NAMES big5",
+        "CREATE TABLE t (a TEXT CHARACTER SET big5)",
+        "INSERT INTO t VALUES ('\udcf9\udcd8')",
+        "INSERT INTO t VALUES ('\udcf9')",
+        "SELECT `\udcff` FROM t",
+        "SELEC '\udcff'",
+        "SELECT HEX(a) FROM t",
+        "DROP TABLE t",
+    ),
+    "what PROCEDURE ANALYSE says, prepared": (
+        "CREATE TABLE t (a INT)",
+        "PREPARE p FROM 'SELECT * FROM t PROCEDURE ANALYSE()'",
+        "EXECUTE p",
+        "EXECUTE p",
+        "DROP TABLE t",
+    ),
+    "temporary tables under new names": (
+        "CREATE TEMPORARY TABLE t (a INT)",
+        "ALTER TABLE t RENAME u",
+        "INSERT INTO u VALUES (1)",
+        "RENAME TABLE u TO t",
+        "SELECT * FROM t",
+        "DROP TABLE t",
+    ),
     "warnings of an EXPLAIN": (
         "EXPLAIN VALUES ((VALUES (2))) UNION VALUES ((SELECT 3))",
         "SHOW WARNINGS",
@@ -152,7 +193,8 @@ def _told(port: int, statements: Sequence[str]) -> list[object]:
     with _connected(port, _DATABASE) as connection, connection.cursor() as cursor:
         for statement in statements:
             try:
-                cursor.execute(statement)
+                # Bytes are sent as they are.
+                cursor.execute(statement.encode(errors="surrogateescape"))  # type: ignore[call-overload]
                 told.append((statement, *_result(cursor)))
                 while cursor.nextset():
                     told.append(_result(cursor))

@@ -78,6 +78,8 @@ from binlane.port.live_catalog import LiveCatalog
 from binlane.port.long_texts import LongTexts
 from binlane.port.marks import Marker
 from binlane.port.own_questions import own_questions
+from binlane.port.prepared_texts import asked as asked_text
+from binlane.port.prepared_texts import quoted, with_text
 from binlane.port.sayings import Sayings
 from binlane.port.session_values import cell_text
 from binlane.port.statement_context import StatementContext
@@ -909,8 +911,9 @@ class PortSession:
         if answer is not None:
             return Give(answer)
         await self._learn_prepared(model, facts)
-        if concerns(facts):
-            told = await self._rewrite(model, facts)
+        told = None if is_prepared else await self._with_prepared_text(model, reader, facts)
+        if told is not None or concerns(facts):
+            told = told or await self._rewrite(model, facts)
             if told.global_values:
                 return await self._set_global(model, reader, told)
             if told.source != told.model:
@@ -935,6 +938,16 @@ class PortSession:
             and not _may_take_rows(model.session)
         ):
             await self._learn_variables(model, facts)
+
+    async def _with_prepared_text(
+        self, model: PlannedSession, reader: ContextReader, facts: StatementFacts
+    ) -> Rewritten | None:
+        """A statement with the text that an expression gives; None for others."""
+        asked_for = asked_text(facts)
+        if asked_for is None or reader.values is None or _may_take_rows(model.session):
+            return None
+        answer = await self._client.query_source(self._as_sent(asked_for))
+        return with_text(facts, answer, reader.values.client_charset)
 
     async def _learn_variables(self, model: PlannedSession, facts: StatementFacts) -> bool:
         """Ask for user variables that a statement names and the model does not know; whether any was.
@@ -971,10 +984,7 @@ class PortSession:
         elif is_program(facts):
             return None
         else:
-            text = facts.text.replace("'", "''")
-            if not facts.dialect.no_backslash_escapes:
-                text = text.replace("\\", "\\\\")
-            tried = f"'{text}'"
+            tried = quoted(facts.text, facts)
         try:
             await self._client.run_at_source(self._as_sent(f"PREPARE {_TRIED} FROM {tried}"))
         except StatementError as error:
@@ -1069,6 +1079,8 @@ class PortSession:
             refusal = await self._own_error(facts) or refusal
         if refusal is not None:
             return Refuse(refusal)
+        if expected.result.unanalysed is not None and _may_take_rows(model.session):
+            return self._run_unread(facts)
         needs = self._needs(model, reader, facts, expected) if is_complete else None
         if needs is not None and reader.must_ask(needs):
             await self._read_context(model, reader, needs)
