@@ -17,6 +17,7 @@ from tests.suites.places import BINLOGS, PLAIN, Place, place
 
 _DATABASE: Final = "told"
 _BROKEN_BODY: Final = "UPDATE mysql.proc SET body = 'bogus' WHERE db = DATABASE() AND name = '{}'"
+_DEFINER: Final = "ALTER TABLE mysql.proc MODIFY definer {} COLLATE utf8mb3_bin NOT NULL DEFAULT ''"
 
 CASES: Final = {
     "warnings of what is not understood": (
@@ -64,6 +65,35 @@ CASES: Final = {
     ),
 }
 MARIADB_CASES: Final = {
+    "parameters of LIMIT that are no numbers": (
+        "PREPARE p FROM 'SELECT seq FROM seq_1_to_9 LIMIT ?'",
+        "SET @n = 'qwe', @m = -1, @o = '2x'",
+        "EXECUTE p USING @n",
+        "EXECUTE p USING @m",
+        "EXECUTE p USING @o",
+    ),
+    "a broken table of routines": (
+        "CREATE TABLE t (a INT)",
+        _DEFINER.format("CHAR(77)"),
+        "FLUSH PRIVILEGES",
+        "SELECT USER()",
+        "INSERT INTO t VALUES (1)",
+        "CALL one()",
+        _DEFINER.format("VARCHAR(384)"),
+        "DROP TABLE t",
+    ),
+    "views whose collations do not go with those of who asks": (
+        "SET collation_connection = ucs2_general_ci",
+        "CREATE VIEW v AS SELECT LPAD(HEX(seq), 4, '0') AS a FROM seq_1_to_3",
+        "SELECT * FROM v",
+        "DROP VIEW v",
+    ),
+    "a parameter in GROUP_CONCAT": (
+        "PREPARE p FROM 'SELECT GROUP_CONCAT(seq LIMIT ?) FROM seq_1_to_9'",
+        "SET @n = 4",
+        "EXECUTE p USING @n",
+        "EXECUTE p USING @n",
+    ),
     "texts that expressions give": (
         "CREATE TABLE t (a INT, b TEXT)",
         "SET @v = 3, @@sql_mode = ''",

@@ -37,7 +37,10 @@ _NO_SUCH_TABLE: Final = 1146
 _NO_SUCH_ROUTINE: Final = 1305
 _NO_SUCH_TRIGGER: Final = 1360
 _BAD_DATABASE: Final = 1049
-_VIEW_RECURSION: Final = 1462
+_CANNOT_LOAD: Final = 1728
+_NOT_SHOWN: Final = frozenset((1253, 1267, 1270, 1271, 1462))
+"""Errors of SHOW CREATE of a view that renames have led to itself, or whose collations do not go with
+those of who asks."""
 _BROKEN: Final = frozenset(
     (1016, 1017, 1030, 1033, 1034, 1035, 1168, 1194, 1195, 1286, 1812, 1814, 1932)
 )
@@ -219,9 +222,9 @@ def _table(name: TableName, asked: Asked) -> Asking:
     except StatementError as error:
         if error.errno in _BROKEN or 1 < error.errno < _OWN_ERROR_MIN:
             raise NotUnderstoodError(str(error)) from None
-        if error.errno != _VIEW_RECURSION:
+        if error.errno not in _NOT_SHOWN:
             raise
-        text = yield from _recursive_view(name, asked)
+        text = yield from _listed_view(name, asked)
     if text is None:
         return Answer()
     if _is_sequence(text):
@@ -242,10 +245,10 @@ def _table(name: TableName, asked: Asked) -> Asking:
     )
 
 
-def _recursive_view(name: TableName, asked: Asked) -> Generator[str, Rows, str | None]:
-    """The statement that makes a view which renames have led to itself; None if there is none.
+def _listed_view(name: TableName, asked: Asked) -> Generator[str, Rows, str | None]:
+    """The statement that makes a view which the server does not show; None if there is none.
 
-    The servers do not show it, and who wants to drop or to replace the view has it to be known.
+    Who wants to drop or to replace the view has it to be known.
     """
     algorithm = "ALGORITHM" if asked.is_mariadb else "'UNDEFINED'"
     rows = yield (
@@ -402,9 +405,10 @@ def _programs(name: TableName, _: Asked) -> Asking:
             if trigger not in tables:
                 triggers[table] = (*triggers.get(table, ()), trigger)
                 tables[trigger] = table
-    rows = yield (
+    rows = yield from _allowed(
         "SELECT ROUTINE_SCHEMA, ROUTINE_NAME, ROUTINE_TYPE FROM information_schema.ROUTINES"  # noqa: S608  # as above
-        f" WHERE ROUTINE_SCHEMA = {text_literal(database)}"
+        f" WHERE ROUTINE_SCHEMA = {text_literal(database)}",
+        (_CANNOT_LOAD,),  # nobody can run any then
     )
     routines = {(row[2] == "FUNCTION", small(_name(row))) for row in rows if row[0] == database}
     return Answer(triggers=triggers, tables=tables, routines=frozenset(routines))

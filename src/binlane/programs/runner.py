@@ -31,7 +31,7 @@ from binlane.programs.routines import (
 )
 from binlane.programs.ways import Condition
 from binlane.sql.evaluation.evaluator import StatementText, evaluate, possible_values
-from binlane.sql.evaluation.values import UNKNOWN, UNKNOWN_TEXT, Text, Value, parameter
+from binlane.sql.evaluation.values import UNKNOWN, UNKNOWN_TEXT, Text, Value, as_integer, parameter
 from binlane.sql.facts import StatementFacts, StatementKind
 from binlane.sql.reading import read
 from binlane.sql.servers import Dialect
@@ -39,11 +39,13 @@ from binlane.sql.tokens import SqlSyntaxError, server_text
 from binlane.sql.tree.expressions import (
     Call,
     Expression,
+    Limit,
     Node,
     Parameter,
     Subquery,
     SystemVariable,
     children,
+    walk,
 )
 from binlane.sql.tree.statements import PROGRAMS, CallProcedure, Prepare
 
@@ -334,6 +336,15 @@ class _Runner:
         if len(parameters) != len(values):
             return _WRONG_ARGUMENTS
         is_mariadb = self._host.server.is_mariadb
+        if is_mariadb:
+            for place in (known.place(node.at) for node in _counts(known.tree)):
+                index = parameters.index(place)
+                value = values[index]
+                if value is None or value is UNKNOWN:
+                    continue
+                values[index] = as_integer(value)
+                if as_integer(value) < 0:
+                    return _WRONG_ARGUMENTS
         logged, shown = (
             [
                 None
@@ -456,6 +467,13 @@ def _parameters(node: Node) -> Iterator[Parameter]:
         yield node
     for each in children(node):
         yield from _parameters(each)
+
+
+def _counts(node: Node) -> Iterator[Parameter]:
+    """The parameters of LIMIT, which takes any value for a whole number."""
+    for each in walk(node):
+        if isinstance(each, Limit):
+            yield from (one for one in children(each) if isinstance(one, Parameter))
 
 
 def _with_values(
