@@ -65,6 +65,14 @@ CASES: Final = {
     ),
 }
 MARIADB_CASES: Final = {
+    "a procedure in swe7": (
+        "CREATE TABLE t (a INT)",
+        "SET NAMES swe7",
+        "CREATE PROCEDURE inserts(a INT) BEGIN SET @a = a; INSERT INTO t VALUES (@a); END",
+        "CALL inserts(3)",
+        "SELECT a FROM t",
+        "DROP PROCEDURE inserts",
+    ),
     "parameters of LIMIT that are no numbers": (
         "PREPARE p FROM 'SELECT seq FROM seq_1_to_9 LIMIT ?'",
         "SET @n = 'qwe', @m = -1, @o = '2x'",

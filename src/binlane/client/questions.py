@@ -13,6 +13,7 @@ from enum import Enum
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
+from binlane.codec.client_text import SWE7, text_telling
 from binlane.codec.types import Flavor
 from binlane.errors import StatementError
 from binlane.names import TableName, quote
@@ -59,6 +60,7 @@ _SQL_MODE: Final = 1
 """Which column of SHOW CREATE it is, of whatever is a program."""
 _PROGRAM: Final = 2
 """Which column of SHOW CREATE FUNCTION, PROCEDURE and TRIGGER is the text."""
+_CLIENT_CHARSET: Final = 1
 _COLLATION_CONNECTION: Final = 2
 _DATABASE_COLLATION: Final = 3
 """Which column it is behind that of the text."""
@@ -274,7 +276,7 @@ def _triggers(table: TableName, asked: Asked) -> Asking:
     for name in asked.programs[table.database].triggers.get(table, ()):
         row = yield from _shown("TRIGGER", _PROGRAM, name)
         if row is not None:
-            text = row[_PROGRAM] or ""
+            text = _program(row, asked)
             _apply(catalog, table.database, text, creation_context(row, _PROGRAM))
     triggers = catalog.store.triggers.get(table, ())
     return Answer(
@@ -305,7 +307,7 @@ def _routine(kind: str, name: TableName, asked: Asked) -> Asking:
     collation = row[_PROGRAM + _DATABASE_COLLATION] or ""
     catalog.store.databases[name.database] = collation.partition("_")[0]
     context = creation_context(row, _PROGRAM)
-    catalog.apply(row[_PROGRAM] or "", database=name.database, context=context)
+    catalog.apply(_program(row, asked), database=name.database, context=context)
     routine = catalog.store.routines.get((kind == "FUNCTION", small(name)))
     if routine is None or catalog.problems:
         return _not_understood(kind, name)
@@ -313,6 +315,13 @@ def _routine(kind: str, name: TableName, asked: Asked) -> Asking:
         objects=ObjectStore(routines=catalog.store.routines),
         needs=_needs_of_body(routine, name.database),
     )
+
+
+def _program(row: Sequence[str | None], asked: Asked) -> str:
+    """The text of a routine or trigger; MariaDB tells ASCII bytes of one in swe7 as letters."""
+    text = row[_PROGRAM] or ""
+    is_swe7 = asked.is_mariadb and row[_PROGRAM + _CLIENT_CHARSET] == SWE7
+    return text_telling(text, SWE7) or text if is_swe7 else text
 
 
 def _not_understood(kind: str, name: TableName) -> Answer:
