@@ -10,8 +10,6 @@ from typing import Final
 from binlane.codec.charsets import text_decoder
 from binlane.codec.client_text import read_text, text_telling
 from binlane.codec.packets.results import ResultSet
-from binlane.port.binlog_variables import Rewritten
-from binlane.port.session_values import cell_text
 from binlane.sql.facts import StatementFacts
 from binlane.sql.stored import runs_nothing_stored
 from binlane.sql.tree.expressions import Literal, Query, UserVariable, walk
@@ -20,8 +18,8 @@ from binlane.sql.tree.statements import Prepare
 _BINARY: Final = "binary"
 
 
-def asked(facts: StatementFacts) -> str | None:
-    """The question for a statement's text; None where an expression does not give it."""
+def question(facts: StatementFacts) -> str | None:
+    """Asks for the text of a statement; None for one that does not take it from an expression."""
     source = facts.tree.source if isinstance(facts.tree, Prepare) else None
     if source is None or isinstance(source, (Literal, UserVariable)):
         return None
@@ -31,35 +29,36 @@ def asked(facts: StatementFacts) -> str | None:
     return f"SELECT HEX(t), CHARSET(t) FROM ({inner}) AS one LIMIT 1"  # noqa: S608  # the client's own
 
 
-def with_text(facts: StatementFacts, answer: ResultSet, client_charset: str) -> Rewritten | None:
-    """The statement with its text; None where that is not one of the client's character set.
+def with_text(
+    facts: StatementFacts, answer: ResultSet, client_charset: str
+) -> tuple[str, str] | None:
+    """The statement with its text as the source gets it, and as it is read here.
+
+    None where the text is NULL, or cannot be told in the client's character set.
 
     Args:
         facts: Of the statement.
-        answer: Of the source.
+        answer: To `question`.
         client_charset: Of the session.
     """
-    digits, charset = cell_text(answer, 0), cell_text(answer, 1) or ""
-    if digits is None:
-        return None  # the source says its error of NULL
-    data = bytes.fromhex(digits)
-    decode = text_decoder(charset)
+    digits, charset = answer.cell_text(0), answer.cell_text(1) or ""
+    source = facts.tree.source if isinstance(facts.tree, Prepare) else None
+    if digits is None or source is None:
+        return None
+    data, decode = bytes.fromhex(digits), text_decoder(charset)
     content = read_text(data, client_charset) if charset == _BINARY else decode and decode(data)
     text = None if content is None else text_telling(content, client_charset)
-    source = facts.tree.source if isinstance(facts.tree, Prepare) else None
-    if text is None or source is None:
+    if text is None:
         return None
     before, after = facts.text[: facts.place(source.at)], facts.text[facts.place(source.end) :]
     introducer = "" if charset == _BINARY else f"_{charset} "
     sent = f"{introducer}0x{digits}" if digits else "''"
-    return Rewritten(source=f"{before}{sent}{after}", model=f"{before}{quoted(text, facts)}{after}")
+    return f"{before}{sent}{after}", f"{before}{quoted(text, facts)}{after}"
 
 
 def quoted(text: str, facts: StatementFacts) -> str:
-    """A string literal of a statement's session."""
+    """A string literal, as the session of a statement writes it."""
     text = text.replace("'", "''")
-    return (
-        f"'{text}'"
-        if facts.dialect.no_backslash_escapes
-        else "'" + text.replace("\\", "\\\\") + "'"
-    )
+    if not facts.dialect.no_backslash_escapes:
+        text = text.replace("\\", "\\\\")
+    return f"'{text}'"
