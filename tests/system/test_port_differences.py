@@ -65,6 +65,15 @@ CASES: Final = {
     ),
 }
 MARIADB_CASES: Final = {
+    "the trace of what is prepared": (
+        "CREATE TABLE t (a INT, KEY (a))",
+        "SET optimizer_trace = 'enabled=on'",
+        "SET @text = 'EXPLAIN SELECT a FROM t'",
+        "PREPARE p FROM @text",
+        "EXECUTE p",
+        "SET @trace = (SELECT query FROM information_schema.optimizer_trace)",
+        "SELECT @trace",
+    ),
     "a procedure in swe7": (
         "CREATE TABLE t (a INT)",
         "SET NAMES swe7",
@@ -114,6 +123,9 @@ MARIADB_CASES: Final = {
         "EXECUTE IMMEDIATE CONCAT('')",
         "EXECUTE IMMEDIATE CONCAT('SELEC', 'T')",
         "EXECUTE IMMEDIATE 1 + 1",
+        "EXECUTE IMMEDIATE (SELECT 1)",
+        "PREPARE p FROM (SELECT a FROM t)",
+        "EXECUTE IMMEDIATE nonesuch()",
         "EXECUTE IMMEDIATE SFORMAT('{} {}', 1)",
         "SELECT * FROM t",
         "DROP TABLE t",
@@ -222,12 +234,15 @@ def port(
         yield found, CASES if flavor == "mysql" else {**CASES, **MARIADB_CASES}
 
 
-def _told(port: int, statements: Sequence[str]) -> list[object]:
-    """What a session is told of each statement: results with their warnings' number, or an error."""
-    told: list[object] = []
+def _make_database(port: int) -> None:
     with _connected(port) as connection, connection.cursor() as cursor:
         cursor.execute(f"DROP DATABASE IF EXISTS {_DATABASE}")
         cursor.execute(f"CREATE DATABASE {_DATABASE}")
+
+
+def _told(port: int, statements: Sequence[str]) -> list[object]:
+    """What a session is told of each statement: results with their warnings' number, or an error."""
+    told: list[object] = []
     with _connected(port, _DATABASE) as connection, connection.cursor() as cursor:
         for statement in statements:
             try:
@@ -262,5 +277,29 @@ def test_what_is_told_through_the_port_is_what_the_server_tells(
 ) -> None:
     at, cases = port
     for name, statements in cases.items():
-        direct, through = (_told(each, statements) for each in (at.server.port, at.port))
+        told = []
+        for each in (at.server.port, at.port):
+            _make_database(each)
+            told.append(_told(each, statements))
+        direct, through = told
         assert through == direct, name
+
+
+def test_a_table_that_nobody_can_open_is_checked_and_dropped(
+    port: tuple[Place, dict[str, tuple[str, ...]]],
+) -> None:
+    at, cases = port
+    if cases is CASES:
+        pytest.skip("MySQL's tables have no such file")
+    told = []
+    for each in (at.server.port, at.port):
+        _make_database(each)
+        _told(
+            each, ["CREATE TABLE t (a INT) ENGINE = MyISAM PARTITION BY HASH (a)", "FLUSH TABLES"]
+        )
+        (at.server.data_directory / _DATABASE / "t.par").unlink()
+        told.append(_told(each, ["CHECK TABLE t", "SELECT * FROM t", "DROP TABLE t"]))
+        for left in (at.server.data_directory / _DATABASE).glob("t#P#*"):
+            left.unlink()
+    direct, through = told
+    assert through == direct

@@ -35,6 +35,7 @@ from binlane.sql.evaluation.values import UNKNOWN, UNKNOWN_TEXT, Text, Value, as
 from binlane.sql.facts import StatementFacts, StatementKind
 from binlane.sql.reading import read
 from binlane.sql.servers import Dialect
+from binlane.sql.stored import runs_nothing_stored
 from binlane.sql.tokens import SqlSyntaxError, server_text
 from binlane.sql.tree.expressions import (
     Call,
@@ -42,6 +43,7 @@ from binlane.sql.tree.expressions import (
     Limit,
     Node,
     Parameter,
+    Query,
     Subquery,
     SystemVariable,
     children,
@@ -209,6 +211,10 @@ class _Runner:
         name = tree.name.lower()
         if name and name in self._executing:
             return _IN_USE
+        if tree.source is not None and _is_stored(tree.source, facts):
+            verb = "PREPARE..FROM" if tree.verb == "PREPARE" else tree.verb
+            message = f"{verb} does not support subqueries or stored functions"
+            return Refusal(1970, "42000", "ER_SUBQUERIES_NOT_SUPPORTED", message)
         if tree.verb == "PREPARE":
             return self._prepare(facts, tree, environment)
         if tree.verb == "EXECUTE":
@@ -460,6 +466,11 @@ def _does_anything(node: Node) -> bool:
     return isinstance(node, Call | Subquery | SystemVariable) or any(
         map(_does_anything, children(node))
     )
+
+
+def _is_stored(source: Expression, facts: StatementFacts) -> bool:
+    """Whether an expression asks tables, or functions that are not built in."""
+    return any(isinstance(node, Query) for node in walk(source)) or not runs_nothing_stored(facts)
 
 
 def _parameters(node: Node) -> Iterator[Parameter]:
