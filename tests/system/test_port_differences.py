@@ -20,6 +20,14 @@ _BROKEN_BODY: Final = "UPDATE mysql.proc SET body = 'bogus' WHERE db = DATABASE(
 _DEFINER: Final = "ALTER TABLE mysql.proc MODIFY definer {} COLLATE utf8mb3_bin NOT NULL DEFAULT ''"
 
 CASES: Final = {
+    "an empty name for an empty string": (
+        "SET sql_mode = ansi",
+        "PREPARE p FROM 'SELECT 1'",
+        'SELECT ""',
+        'SET sql_mode = ""',
+        "EXECUTE p",
+        "SELECT @@sql_mode",
+    ),
     "warnings of what is not understood": (
         "CREATE TABLE t (a INT)",
         "INSERT INTO t VALUES (1 + '2x')",
@@ -65,6 +73,37 @@ CASES: Final = {
     ),
 }
 MARIADB_CASES: Final = {
+    "a temporary table that hides one in use": (
+        "CREATE TABLE t (a INT)",
+        "CREATE PROCEDURE makes() CREATE TEMPORARY TABLE t AS SELECT 'abc' AS a",
+        "CREATE FUNCTION calls() RETURNS INT DETERMINISTIC BEGIN CALL makes(); RETURN 1; END",
+        "PREPARE p FROM 'SELECT COUNT(*), calls() FROM t'",
+        "EXECUTE p",
+        "SELECT * FROM t",
+        "PREPARE q FROM 'SELECT 1'",
+        "EXECUTE q",
+    ),
+    "what prepared DDL has changed": (
+        "PREPARE c FROM 'CREATE EVENT e ON SCHEDULE EVERY 1 DAY DISABLE DO SET @a = 1'",
+        "PREPARE a FROM 'ALTER EVENT e COMMENT \"x\"'",
+        "DROP EVENT IF EXISTS e",
+        "EXECUTE c",
+        "EXECUTE c",
+        "EXECUTE a",
+        "EXECUTE a",
+        "DROP EVENT e",
+    ),
+    "a table that a trigger writes and that changed": (
+        "CREATE TABLE t (a INT)",
+        "CREATE TRIGGER fires AFTER INSERT ON t FOR EACH ROW INSERT INTO u (a) VALUES (NEW.a)",
+        "CREATE TABLE u (a INT)",
+        "PREPARE p FROM 'INSERT INTO t VALUES (?)'",
+        "SET @a = 1",
+        "EXECUTE p USING @a",
+        "ALTER TABLE u ADD b INT",
+        "EXECUTE p USING @a",
+        "SELECT * FROM u",
+    ),
     "the trace of what is prepared": (
         "CREATE TABLE t (a INT, KEY (a))",
         "SET optimizer_trace = 'enabled=on'",
