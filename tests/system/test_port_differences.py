@@ -18,6 +18,7 @@ from tests.suites.places import BINLOGS, PLAIN, Place, place
 _DATABASE: Final = "told"
 _BROKEN_BODY: Final = "UPDATE mysql.proc SET body = 'bogus' WHERE db = DATABASE() AND name = '{}'"
 _DEFINER: Final = "ALTER TABLE mysql.proc MODIFY definer {} COLLATE utf8mb3_bin NOT NULL DEFAULT ''"
+_TRIGGER: Final = "CREATE TRIGGER {} BEFORE INSERT ON t FOR EACH ROW SET @a = 1"
 
 CASES: Final = {
     "an empty name for an empty string": (
@@ -73,6 +74,17 @@ CASES: Final = {
     ),
 }
 MARIADB_CASES: Final = {
+    "a view that a temporary table hides": (
+        "CREATE TABLE t (a INT)",
+        "CREATE VIEW v AS SELECT * FROM t",
+        "CREATE TEMPORARY TABLE v (b INT)",
+        "PREPARE p FROM 'SELECT 1'",
+        "DROP VIEW v",
+        "EXECUTE p",
+        "DROP TABLE v",
+        "DROP VIEW v",
+        "EXECUTE p",
+    ),
     "a temporary table that hides one in use": (
         "CREATE TABLE t (a INT)",
         "CREATE PROCEDURE makes() CREATE TEMPORARY TABLE t AS SELECT 'abc' AS a",
@@ -340,5 +352,21 @@ def test_a_table_that_nobody_can_open_is_checked_and_dropped(
         told.append(_told(each, ["CHECK TABLE t", "SELECT * FROM t", "DROP TABLE t"]))
         for left in (at.server.data_directory / _DATABASE).glob("t#P#*"):
             left.unlink()
+    direct, through = told
+    assert through == direct
+
+
+def test_broken_triggers_are_dropped(port: tuple[Place, dict[str, tuple[str, ...]]]) -> None:
+    at, cases = port
+    if cases is CASES:
+        pytest.skip("MySQL's triggers have no such file")
+    told = []
+    for each in (at.server.port, at.port):
+        _make_database(each)
+        _told(each, ["CREATE TABLE t (a INT)", _TRIGGER.format("one"), _TRIGGER.format("two")])
+        path = at.server.data_directory / _DATABASE / "t.TRG"
+        path.write_text(path.read_text().replace("SET @a = 1", "SET @a = ="))
+        drops = ["DROP TRIGGER two", "DROP TRIGGER one"]
+        told.append(_told(each, ["FLUSH TABLES", *drops, "INSERT INTO t VALUES (1)"]))
     direct, through = told
     assert through == direct

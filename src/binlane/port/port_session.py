@@ -565,6 +565,9 @@ class PortSession:
         """
         self._lose_step(*ran)
         self._warnings.forget()
+        for one in ran:
+            if one is not None and self._shared is not None and self._model is not None:
+                self._shared.catalog.changed(one, self._model.session.database)
         reader = self._reader
         if reader is None:
             self._unfollowed.has_passed = True
