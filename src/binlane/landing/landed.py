@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from binlane.columnar.selection import file_number
@@ -12,7 +11,7 @@ from binlane.ranges.offset import Offset
 from binlane.scope.scope import Scope
 
 if TYPE_CHECKING:
-    from binlane.filters.state import FilterState
+    from binlane.filters.state import FilterState, Saved
     from binlane.ranges.statements import Statement
 
 
@@ -58,9 +57,9 @@ class LandedTables:
         return LandedTables(self._scope, self._state)
 
     @property
-    def followed(self) -> Sequence[tuple[str, str, bool]]:
+    def followed(self) -> Saved:
         """What the filter remembers of names."""
-        return [] if self._state is None else self._state.saved
+        return {} if self._state is None else self._state.saved
 
 
 def filter_at(state: FilterState, place: Offset | None) -> FilterAt:

@@ -561,7 +561,7 @@ class _Job:
                 position=self._position,
                 done=self._done,
                 filter_terms=self._request.filter_terms.text,
-                followed=() if self._filter is None else tuple(self._filter.groups.state.saved),
+                followed={} if self._filter is None else self._filter.groups.state.saved,
             )
         )
 
@@ -592,7 +592,8 @@ def _filter(
         )
     if terms.is_everything:
         return None
-    state = FilterState.restored(terms, () if record is None else record.reached.followed)
+    saved = {} if record is None else record.reached.followed
+    state = FilterState.restored(terms, saved)
     known = None if request.load_schema is None else KnownObjects(request.load_schema)
     groups = GroupFilter(state, note, known)
     return Filter(groups, RunFilter(groups))
