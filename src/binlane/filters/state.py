@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from typing import Any, Final, Self
 
 from binlane.filters.concern import Concern
@@ -26,6 +27,7 @@ from binlane.names import TableName
 from binlane.sql.facts import TABLE_DROPPING_KINDS, StatementKind
 
 _SHOWN: Final = 3
+_OTHERS_MAX: Final = 1000
 _REMEMBERED_MAX: Final = 1 << 14
 """Names of which it is known whether they are there; behind so many nothing of them is."""
 Saved = Mapping[str, Sequence[Sequence[Any]]]
@@ -98,6 +100,7 @@ class FilterState:
         empty_xa: XA transactions that are prepared of which nothing is wanted.
         left_out: How many changes of each table that the rules name were left out: statements, and
             rows events.
+        has_matched: The log is about something that is wanted.
     """
 
     def __init__(self, terms: FilterTerms) -> None:
@@ -105,6 +108,8 @@ class FilterState:
         self.version = 0
         self.empty_xa: set[str] = set()
         self.left_out: Counter[TableName] = Counter()
+        self.has_matched = False
+        self._others: set[TableName] = set()
         self._memory = _Memory()
 
     @classmethod
@@ -152,11 +157,51 @@ class FilterState:
     def includes(self, table: TableName) -> bool:
         """Whether changes of a table are wanted."""
         found = self._memory.followed.get(table)
-        return self.terms.rules.includes(table) if found is None else found
+        if found is None:
+            found = self.terms.rules.includes(table)
+        if found:
+            self.has_matched = True
+        elif not self.has_matched and len(self._others) < _OTHERS_MAX:
+            self._others.add(table)
+        return found
+
+    def summary(self, *, is_whole: bool = True) -> list[str]:
+        """What a user should know of a log as a whole, at its end.
+
+        Args:
+            is_whole: Nothing of it was looked at before.
+        """
+        notes = []
+        if self.left_out:
+            counts = (
+                f"{count} change{'s' * (count > 1)} of {table.plain}"
+                for table, count in sorted(self.left_out.items())
+            )
+            notes.append(f"left out of what the filter names: {', '.join(counts)}")
+        if is_whole and self.is_unmatched:
+            notes.append(f"the log has nothing of what the filter names; {self._nearest()}")
+        return notes
+
+    @property
+    def is_unmatched(self) -> bool:
+        """Whether the rules name what is to be done, and the log has nothing of it."""
+        return not (self.has_matched or self.terms.rules.does_all)
+
+    def _nearest(self) -> str:
+        names = [table.plain for table in sorted(self._others)]
+        if not names:
+            return "it has no tables"
+        wanted = [table.plain for table in self.terms.rules.do_tables]
+        near = [each for name in wanted for each in get_close_matches(name, names, n=1)]
+        if near:
+            return f"did you mean {' or '.join(near)}?"
+        return f"it has {_shown(sorted(self._others))}"
 
     def includes_database(self, database: str) -> bool:
         """Whether changes of a database as such are wanted."""
-        return self.terms.rules.includes_database(database)
+        found = self.terms.rules.includes_database(database)
+        self.has_matched |= found
+        return found
 
     def is_lost(self, table: TableName) -> bool:
         """Whether the rules name a table whose changes are not wanted all the same."""

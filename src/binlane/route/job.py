@@ -103,12 +103,14 @@ class Report:
         counts: By binlog.
         files: How many files were read, at least in part.
         notes: What a user should know of.
+        is_unmatched: The files have nothing of what a filter names.
         fault: Where and why it ended early, behind whole groups; None if it did not.
     """
 
     counts: dict[str, BinlogCounts] = field(default_factory=dict)
     files: int = 0
     notes: list[str] = field(default_factory=list)
+    is_unmatched: bool = False
     fault: CodecError | None = None
 
 
@@ -170,6 +172,7 @@ def route_files(
     with Target(request.out, request.schedule, settings=settings, disk=disk) as target:
         job = _Job(request, files, target, meter)
         job.run()
+        job.tell_of_filter()
         return job.report
 
 
@@ -236,6 +239,14 @@ class _Job:
             return
         self._keep()
         self._outputs.collect(self.report)
+
+    def tell_of_filter(self) -> None:
+        """Note what the filter left out, and whether it let anything through."""
+        if self._filter is not None:
+            state = self._filter.groups.state
+            is_first = self._target.record is None
+            self.report.is_unmatched = is_first and state.is_unmatched
+            self.report.notes += state.summary(is_whole=is_first)
 
     def _begin_memory(self, *, is_new: bool) -> None:
         """Have binlogs know the tables before the first file, and no more than is true of a gap."""

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from binlane.codec.body import Body
 from binlane.codec.event import Event
 from binlane.codec.query import QueryEvent
 from binlane.codec.rows import RowsEvent
