@@ -28,9 +28,14 @@ class LandedTables:
     Args:
         scope: The lists.
         state: What the filter lets through there; None without one.
+
+    Attributes:
+        notes: With a place each, what the filter left out or doubted of tables that it names, since
+            somebody looked.
     """
 
     def __init__(self, scope: Scope, state: FilterState | None) -> None:
+        self.notes: list[str] = []
         self._scope = scope
         self._state = state
 
@@ -45,12 +50,16 @@ class LandedTables:
         from binlane.filters.concern import concern_of_statement  # noqa: PLC0415 - for filters only
 
         state = self._state.copy()
-        state.take(concern_of_statement(statement, statement.told))
-        return LandedTables(self._scope, state)
+        verdict = state.take(concern_of_statement(statement, statement.told))
+        behind = LandedTables(self._scope, state)
+        if verdict.note:
+            behind.notes.append(f"{statement.file}:{statement.position}: {verdict.note}")
+        return behind
 
     def become(self, other: LandedTables) -> None:
         """Go on with the tables of another place."""
         self._state = other._state
+        self.notes += other.notes
 
     def copy(self) -> LandedTables:
         """The tables of this place."""
