@@ -56,6 +56,7 @@ class Concern:
         thread_id: The session that ran it; 0 where that is not told.
         is_open_ended: Its text does not tell what it writes.
         is_temporary: It says TEMPORARY.
+        replaces: It says OR REPLACE, or ALTER VIEW.
         if_exists: It says IF EXISTS or IF NOT EXISTS.
         is_undone: It begins an ALTER in two phases, or takes it back: nothing of it is done.
     """
@@ -74,6 +75,7 @@ class Concern:
     thread_id: int = 0
     is_open_ended: bool = False
     is_temporary: bool = False
+    replaces: bool = False
     if_exists: bool = False
     is_undone: bool = False
 
@@ -132,6 +134,7 @@ def concern_of_statement(
         calls=_calls(facts, statement.database),
         is_open_ended=is_open,
         is_temporary=effects.is_temporary,
+        replaces=facts.is_or_replace or effects.kind is StatementKind.ALTER_VIEW,
         if_exists=effects.if_exists,
     )
 

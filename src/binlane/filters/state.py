@@ -24,7 +24,7 @@ from typing import Any, Final, Self
 from binlane.filters.concern import Concern
 from binlane.filters.terms import FilterTerms, RenameMode
 from binlane.names import TableName
-from binlane.sql.facts import TABLE_DROPPING_KINDS, StatementKind
+from binlane.sql.facts import TABLE_DROPPING_KINDS, VIEW_KINDS, StatementKind
 
 _SHOWN: Final = 3
 _OTHERS_MAX: Final = 1000
@@ -265,10 +265,15 @@ class FilterState:
             return self._judge_drop_trigger(concern.program)
         if not (concern.tables or concern.databases):
             return _PASSES if rules.does_all else _LEFT_OUT
-        if self._passes_whole(concern):
-            return self._passed(concern)
+        return self._passed(concern) if self._passes_whole(concern) else self._parted(concern)
+
+    def _parted(self, concern: Concern) -> Verdict:
+        """Of a statement that does not pass as it is."""
         if concern.kind is StatementKind.DROP_DATABASE:
             return self._judge_drop_database(concern.databases)
+        made = None if concern.is_temporary or not concern.replaces else concern.made
+        if made is not None and self.includes(made):
+            return self._drop_instead(concern, made)
         if not self._is_mixed(concern):
             return self._judge_unwanted(concern)
         if self.terms.rename is RenameMode.FOLLOW and concern.is_list:
@@ -393,6 +398,14 @@ class FilterState:
         note = f"of a statement about several tables, the part of {_shown(kept)} is taken: {text}"
         return Verdict(passes=True, text=text, tables=tuple(kept), note=note)
 
+    def _drop_instead(self, concern: Concern, table: TableName) -> Verdict:
+        """Of what is wanted and is replaced by what is not: it is gone."""
+        what = "VIEW" if concern.kind in VIEW_KINDS else "TABLE"
+        text = f"DROP {what} IF EXISTS {table}"
+        note = f"{table.plain} is replaced by what is not wanted; this is taken: {text}"
+        lost = (table,) if self.terms.rules.includes(table) else ()
+        return Verdict(passes=True, text=text, tables=(table,), note=note, lost=lost)
+
     def _pairs_of_wanted(self, concern: Concern) -> list[tuple[TableName, TableName]]:
         names: dict[TableName, bool] = {}
         pairs = []
@@ -463,7 +476,8 @@ class FilterState:
 
     def _make(self, concern: Concern, table: TableName, verdict: Verdict) -> str:
         """Follow that a table or view was made."""
-        is_left_out = not verdict.passes and self._is_mixed(concern)
+        is_kept = verdict.passes and verdict.text is None
+        is_left_out = not is_kept and self._is_mixed(concern)
         if concern.if_exists:
             is_there = self._memory.there.get(table)
             if is_there is None and is_left_out and self.includes(table):
