@@ -219,10 +219,7 @@ class Attributions:
             else:
                 self._sessions, self._read = found.sessions, found.read
                 self._busy.update(found.sessions)
-                for thread_id, groups in found.sessions.items():
-                    self._open.update((each.point, thread_id) for each in groups.arrivals)
-                for arrival in found.unknown:
-                    self._keep(arrival.point, Unattributed(Reason.LOST, None))
+                self._take_up(found)
                 self._run, self.lost_threads = found.run, found.lost
                 self._is_begun = found.epoch is not None
                 self._epoch = self._epoch if found.epoch is None else found.epoch
@@ -624,6 +621,16 @@ class Attributions:
 
     # What is known of sessions; all of it with the lock.
 
+    def _take_up(self, found: Recovery) -> None:
+        """Know whose groups are of which the process before had not found it out."""
+        for thread_id, groups in found.sessions.items():
+            self._open.update((each.point, thread_id) for each in groups.arrivals)
+            for point in (point for one in groups.statements for point in one.told()):
+                if self._read.get(point.stream, 0) < point.number:
+                    self._told[point] = thread_id
+        for point in found.unknown:
+            self._keep(point, Unattributed(Reason.LOST, None))
+
     def _wake(self) -> None:
         if self._is_waited_for:
             self._changed.notify_all()
@@ -702,21 +709,19 @@ class Attributions:
                 self._told[tuple.__new__(Point, (stream, last))] = thread_id
                 self._end_told()
                 return
-        for stream, first, last in () if statement.is_bound else statement.last:
-            for number in range(first or last, last + 1):
-                point = Point(stream, number)
-                if self._read.get(stream, 0) < number:
-                    self._told[point] = thread_id
-                    continue
-                waiting = self._waiting.pop(point, None)
-                if waiting is not None:
-                    groups.arrive(waiting.arrival)
-                    self._open[point] = thread_id
-                elif self._open.get(point) != thread_id and statement.count:
-                    # It was taken for nobody's: what was to be in it is not there.
-                    known = self._known.get(point)
-                    is_told = isinstance(known, Unattributed) and thread_id in (known.threads or ())
-                    groups.is_missed |= not is_told
+        for point in statement.told():
+            if self._read.get(point.stream, 0) < point.number:
+                self._told[point] = thread_id
+                continue
+            waiting = self._waiting.pop(point, None)
+            if waiting is not None:
+                groups.arrive(waiting.arrival)
+                self._open[point] = thread_id
+            elif self._open.get(point) != thread_id and statement.count:
+                # It was taken for nobody's: what was to be in it is not there.
+                known = self._known.get(point)
+                is_told = isinstance(known, Unattributed) and thread_id in (known.threads or ())
+                groups.is_missed |= not is_told
         self._end_told()
 
     def _end_told(self) -> None:

@@ -11,6 +11,7 @@ from binlane.port.group_journal import GroupJournal
 from binlane.port.journal import Place, Record
 from binlane.port.session_groups import (
     Arrival,
+    Point,
     Reason,
     SessionGroups,
     Statement,
@@ -28,7 +29,7 @@ class Recovery:
     Attributes:
         sessions: By the threads that they had at the source; all of them are over.
         lost: The threads of those that were there when it ended.
-        unknown: Groups that were read, of whom nobody said whose they are.
+        unknown: By their points, groups that were read, of which nobody said whose they are.
         read: Up to where each stream was read.
         epoch: Of which source this is; None where nothing tells it.
         run: How often the log was seen to go on behind a start of the source.
@@ -45,7 +46,7 @@ class Recovery:
             StoreError: If they cannot be read.
         """
         self.sessions: dict[int, SessionGroups] = {}
-        self.unknown: list[Arrival] = []
+        self.unknown: dict[Point, Arrival] = {}
         self.read: dict[Stream, int] = {}
         self.epoch: int | None = None
         self.run = 0
@@ -60,7 +61,7 @@ class Recovery:
             if thread_id:
                 self._session(thread_id).arrivals.append(arrival)
             else:
-                self.unknown.append(arrival)
+                self.unknown[arrival.point] = arrival
         for file in statements.files():
             self._take_file(file)
         for thread_id, number in last.doubts if last is not None else ():
@@ -146,7 +147,7 @@ class Recovery:
             self._replay_answer(records.read_answer(body), place)
         elif kind == records.TAKEN:
             thread_id, start, run = records.read_taken(body)
-            self.unknown += self._session(thread_id).arrivals
+            self.unknown |= {one.point: one for one in self._session(thread_id).arrivals}
             self.sessions[thread_id] = SessionGroups(start=start, run=run, is_taken=True)
         else:
             groups = self._session(records.read_thread(body))
@@ -167,6 +168,8 @@ class Recovery:
             statement.count = answer.plan_count
         spans = told_of(answer.last, is_bound=answer.is_bound)
         groups.answer(statement, spans, is_known=answer.is_known, is_bound=answer.is_bound)
+        for point in filter(self.unknown.__contains__, statement.told()):
+            groups.arrive(self.unknown.pop(point))
         self._journal.need(statement)
         # Those of which nothing can come any more are many where binlogs lag.
         self._drop_over(groups)

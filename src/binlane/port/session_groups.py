@@ -156,6 +156,12 @@ class Statement:
     doubt: Reason | None = None
     gone: dict[Stream, int] | None = None
 
+    def told(self) -> Iterator[Point]:
+        """The groups that the reply named."""
+        for stream, first, last in () if self.is_bound else self.last:
+            for number in range(first or last, last + 1):
+                yield Point(stream, number)
+
 
 @dataclass(slots=True, eq=False)
 class SessionGroups:
