@@ -648,7 +648,7 @@ class PortSession:
     async def _drop_temporary(self) -> None:
         """Have binlogs drop the temporary tables that the source has dropped by itself."""
         model, reader = self._model, self._reader
-        if model is None or reader is None or self._is_under_way or self._is_out_of_step:
+        if model is None or reader is None or self._may_be_writing or self._is_out_of_step:
             return
         context = reader.last()
         planned = model.disconnect()
@@ -1140,6 +1140,13 @@ class PortSession:
     def _is_under_way(self) -> bool:
         """Whether the source runs a statement that is followed."""
         return bool(self._under_way) or self._known_under_way is not None
+
+    @property
+    def _may_be_writing(self) -> bool:
+        """Whether the source runs a statement that may make groups."""
+        known = self._known_under_way
+        is_known_write = known is not None and isinstance(known[1], KnownWrite)
+        return is_known_write or any(one.is_intended for one in self._under_way)
 
     def _let_known_run(
         self,

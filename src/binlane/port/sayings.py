@@ -183,14 +183,16 @@ class Hearing:
         with self._lock:
             self._speakers[connection] = _Speaker()
 
-    def remove(self, connection: socket.socket) -> None:
-        """Hear what is left of a process that is gone, and with it its sessions."""
+    def remove(self, connection: socket.socket) -> frozenset[int]:
+        """Hear what is left of a process that is gone, and with it its sessions; their threads."""
         with self._lock:
             self._hear(connection)
-            for thread_id in self._speakers.pop(connection).threads:
+            threads = frozenset(self._speakers.pop(connection).threads)
+            for thread_id in threads:
                 self._attributions.lost(thread_id)
                 self._attributions.given(thread_id)
         connection.close()
+        return threads
 
     def close(self) -> None:
         """Hear nobody any more, nor what was said and not heard."""

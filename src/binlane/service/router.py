@@ -96,6 +96,9 @@ class Router:
                 routed, and `position` says so.
         """
         own, substitution = RunGroups(), self._substitution
+        for output in outputs:
+            if output.drops_temporary:
+                self._guarded(output, output.drop_temporary, on_fault)
         if substitution is not None:
             substitution.noted(item)
             if isinstance(item, RawRun):
@@ -376,9 +379,6 @@ class Router:
         first = group.events[0]
         if isinstance(first.body, FormatDescriptionEvent):
             output.binlog.set_format(first.body, timestamp=first.header.timestamp)
-            if output.drops_temporary:
-                output.binlog.begin_anew(first.header.timestamp)
-                output.drops_temporary = False
             if first.body.created:
                 # The source counts its connections anew. Sessions that ended with the process
                 # before may be of behind this start, until all is read that was there then.
