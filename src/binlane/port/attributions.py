@@ -100,10 +100,12 @@ class _Waiting(NamedTuple):
     Attributes:
         arrival: It.
         statements: Those that were under way and could have made it, with their threads.
+        others: Threads with statements that may have made it, as nobody knows what they make.
     """
 
     arrival: Arrival
     statements: tuple[tuple[int, Statement], ...]
+    others: frozenset[int]
 
     @property
     def is_over(self) -> bool:
@@ -203,7 +205,7 @@ class Attributions:
         self._moved: dict[Stream, int] = {}
         self._found: list[records.FoundGroup] = []
         self._doubts: list[tuple[int, int]] = []
-        self._has_gap = False
+        self._must_save = False
         self._statements: StatementJournal | None = None
         self._groups: GroupJournal | None = None
         if folder is not None:
@@ -393,7 +395,7 @@ class Attributions:
             )
             if is_gap:
                 self._skip(ends)
-                self._has_gap = True
+                self._must_save = True
             self._is_begun = True
             if self._position is None or is_gap:
                 self._position = position
@@ -415,7 +417,7 @@ class Attributions:
             for thread_id, groups in self._sessions.items():
                 groups.doubt_open(Reason.LOST)
                 self._busy.add(thread_id)
-            self._has_gap = True
+            self._must_save = True
         self._save()
 
     def watch(self) -> Watch:
@@ -613,7 +615,7 @@ class Attributions:
             self._position, self._is_begun = None, False
             # What was written before is of the other source, and stays so if it cannot be deleted.
             self._epoch = secrets.randbits(64)
-            self._has_gap = True
+            self._must_save = True
         if self._statements is not None and self._groups is not None:
             self._statements.renew(is_stale=True)
             self._groups.forget()
@@ -696,9 +698,22 @@ class Attributions:
             if (one.is_split or _may_have_made(one))
             and any(map(group.could_be, self._plans(one) or ()))
         ]
-        self._waiting[arrival.point] = _Waiting(arrival, tuple(found))
+        others = frozenset(
+            thread_id
+            for thread_id in self._busy
+            if any(map(self._may_make_anything, self._sessions[thread_id].statements))
+        )
+        self._waiting[arrival.point] = _Waiting(arrival, tuple(found), others)
         self._open[arrival.point] = 0
         self._end_waiting()
+
+    def _may_make_anything(self, one: Statement) -> bool:
+        """Whether nobody knows which groups a statement makes, and some may still come."""
+        if one.count or one.is_lost:
+            return False
+        return not one.is_answered or any(
+            self._read.get(span.stream, 0) < span.last for span in one.last
+        )
 
     def _hear_of(self, thread_id: int, groups: SessionGroups, statement: Statement) -> None:
         """Take in which groups are told to be of a statement."""
@@ -736,11 +751,11 @@ class Attributions:
             if not waiting.is_over:
                 continue
             makers = [each for each in waiting.statements if _may_have_made(each[1])]
-            reason = Reason.STRANGER
+            reason = Reason.UNKNOWN if waiting.others else Reason.STRANGER
             if makers:
                 is_any_lost = any(one.is_lost for _, one in makers)
                 reason = Reason.LOST if is_any_lost else Reason.SEVERAL
-            threads = frozenset(thread_id for thread_id, _ in makers)
+            threads = waiting.others.union(thread_id for thread_id, _ in makers)
             self._keep(point, Unattributed(reason, threads))
 
     def _advance(self, after: Position | None) -> None:
@@ -924,17 +939,15 @@ class Attributions:
                     is_any_open = True
                     if statement.doubt is not None:
                         doubts.append((thread_id, statement.number))
-            has_news = bool(found or arrivals or self._has_gap) or doubts != self._doubts
+            has_news = bool(found or arrivals or self._must_save) or doubts != self._doubts
             has_news |= bool(gone) or (journal is not None and bool(journal.failure))
             if journal is None or not (has_news or (self._moved and is_any_open)):
                 for statements, _ in gone:
                     statements.clear()
                 return
             ends = dict(self._read) if journal.is_file_due else self._moved
-            reading = records.Reading(
-                *(self._epoch, self._has_gap, self._run, ends, arrivals, doubts, found)
-            )
-            self._moved, self._has_gap, self._doubts = {}, False, doubts
+            reading = records.Reading(*(self._epoch, self._run, ends, arrivals, doubts, found))
+            self._moved, self._must_save, self._doubts = {}, False, doubts
         journal.write(reading)
         if gone:
             with self._lock:

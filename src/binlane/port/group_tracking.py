@@ -128,6 +128,8 @@ class GroupTracking:
         self._last = ""
         # When a statement was sent that the source has answered.
         self._there_s = 0.0
+        # The number of a command under way that nobody has read; 0 for none.
+        self._unread = 0
         self._unsettled: list[_Told] = []
         self._doubts: list[Doubt] = []
         self._homeless: list[_Homeless] = []
@@ -190,11 +192,32 @@ class GroupTracking:
             )
             one.is_intended = True
 
+    def intend_unread(self, model: PlannedSession) -> None:
+        """Tell that a command runs of which nobody knows which groups it makes."""
+        if self.shared is not None:
+            self._unread = model.count()
+            self.shared.attributions.intend(self.thread_id, self._unread, ())
+
+    def answer_unread(self, replies: Sequence[Reply]) -> None:
+        """Tell what the replies to such a command say; none if it was not sent."""
+        number, self._unread = self._unread, 0
+        if number and self.shared is not None:
+            plans = () if replies else None
+            self.shared.attributions.done(self.thread_id, number, self.told(replies), plans)
+
     def withdraw(self, under_way: Iterable[UnderWay]) -> None:
         """Tell that statements were not sent: what was intended does not come."""
         for one in under_way:
             if one.is_intended and self.shared is not None:
                 self.shared.attributions.done(self.thread_id, one.expected.number, None)
+
+    def muddle(self, under_way: Sequence[UnderWay], replies: Sequence[Reply]) -> None:
+        """Tell that replies came, and nobody knows which of them are to which statement."""
+        if self.shared is not None:
+            last = self.told(replies)
+            for one in under_way:
+                told = last if one is under_way[-1] else None
+                self.shared.attributions.done(self.thread_id, one.expected.number, told, ())
 
     def stumbled(self, numbers: Iterable[int]) -> None:
         """Tell that nothing is certain of statements that were intended, nor of what is unsettled.

@@ -17,7 +17,7 @@ from binlane.routing.plan import GroupPlan
 from binlane.routing.plan_bytes import decode_plans
 from binlane.store.record_log import Place
 
-VERSION: Final = 2
+VERSION: Final = 3
 """Of all records, plans included: another one is for another binlane."""
 
 SESSIONS: Final = 1
@@ -46,7 +46,7 @@ INTENT_HEAD_BYTES: Final = _INTENT.size
 _ANSWER: Final = Struct("<IQBI")
 _STATE: Final = Struct("<IBI")
 _SESSIONS: Final = Struct("<QI")
-_READ: Final = Struct("<BQBIIIII")
+_READ: Final = Struct("<BQIIIII")
 _NUMBER: Final = Struct("<Q")
 _ARRIVAL: Final = Struct("<IB")
 _FOUND: Final = Struct("<IIQII")
@@ -146,7 +146,6 @@ class Reading(NamedTuple):
 
     Attributes:
         epoch: As the head of files of statements has it.
-        is_gap: Groups between what was read before and this were not read.
         run: How often the log was seen to go on behind a start of the source.
         ends: Up to where streams were read; those that moved since the record before.
         arrivals: By thread the groups that were read and are not attributed; 0 where it is not known.
@@ -155,7 +154,6 @@ class Reading(NamedTuple):
     """
 
     epoch: int
-    is_gap: bool
     run: int
     ends: Mapping[Stream, int]
     arrivals: Sequence[tuple[int, Arrival]]
@@ -216,7 +214,7 @@ def sessions_body(epoch: int, heads: Sequence[SessionHead]) -> bytes:
 def reading_body(reading: Reading) -> bytes:
     """Of READ."""
     counts = len(reading.ends), len(reading.arrivals), len(reading.doubts), len(reading.found)
-    pieces = [_READ.pack(VERSION, reading.epoch, reading.is_gap, reading.run, *counts)]
+    pieces = [_READ.pack(VERSION, reading.epoch, reading.run, *counts)]
     pieces += [_stream(stream) + _NUMBER.pack(number) for stream, number in reading.ends.items()]
     for thread_id, arrival in reading.arrivals:
         pieces += (_ARRIVAL.pack(thread_id, arrival.is_commit), _point(arrival.point))
@@ -346,7 +344,7 @@ def read_sessions(body: bytes) -> tuple[int, list[SessionHead]]:
 def read_reading(body: bytes) -> Reading:
     """The inverse of `reading_body`."""
     reader = Reader(body)
-    version, epoch, is_gap, run, *counts = reader.unpack(_READ)
+    version, epoch, run, *counts = reader.unpack(_READ)
     if version != VERSION:
         raise UnsupportedError(f"it is of version {version}")
     end_count, arrival_count, doubt_count, found_count = counts
@@ -361,7 +359,7 @@ def read_reading(body: bytes) -> Reading:
         thread_id, file, offset, checksum, plan = reader.unpack(_FOUND)
         place = Place(file, offset, checksum)
         found.append(FoundGroup(thread_id, _read_point(reader), place, plan))
-    return Reading(epoch, bool(is_gap), run, ends, arrivals, doubts, found)
+    return Reading(epoch, run, ends, arrivals, doubts, found)
 
 
 def _read_open(reader: Reader) -> tuple[int, int, int, tuple[Span, ...]]:

@@ -371,6 +371,7 @@ class PortSession:
             self._known_under_way = None
             return NOTHING_LEFT
         under_way, self._under_way = self._under_way, []
+        self._tracking.answer_unread(replies)
         if model is None or reader is None:
             return NOTHING_LEFT
         if known is not None:
@@ -415,6 +416,7 @@ class PortSession:
         self._tracking.stumbled(numbers)
         self._followed.clear()
         self._under_way.clear()
+        self._tracking.answer_unread(())
         self._long_texts.forget()
         if self._reader is not None:
             self._reader.lost_track()
@@ -563,6 +565,8 @@ class PortSession:
         """
         self._lose_step(*ran)
         self._warnings.forget()
+        if self._model is not None:
+            self._tracking.intend_unread(self._model)
         reader = self._reader
         if reader is None:
             self._unfollowed.has_passed = True
@@ -755,6 +759,8 @@ class PortSession:
                 )
         finally:
             model.restore(before)
+        for one in under_way:
+            self._tracking.intend(one, model)
         self._under_way = under_way
         # Behind a comment to the end of its line nothing else may stand.
         owed = () if self._reader is None else self._reader.owed(None)
@@ -1066,8 +1072,10 @@ class PortSession:
         if len(under_way) == 1:
             return [(under_way[0], replies)]
         if any(is_program(one.facts) for one in under_way):
+            self._tracking.muddle(under_way, replies)
             self._lose_step(None)
             return []
+        self._tracking.withdraw(under_way[len(replies) :])
         return [(one, [reply]) for one, reply in zip(under_way, replies, strict=False)]
 
     def _follow_turn(

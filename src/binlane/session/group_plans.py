@@ -158,11 +158,13 @@ class PlannedSession:
     def needs_plans(self) -> bool:
         """Whether groups may be something else to some binlog than they are to the source.
 
-        False where all binlogs log rows and nothing of the session is kept from them.
+        False where all binlogs log rows and nothing of the session is kept from them. One of
+        statements has to know whose its rows are, also those of a session that wants rows.
         """
         state = self.session.state
         return (
-            self._ledger.has_texts
+            (state.safety is not None and not state.safety.logs_rows_alone)
+            or self._ledger.has_texts
             or bool(state.temporary.names)
             or not state.is_logging
             or not self.session.logs_rows_alone
