@@ -258,7 +258,7 @@ class Session:
 
         Returns:
             In capitals, such as `ROW` or `1`. A binlog_format that nobody set is that of all
-            binlogs, MIXED where they differ.
+            binlogs, MIXED where they differ, and the source's own without any: ROW.
         """
         variables = self._state.variables
         values = variables.global_values if is_global else variables.values
@@ -266,6 +266,7 @@ class Session:
             return values.get(name, "")
         safety = self._state.safety
         modes = set() if safety is None else {mode.value for mode in safety.modes.values()}
+        modes = modes or {LoggingMode.ROW.value}
         return values.get(name, "") or (modes.pop() if len(modes) == 1 else "MIXED")
 
     def has_sql_mode(self, mode: str) -> bool:
