@@ -51,9 +51,9 @@ class SourceLog:
         execute(server, "FLUSH BINARY LOGS")
         self._skipped = len(source_files(server)) - 1
 
-    def events(self) -> list[LoggedEvent]:
-        """All that was logged since, but for what is binlane's own."""
-        numbers = _Numbers()
+    def events(self, but_for: GtidFlag) -> list[LoggedEvent]:
+        """All that was logged since, but for what is binlane's own and these flags of GTID events."""
+        numbers = _Numbers(but_for | GtidFlag.GROUP_COMMIT_ID)
         paths = map(Path, source_files(self.server)[self._skipped :])
         return [
             event
@@ -73,6 +73,7 @@ def _is_own(group: EventGroup) -> bool:
 class _Numbers:
     """Numbers things by when they come first."""
 
+    masked: GtidFlag
     groups: int = 0
     threads: dict[int, int] = field(default_factory=dict)
 
@@ -90,7 +91,7 @@ class _Numbers:
     def _body(self, body: Any, tables: dict[int, int]) -> Body:
         if isinstance(body, GtidEvent):
             thread_id = None if body.thread_id is None else self._thread(body.thread_id)
-            flags = body.flags & ~GtidFlag.GROUP_COMMIT_ID
+            flags = body.flags & ~self.masked
             return replace(
                 body, sequence=self.groups, commit_id=None, flags=flags, thread_id=thread_id
             )
