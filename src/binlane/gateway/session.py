@@ -74,7 +74,22 @@ _SETTLE_S: Final = 2.0
 # The connection behind a dump is silent: without this the source would close it after 8 hours.
 _KEEP_OPEN: Final = "SET SESSION wait_timeout = 31536000"
 
+_STAND_IN: Final = "DO 0"
+"""What the source prepares for the id of a statement that binlane answers.
+
+It has no columns: clients take those from what comes of an execution, as they do of SHOW.
+"""
+
 logger = logging.getLogger(__name__)
+
+
+def _not_prepared() -> StatementError:
+    return StatementError(
+        "This command is not supported in the prepared statement protocol yet",
+        errno=_NOT_PREPARED,
+        sqlstate="HY000",
+        hint="send it as text: binlane answers it",
+    )
 
 
 class Session:
@@ -525,33 +540,34 @@ class Session:
             return OkAnswer()
         statement = recognise(question.text, self._flavor)
         if question.is_prepared:
-            await self._check_prepared(question.text, statement)
-            return None
-        if statement is not None:
-            return await self._answer_replica(statement)
-        return await self._handler.answer(self, question.text)
+            return await self._prepared_as(question.text, statement)
+        answer = await (
+            self._handler.answer(self, question.text)
+            if statement is None
+            else self._answer_replica(statement)
+        )
+        if question.is_executed and (answer is None or isinstance(answer, HandOn)):
+            raise _not_prepared()  # the source has another one in its place
+        return answer
 
-    async def _check_prepared(self, text: str, statement: ReplicaStatement | None) -> None:
-        """See that the source is to answer what is prepared; clients then send the rest as text.
+    async def _prepared_as(self, text: str, statement: ReplicaStatement | None) -> HandOn | None:
+        """What the source is to prepare; None for the statement itself, which it answers, too.
 
         Raises:
-            StatementError: Error 1295 where it is not.
+            StatementError: Error 1295 where binlane would have to answer, and cannot; clients then
+                send it as text.
         """
         if isinstance(statement, Reads):
-            is_ours = any(not isinstance(place.what, UserVariable) for place in statement.places)
-        elif isinstance(statement, Shows):
+            if any(not isinstance(place.what, UserVariable) for place in statement.places):
+                raise _not_prepared()
+            return None
+        if isinstance(statement, Shows):
             is_ours = statement.is_exact
-        elif statement is None:
-            is_ours = await self._handler.answers(self, text)
         else:
-            is_ours = False
-        if is_ours:
-            raise StatementError(
-                "This command is not supported in the prepared statement protocol yet",
-                errno=_NOT_PREPARED,
-                sqlstate="HY000",
-                hint="send it as text: binlane answers it",
-            )
+            is_ours = statement is None and await self._handler.answers(self, text)
+        if is_ours and self._relay.judge is None:
+            raise _not_prepared()
+        return HandOn(_STAND_IN) if is_ours else None
 
     async def _answer_replica(self, statement: ReplicaStatement) -> Answer | HandOn | None:
         if isinstance(statement, SetVariables):
