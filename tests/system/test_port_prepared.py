@@ -221,3 +221,17 @@ def test_what_binlane_answers_may_be_prepared(serve: ServeProcess) -> None:
         assert client.rows("SHOW STATUS LIKE 'Prepared_stmt_count'")[1:] == [
             ("Prepared_stmt_count", "0")
         ]
+
+
+def test_rows_are_fetched_where_nothing_is_judged(serve: ServeProcess) -> None:
+    serve.execute_as_root("DROP BINLOG 's'", "CREATE BINLOG 'r'")
+    execute(serve.source, "INSERT INTO d.t VALUES (1, 'a'), (2, 'b'), (3, 'c')")
+    with RawClient(serve.port, database="d") as client:
+        statement_id = client.prepare("SELECT id FROM t ORDER BY id")
+        client.say(Execution(statement_id=statement_id, flags=1).encode())
+        fetch = bytes((Command.STMT_FETCH,)) + statement_id.to_bytes(4, "little")
+        for count in (2, 1):
+            rows = client.say(fetch + count.to_bytes(4, "little"))
+            assert len(rows) == count + 1
+        client.query("DELETE FROM t")
+        assert client.rows("SELECT COUNT(*) FROM t")[1:] == [("0",)]

@@ -1162,7 +1162,8 @@ class Relay:
             return
         self._counts.judge(verdict)
         if isinstance(verdict, Pass):
-            self._forward(command.number, command.packet)
+            self._tracker.expect(command.number, opens_cursor=opens_cursor(command.payload))
+            self._to_source.append(command.packet)
             self._passes_large = is_large
         elif isinstance(verdict, Run):
             self._run(verdict, command)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing
 from typing import Final
@@ -16,8 +17,8 @@ from binlane.codec.format import flavor_of
 from binlane.codec.packets.commands import BinlogDump, BinlogDumpGtid, RegisterSlave
 from binlane.codec.packets.flags import Capability
 from binlane.codec.packets.replies import ErrPacket, OkPacket
-from binlane.codec.packets.results import Cell, ResultSet
-from binlane.codec.types import Flavor
+from binlane.codec.packets.results import Cell, ColumnDefinition, ResultSet
+from binlane.codec.types import ColumnType, Flavor
 from binlane.errors import BinlaneError, CodecError, PeerError, StatementError
 from binlane.gateway.answers import Answer, HandOn, OkAnswer, RowsAnswer, RowsInParts
 from binlane.gateway.faults import GuardedJudge, kind_of, place_of
@@ -60,6 +61,7 @@ from binlane.gateway.replica_statements import (
 from binlane.gateway.seldom import Seldom
 from binlane.gateway.side import Side, nothing
 from binlane.gateway.socket_accounts import check_account
+from binlane.names import quote
 from binlane.positions import FilePosition
 
 _BAD_HANDSHAKE: Final = 1043
@@ -74,11 +76,11 @@ _SETTLE_S: Final = 2.0
 # The connection behind a dump is silent: without this the source would close it after 8 hours.
 _KEEP_OPEN: Final = "SET SESSION wait_timeout = 31536000"
 
-_STAND_IN: Final = "DO 0"
-"""What the source prepares for the id of a statement that binlane answers.
-
-It has no columns: clients take those from what comes of an execution, as they do of SHOW.
-"""
+_SHOW: Final = re.compile(r"\s*SHOW\b", re.IGNORECASE)
+_VALUES: Final[Mapping[int, str]] = {
+    ColumnType.LONGLONG: "CAST(0 AS SIGNED)",
+    ColumnType.DOUBLE: "0e0",
+}
 
 logger = logging.getLogger(__name__)
 
@@ -90,6 +92,18 @@ def _not_prepared() -> StatementError:
         sqlstate="HY000",
         hint="send it as text: binlane answers it",
     )
+
+
+def _stand_in(heads: Sequence[ColumnDefinition]) -> str:
+    """What the source prepares for the id of a statement that binlane answers.
+
+    Args:
+        heads: Its columns; nothing where they are not known. Clients take them from what comes of
+            an execution then.
+    """
+    values = (_VALUES.get(one.type_code, "''") for one in heads)
+    columns = [f"{value} AS {quote(one.name)}" for value, one in zip(values, heads, strict=True)]
+    return f"SELECT {', '.join(columns)}" if columns else "DO 0"
 
 
 class Session:
@@ -541,11 +555,7 @@ class Session:
         statement = recognise(question.text, self._flavor)
         if question.is_prepared:
             return await self._prepared_as(question.text, statement)
-        answer = await (
-            self._handler.answer(self, question.text)
-            if statement is None
-            else self._answer_replica(statement)
-        )
+        answer = await self._answer_recognised(question.text, statement)
         if question.is_executed and (answer is None or isinstance(answer, HandOn)):
             raise _not_prepared()  # the source has another one in its place
         return answer
@@ -565,9 +575,20 @@ class Session:
             is_ours = statement.is_exact
         else:
             is_ours = statement is None and await self._handler.answers(self, text)
-        if is_ours and self._relay.judge is None:
+        if not is_ours:
+            return None
+        if self._relay.judge is None:
             raise _not_prepared()
-        return HandOn(_STAND_IN) if is_ours else None
+        # The servers tell the columns of SHOW before it is executed.
+        shown = await self._answer_recognised(text, statement) if _SHOW.match(text) else None
+        return HandOn(_stand_in(shown.heads if isinstance(shown, RowsAnswer) else ()))
+
+    async def _answer_recognised(
+        self, text: str, statement: ReplicaStatement | None
+    ) -> Answer | HandOn | None:
+        if statement is None:
+            return await self._handler.answer(self, text)
+        return await self._answer_replica(statement)
 
     async def _answer_replica(self, statement: ReplicaStatement) -> Answer | HandOn | None:
         if isinstance(statement, SetVariables):
