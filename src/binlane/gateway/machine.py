@@ -37,6 +37,7 @@ from binlane.codec.packets.framing import (
     FRAME_PAYLOAD_MAX,
     Packet,
     PacketSplitter,
+    bytes_of,
     frame,
     frame_count,
     frames,
@@ -227,11 +228,13 @@ class Statement:
         text: SQL as the client sent it.
         packet: Its frame, for the source.
         is_prepared: It is to be prepared, and executed later.
+        is_executed: It was prepared, and is executed now.
     """
 
     text: str
     packet: bytes
     is_prepared: bool = False
+    is_executed: bool = False
 
 
 Question = (
@@ -556,7 +559,8 @@ class Relay:
         """Let the source answer the open statement, if its judge does.
 
         Args:
-            text: What is to be run in its place; None for itself.
+            text: What is to be run in its place; None for itself. Of one that is to be prepared it is
+                prepared in its place, and binlane answers its executions.
         """
         question = self.question
         assert isinstance(question, Statement), "a dump is not handed on"
@@ -564,10 +568,13 @@ class Relay:
         self._commands += 1
         number = Command.STMT_PREPARE if question.is_prepared else Command.QUERY
         if text is not None:
-            assert not question.is_prepared, "what is prepared is run later"
             packet = frame(encode_query(text, self.capabilities), 0)
         if self._followed is None or self.judge is None:
             self._forward(number, packet)
+        elif question.is_prepared and text is not None:
+            self._watchers.append(partial(self._own_prepared, question.text))
+            self._followed.expect(number, Role.WATCHED)
+            self._to_source.append(frame(bytes((number,)) + bytes_of(text), 0))
         else:
             command = ClientCommand(number, packet[FRAME_HEADER_LENGTH:], packet)
             self._take_command(self._followed, self.judge, command)
@@ -867,6 +874,9 @@ class Relay:
             self.question = BinlogDumpGtid.decode(payload)
         elif command == Command.STMT_PREPARE:
             self.question = Statement(text_of(payload[1:]), packet, is_prepared=True)
+        elif command == Command.STMT_EXECUTE:
+            text = self._statements.prepared.own(payload) or ""
+            self.question, self._is_binary = Statement(text, packet, is_executed=True), True
         else:
             self.question = Statement(text_of(decode_query(payload, self.capabilities)), packet)
 
@@ -1075,6 +1085,8 @@ class Relay:
             )
         if number == Command.STMT_PREPARE:
             return len(payload) <= INSPECTED_MAX and may_concern_binlogs(payload[1:])
+        if number == Command.STMT_EXECUTE:
+            return self._statements.prepared.own(payload) is not None
         return number in _READ_COMMANDS and number not in _RESETTING_COMMANDS
 
     def _find_packet(self, length: int) -> tuple[bytes, int] | None:
@@ -1150,7 +1162,8 @@ class Relay:
             return
         self._counts.judge(verdict)
         if isinstance(verdict, Pass):
-            self._forward(command.number, command.packet)
+            self._tracker.expect(command.number, opens_cursor=opens_cursor(command.payload))
+            self._to_source.append(command.packet)
             self._passes_large = is_large
         elif isinstance(verdict, Run):
             self._run(verdict, command)
@@ -1287,6 +1300,13 @@ class Relay:
         _, statement_id, _, parameter_count = Reader(reply).unpack(_PREPARED)
         flavor = flavor_of(self.server_version)
         prepared.add(statement_id, text, parameter_count, judge.reading, flavor)
+
+    def _own_prepared(self, text: str, reply: bytes) -> None:
+        prepared = self._statements.prepared
+        if is_error(reply):
+            prepared.add_none()
+        else:
+            prepared.add_own(Reader(reply).unpack(_PREPARED)[1], text)
 
     def _reset(self, followed: FollowedReplies, command: ClientCommand) -> None:
         user = self.user

@@ -55,6 +55,8 @@ JOURNAL_DIRECTORY: Final = "port"
 """In the data directory."""
 
 _KEPT_MOST: Final = 8192
+_KEPT_BYTES_MOST: Final = 32 << 20
+"""Of the plans that are kept; those of other groups are read from the journal."""
 _TOLD_MOST: Final = 8192
 _KEPT_SESSIONS: Final = 1024
 _PATIENCE_LEAST_S: Final = 0.05
@@ -196,6 +198,7 @@ class Attributions:
         self._read: dict[Stream, int] = {}
         self._position: Position | None = None
         self._known: OrderedDict[Point, GroupPlan | Unattributed] = OrderedDict()
+        self._known_bytes = 0
         self._patience_s: dict[int, float] = {}
         self._is_closed = False
         self._is_begun = False
@@ -612,6 +615,7 @@ class Attributions:
             for points in (self._open, self._waiting, self._told):
                 points.clear()
             self._found.clear()
+            self._known_bytes = 0
             self._position, self._is_begun = None, False
             # What was written before is of the other source, and stays so if it cannot be deleted.
             self._epoch = secrets.randbits(64)
@@ -852,9 +856,10 @@ class Attributions:
     def _keep(self, point: Point, known: GroupPlan | Unattributed) -> None:
         self._open.pop(point, None)
         self._waiting.pop(point, None)
-        if len(self._known) >= _KEPT_MOST:
-            self._known.popitem(last=False)
+        self._known_bytes += _bytes_of(known) - _bytes_of(self._known.pop(point, None))
         self._known[point] = known
+        while len(self._known) > _KEPT_MOST or self._known_bytes > _KEPT_BYTES_MOST:
+            self._known_bytes -= _bytes_of(self._known.popitem(last=False)[1])
         if isinstance(known, Unattributed) and known.reason is not Reason.STRANGER:
             for thread_id in known.threads or ():
                 found = records.FoundGroup(thread_id, point, records.NO_PLACE, records.NO_PLAN)
@@ -978,6 +983,10 @@ def _may_have_made(statement: Statement) -> bool:
     if not statement.is_answered:
         return True
     return not statement.count or (bool(statement.last) and statement.count > 1)
+
+
+def _bytes_of(known: GroupPlan | Unattributed | None) -> int:
+    return known.text_bytes if isinstance(known, GroupPlan) else 0
 
 
 def _nothing() -> None:
