@@ -144,54 +144,38 @@ class FollowedReplies(ReplyTracker):
         self._step = _HEAD
 
     def feed(self, data: bytes) -> bytes:
-        """Look at bytes from the source; arguments and errors as of `ReplyTracker.feed`."""
-        passed = self._lone_ok(data)
-        return self._read_packets(data) if passed is None else passed
+        """Look at bytes from the source; arguments and errors as of `ReplyTracker.feed`.
 
-    def _lone_ok(self, data: bytes) -> bytes | None:
-        """What the client gets of an OK packet that came alone, to the only command under way.
-
-        Args:
-            data: What the source sent.
-
-        Returns:
-            None for anything else, which was not looked at: replies to binlane's own statements,
-            packets that are long, or not whole, and those of which more follow.
+        An OK packet that came alone, to the only command under way, is read here; anything else by
+        `_read_packets`: replies to binlane's own statements, packets that are long or not whole, and
+        those of which more follow.
         """
         length = len(data) - FRAME_HEADER_LENGTH
         if not _SHORT_OK <= length < _SHORT_REPLY or data[0] != length or data[1] or data[2]:
-            return None
+            return self._read_packets(data)
         if self._step is not _HEAD or self._rest or self._bytes_left or self._continues:
-            return None
-        if self._replies:
-            return None  # of the same command
+            return self._read_packets(data)
         commands, roles = self._commands, self._roles
-        if data[4] != OK_MARK or self._drops or len(commands) != 1 or commands[0] != _QUERY:
-            return None
+        if len(commands) != 1 or commands[0] != _QUERY or data[4] != OK_MARK or self._drops:
+            return self._read_packets(data)
         role, payload = roles[0], data[FRAME_HEADER_LENGTH:]
         ok = _short_ok(payload)
-        if ok is None or ok[2] & _MORE_RESULTS:
-            return None
+        if ok is None or ok[2] & _MORE_RESULTS or self._replies:
+            return self._read_packets(data)  # of several results
+        if role is not _JUDGED and role is not _PASSES:
+            return self._read_packets(data)
+        commands.clear()
+        roles.clear()
+        self._status = ok[2]
         if _RESULTS in ok[5]:
             self._note_results(ok[5])
+        warnings = 0
         if role is _JUDGED:
-            self._end_only(ok[2])
             warnings = self._listener.answered([_reply_of(ok, is_result_set=False)])
-            changed = (
-                self._for_client(payload, ok, warnings) if warnings or self._is_changed else None
-            )
-        elif role is _PASSES:
-            self._end_only(ok[2])
-            changed = self._for_client(payload, ok, 0) if self._is_changed else None
-        else:
-            return None
+        if not (warnings or self._is_untold or self._listener.hides_gtids):
+            return data
+        changed = self._for_client(payload, ok, warnings)
         return data if changed is None else bytes((len(changed), 0, 0, data[3])) + changed
-
-    def _end_only(self, status: int) -> None:
-        """The only command under way is answered."""
-        self._commands.clear()
-        self._roles.clear()
-        self._status = status
 
     def _read_packets(self, data: bytes) -> bytes:  # noqa: C901, PLR0912 - the hottest loop
         """Look at any bytes from the source."""
@@ -328,7 +312,7 @@ class FollowedReplies(ReplyTracker):
     def _for_client(self, payload: bytes, ok: _Ok, warnings: int) -> bytes | None:
         """An OK packet as the client gets it, with some more warnings; None for as it came."""
         _, _, status, count, info, state, status_at = ok
-        if not warnings and len(payload) == status_at + _STATUS.size:
+        if not warnings and not status & _STATE_CHANGED:
             return None
         if warnings:
             count = min(count + warnings, _WARNINGS_MAX)
