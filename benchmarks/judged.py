@@ -44,7 +44,8 @@ from binlane.gateway.transport import Gateway
 from binlane.port.attributions import Attributions, ReadGroup
 from binlane.port.live_catalog import LiveCatalog
 from binlane.port.marks import Marker
-from binlane.port.port_session import PortParts, PortSession
+from binlane.port.parts import PortParts
+from binlane.port.port_session import PortSession
 from binlane.positions import Gtid, GtidPosition, parse_position
 from binlane.routing.plan import GroupPlan
 from binlane.scope.definition import Definition
@@ -282,7 +283,7 @@ def _ready(relay: Relay, judge: PortSession) -> _Ready:
         relay,
         relay.capabilities | tracking,
         judge._client.thread_id,  # noqa: SLF001
-        judge._is_tracked,  # noqa: SLF001
+        judge._tracking.shared is not None,  # noqa: SLF001
     )
 
 

@@ -14,8 +14,9 @@ from binlane.gateway.handler import SessionContext
 from binlane.port.attributions import Attributions
 from binlane.port.live_catalog import LiveCatalog
 from binlane.port.marks import Marker
+from binlane.port.parts import PortParts
 from binlane.port.plan_bytes import encode_plans
-from binlane.port.port_session import PortParts, PortSession
+from binlane.port.port_session import PortSession
 from binlane.positions import parse_position
 from binlane.routing.plan import EncodedEvent, GroupPlan, Part, Text
 from binlane.scope.definition import Definition

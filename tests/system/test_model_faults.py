@@ -16,7 +16,7 @@ import pytest
 from pymysql.connections import Connection
 from pymysql.cursors import Cursor
 
-from binlane.port import port_session
+from binlane.port import port_session, unfollowed
 from binlane.scope.scope import Scope
 from binlane.service.private_server import PrivateServer
 from binlane.session.group_plans import PlannedSession
@@ -365,7 +365,7 @@ def test_a_fault_in_a_scope(prepared: PrivateServer, monkeypatch: pytest.MonkeyP
 def test_a_fault_before_the_model_begins(
     prepared: PrivateServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    _fail(monkeypatch, port_session, "concerns", KeyError("x"))
+    _fail(monkeypatch, unfollowed, "concerns", KeyError("x"))
     with (
         judging(prepared, (logging_everything(LoggingMode.ROW),)) as (port, _),
         port.connect(database="d") as connection,

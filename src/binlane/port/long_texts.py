@@ -1,18 +1,32 @@
-"""The long statements of a session's command, each read once, beside the event loop."""
+"""Commands that would keep other sessions waiting: long statements, and many in one packet."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable
 from functools import partial
+from typing import Final
 
 from binlane.gateway.long_texts import is_long, read_beside
 from binlane.sql.facts import StatementFacts
 from binlane.sql.reading import hold, let_go, read
 from binlane.sql.servers import Dialect
 
+TURN: Final = 4
+"""So many statements of a packet are judged, or followed, before other sessions have their turn."""
+
+
+async def turn_ends(done: int) -> None:
+    """Let other sessions go on, if that many statements of a packet make a turn."""
+    if done and not done % TURN:
+        await asyncio.sleep(0)
+
 
 class LongTexts:
-    """Those of a session's command; `read` gives their facts at once, to whoever asks."""
+    """The long statements of a session's command, each read once, beside the event loop.
+
+    `reading.read` gives their facts at once, to whoever asks, until they are forgotten.
+    """
 
     def __init__(self) -> None:
         self._held: list[tuple[StatementFacts, str]] = []

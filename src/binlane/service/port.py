@@ -21,7 +21,8 @@ from binlane.errors import BinlaneError, StatementError
 from binlane.gateway.handler import SessionContext
 from binlane.port.live_catalog import LiveCatalog, not_asked
 from binlane.port.marks import Marker
-from binlane.port.port_session import PortParts, PortSession, Seen
+from binlane.port.parts import PortParts, Seen
+from binlane.port.port_session import PortSession
 from binlane.port.sayings import Sayings
 from binlane.scope.definition import Definition
 from binlane.service.source_schema import wanted_privileges

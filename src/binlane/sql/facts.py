@@ -169,6 +169,8 @@ INSERTING_KINDS = frozenset((StatementKind.INSERT, StatementKind.REPLACE, Statem
 WRITING_KINDS = INSERTING_KINDS | {StatementKind.UPDATE, StatementKind.DELETE}
 READING_KINDS = frozenset((StatementKind.SELECT, StatementKind.DO, StatementKind.SET))
 """What changes no rows but through functions."""
+QUIET_KINDS = frozenset((StatementKind.SELECT, StatementKind.SESSION, StatementKind.EMPTY))
+"""What servers log nothing of but what functions in it write."""
 TABLE_MAKING_KINDS = frozenset(
     {
         *(StatementKind.CREATE_TABLE, StatementKind.CREATE_TABLE_LIKE),

@@ -6,7 +6,7 @@ import pytest
 
 from binlane.errors import UnsafeStatementError
 from binlane.policy.refusals import Refusal, Why
-from binlane.port.told_refusals import as_told
+from binlane.port.refusals import as_told
 from binlane.session.safety import SYMBOLS
 
 
