@@ -261,9 +261,8 @@ class Attributions:
             has_older = groups is not None and bool(groups.arrivals or groups.gone)
             if encoded is None:
                 encoded = encode_plans(plans)
-            body = records.intent_body(
-                *(thread_id, number, encoded), has_older=has_older, is_split=is_split
-            )
+            bits = has_older * records.OLDER_BIT | is_split * records.SPLIT_BIT
+            body = records.intent_body(thread_id, number, encoded, bits)
             place = journal.write(records.INTENT, body)
             if place is None:
                 doubt = Reason.NOT_WRITTEN
@@ -308,8 +307,8 @@ class Attributions:
         spans = told_of(last or "", is_bound=is_bound)
         is_known = bool(last) or plans is None or len(plans) > 0
         with self._lock:
-            groups = self._session(thread_id)
-            statement = groups.find(number)
+            known = self._sessions.get(thread_id)
+            statement = None if known is None else known.find(number)
         if encoded is None and plans is not None and statement is not None:
             plans = None if _are_same(statement.plans, plans) else plans
         if statement is None and not spans:
@@ -320,12 +319,11 @@ class Attributions:
                 encoded = b"" if statement is not None else _NO_PLANS
             elif encoded is None:
                 encoded = encode_plans(plans)
-            body = records.answer_body(
-                *(thread_id, number, last or "", encoded), is_known=is_known, is_bound=is_bound
-            )
+            bits = is_known * records.KNOWN_BIT | is_bound * records.OF_BOUND_BIT
+            body = records.answer_body(thread_id, number, last or "", encoded, bits)
             place = journal.write(records.ANSWER, body)
         with self._lock:
-            self._busy.add(thread_id)
+            groups = self._session(thread_id)
             if statement is None:
                 statement = Statement(number, 0, (), is_answered=True)
                 groups.add(statement)
@@ -335,8 +333,6 @@ class Attributions:
             statement.is_split &= statement.count > 1 and bool(spans)
             groups.answer(statement, spans, is_known=is_known, is_bound=is_bound)
             self._hear_of(thread_id, groups, statement)
-            if journal is not None and statement.place is not None and statement.last:
-                journal.need(statement)
             if self._patience_s and statement.doubt is None:
                 self._patience_s.pop(thread_id, None)
             self._wake()
@@ -698,9 +694,10 @@ class Attributions:
         if len(statement.last) == 1 and not statement.is_bound:
             # What nearly all come to: one group, which is not read yet.
             stream, first, last = statement.last[0]
-            if first in {0, last} and self._read.get(stream, 0) < last:
+            if (not first or first == last) and self._read.get(stream, 0) < last:
                 self._told[tuple.__new__(Point, (stream, last))] = thread_id
-                self._end_told()
+                if self._waiting or len(self._told) > _TOLD_MOST:
+                    self._end_told()
                 return
         for stream, first, last in () if statement.is_bound else statement.last:
             for number in range(first or last, last + 1):
@@ -888,8 +885,13 @@ class Attributions:
 
     def _present(self) -> Present:
         with self._lock:
+            ends = dict(self._read)
+            for groups in self._sessions.values():
+                for stream, last in groups.told.items():
+                    ends[stream] = max(last, ends.get(stream, 0))
             return Present(
                 self._epoch,
+                ends,
                 [head_of(thread_id, groups) for thread_id, groups in self._sessions.items()],
                 [
                     (thread_id, statement)

@@ -49,7 +49,6 @@ class Recovery:
         self.read: dict[Stream, int] = {}
         self.epoch: int | None = None
         self.run = 0
-        self._journal = statements
         last: records.Reading | None = None
         for last in groups.files():
             if last.epoch != self.epoch:
@@ -123,10 +122,10 @@ class Recovery:
             groups = self._session(head.thread_id)
             groups.is_taken, groups.has_untold = head.is_taken, head.has_untold
             groups.run = head.run
-            groups.told, groups.start = dict(head.told), dict(head.start)
+            groups.start = dict(head.start)
+            groups.told = {**head.start, **head.told}
         for thread_id, statement in under_way:
             self._session(thread_id).statements.append(statement)
-            self._journal.need(statement)
         for groups in self.sessions.values():
             self._drop_over(groups)
 
@@ -167,7 +166,6 @@ class Recovery:
             statement.count = answer.plan_count
         spans = told_of(answer.last, is_bound=answer.is_bound)
         groups.answer(statement, spans, is_known=answer.is_known, is_bound=answer.is_bound)
-        self._journal.need(statement)
         # Those of which nothing can come any more are many where binlogs lag.
         self._drop_over(groups)
 

@@ -164,7 +164,8 @@ class SessionGroups:
     Attributes:
         statements: That may still have groups to come, in their order.
         arrivals: Groups that were read and not attributed, in the order of the log.
-        told: The last number of each stream that the session was told.
+        told: The last number of each stream that is not of a statement to come: the session was told
+            it, or `start` says it.
         is_taken: The session is there.
         has_untold: A statement was answered that does not tell whether it made groups.
         has_strangers: Groups came while no statement was known that might have made them.
@@ -178,7 +179,7 @@ class SessionGroups:
 
     statements: deque[Statement] = field(default_factory=deque)
     arrivals: list[Arrival] = field(default_factory=list)
-    told: dict[Stream, int] = field(default_factory=dict)
+    told: dict[Stream, int] = field(init=False)
     is_taken: bool = False
     has_untold: bool = False
     has_strangers: bool = False
@@ -186,6 +187,10 @@ class SessionGroups:
     start: dict[Stream, int] = field(default_factory=dict)
     gone: list[Statement] = field(default_factory=list)
     run: int = 0
+
+    def __post_init__(self) -> None:
+        """Nothing was told yet."""
+        self.told = self.start.copy()
 
     def add(self, statement: Statement) -> None:
         """A statement is about to be sent, or was answered that was not known before."""
@@ -242,14 +247,16 @@ class SessionGroups:
             is_bound: `last` tells up to where its groups are, and not which they are.
         """
         statement.is_answered, statement.is_bound = True, is_bound
-        if len(last) == 1 and not (last[0].first or self.has_untold):
+        told = self.told
+        if len(last) == 1 and not self.has_untold:
             # What nearly all come to.
-            stream, _, number = last[0]
-            if number > self.last_before(stream):
+            stream, first, number = last[0]
+            before = told.get(stream, 0)
+            if number > before and (not first or first > before):
                 statement.last = last
-                self.told[stream] = number
+                told[stream] = number
                 return
-        new = [span for span in last if span.last > self.last_before(span.stream)]
+        new = [span for span in last if span.last > told.get(span.stream, 0)]
         if not new:
             self.has_untold |= not is_known
             return
@@ -260,17 +267,13 @@ class SessionGroups:
         statement.last = tuple(
             [
                 span
-                if not span.first or span.first > self.last_before(span.stream)
-                else span._replace(first=self.last_before(span.stream) + 1)
+                if not span.first or span.first > told.get(span.stream, 0)
+                else span._replace(first=told.get(span.stream, 0) + 1)
                 for span in new
             ]
         )
         for stream, _, number in new:
-            self.told[stream] = max(number, self.told.get(stream, 0))
-
-    def last_before(self, stream: Stream) -> int:
-        """The last number of a stream that is not of a statement to come."""
-        return max(self.told.get(stream, 0), self.start.get(stream, 0))
+            told[stream] = max(number, told.get(stream, 0))
 
     def is_over(self, statement: Statement, read: Mapping[Stream, int]) -> bool:
         """Whether all groups of a statement were attributed, in the order that they came in."""
