@@ -156,7 +156,8 @@ class _Foreseen(Sequence[GroupPlan]):
         return self._plans[index]
 
 
-class PlannedText(NamedTuple):
+@dataclass(frozen=True, slots=True, eq=False)
+class PlannedText:
     """Where a text stands in a plan.
 
     Attributes:

@@ -46,7 +46,6 @@ from binlane.gateway.judge import (
     Run,
     Verdict,
 )
-from binlane.gateway.long_texts import is_long
 from binlane.names import quote
 from binlane.policy.refusals import NO_OUTCOME, Outcome
 from binlane.port.binlog_variables import (
@@ -107,6 +106,7 @@ from binlane.sql.lexis import lexed_as
 from binlane.sql.reading import read
 from binlane.sql.servers import Dialect
 from binlane.sql.stored import runs_nothing_stored
+from binlane.sql.tokens import LONG
 from binlane.sql.tree.statements import Prepare
 
 logger = logging.getLogger(__name__)
@@ -217,7 +217,7 @@ class PortSession:
             return None
         told, _, is_complete, _ = statements[0]
         model, reader, shared = self._model, self._reader, self._shared
-        if not is_complete or is_long(told):
+        if not is_complete or len(told) > LONG:
             return None
         if model is None or reader is None:
             return self._unfollowed.judge(told, shared)
@@ -228,7 +228,8 @@ class PortSession:
             and self._unfollowed.only_reads_diagnostics(told)
         ):
             return AS_IT_IS
-        text = reader.read_text(told)
+        is_as_told = reader.is_charset_known and told.isascii()
+        text = told if is_as_told else reader.read_text(told)
         if text is None or shared is None or self._is_out_of_step:
             return None
         if shared.definitions() is not self._definitions:
