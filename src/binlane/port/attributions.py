@@ -187,7 +187,7 @@ class Attributions:
         self._waiting: dict[Point, _Waiting] = {}
         # Groups that were told and not read yet, with their threads; those of sessions that had
         # the number of a thread before, with a minus.
-        self._told: OrderedDict[Point, int] = OrderedDict()
+        self._told: OrderedDict[tuple[Stream, int], int] = OrderedDict()
         self._order = 0
         # Those with statements or groups that are not done with, and some that were.
         self._busy: set[int] = set()
@@ -267,7 +267,8 @@ class Attributions:
             if place is None:
                 doubt = Reason.NOT_WRITTEN
                 self.unwritten += 1
-        statement = Statement(number, len(plans), plans, place, is_split=is_split, doubt=doubt)
+        statement = Statement(number, len(plans), plans, place)
+        statement.is_split, statement.doubt = is_split, doubt
         with self._lock:
             if groups is None:
                 groups = self._session(thread_id)
@@ -449,10 +450,10 @@ class Attributions:
         """
         with self._lock:
             found = {
-                point.number
+                number
                 for points in (self._known, self._told, self._open)
-                for point in points
-                if first <= point.number <= last
+                for _, number in points
+                if first <= number <= last
             }
         if self._groups is not None:
             found |= self._groups.numbers(first, last)
@@ -695,7 +696,7 @@ class Attributions:
             # What nearly all come to: one group, which is not read yet.
             stream, first, last = statement.last[0]
             if (not first or first == last) and self._read.get(stream, 0) < last:
-                self._told[tuple.__new__(Point, (stream, last))] = thread_id
+                self._told[stream, last] = thread_id
                 if self._waiting or len(self._told) > _TOLD_MOST:
                     self._end_told()
                 return

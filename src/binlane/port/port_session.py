@@ -847,7 +847,7 @@ class PortSession:
             reply.errno
             or shared is None
             or known.circumstances.version is not shared.catalog.version
-            or self._is_in_transaction is not model.session.is_transaction_active
+            or self._is_in_transaction is not model.session.state.transaction.is_active
         ):
             return False
         if isinstance(known, KnownRead):
