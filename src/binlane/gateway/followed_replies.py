@@ -171,7 +171,7 @@ class FollowedReplies(ReplyTracker):
             self._note_results(ok[5])
         warnings = 0
         if role is _JUDGED:
-            warnings = self._listener.answered([_reply_of(ok, is_result_set=False)])
+            warnings = self._listener.answered([_reply_of(ok)])
         if not (warnings or self._is_untold or self._listener.hides_gtids):
             return data
         changed = self._for_client(payload, ok, warnings)
@@ -302,7 +302,7 @@ class FollowedReplies(ReplyTracker):
 
     def _reply(self, payload: bytes, mark: int, ok: _Ok | None, *, is_result_set: bool) -> Reply:
         if ok is not None:
-            return _reply_of(ok, is_result_set=is_result_set)
+            return _reply_of(ok)._replace(is_result_set=is_result_set)
         if mark == ERR_MARK:
             error = ErrPacket.decode(payload)
             return Reply(errno=error.errno, message=error.message, status=self.status)
@@ -324,9 +324,9 @@ class FollowedReplies(ReplyTracker):
         if not tells:
             status &= ~_STATE_CHANGED
         head = payload[:status_at] + _STATUS.pack(status, count)
-        if not (info or tells):
-            return head
-        return head + encode_packed_bytes(info) + (encode_packed_bytes(state) if tells else b"")
+        if tells:
+            return head + encode_packed_bytes(info) + encode_packed_bytes(state)
+        return head + encode_packed_bytes(info) if info else head
 
 
 _Ok = tuple[int, int, int, int, bytes, bytes, int]
@@ -386,7 +386,7 @@ def _status_of(number: int) -> ServerStatus:
     return ServerStatus(number)
 
 
-def _reply_of(ok: _Ok, *, is_result_set: bool) -> Reply:
+def _reply_of(ok: _Ok) -> Reply:
     rows, insert_id, status, warnings, info, state, _ = ok
     tracked: Mapping[str, str] = _NOTHING
     gtids, database = "", None
@@ -405,7 +405,7 @@ def _reply_of(ok: _Ok, *, is_result_set: bool) -> Reply:
         _status_of(status),
         warnings,
         text_of(info) if info else "",
-        is_result_set,
+        False,
         tracked,
         gtids,
         database,

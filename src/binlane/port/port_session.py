@@ -118,6 +118,8 @@ _CHANGING: Final = frozenset(
 )
 _WITHOUT_ROWS: Final = frozenset((StatementKind.UPDATE, StatementKind.DELETE))
 _ALIKE_MAX: Final = 256
+_NONE_CHANGED: Final = " Changed: 0 "
+"""In the OK packet of an UPDATE."""
 _ACTIVE: Final = int(ServerStatus.IN_TRANSACTION)
 
 
@@ -857,8 +859,7 @@ class PortSession:
             return True
         if tracking.shared is None or body is None or reply.is_result_set:
             return False
-        changed = _changed_rows(reply.info) if known.is_update else None
-        if not (reply.affected_rows if changed is None else changed):
+        if _has_no_rows(reply, is_update=known.is_update):
             return False
         model.repeat()
         last, insert_id = tracking.told((reply,)), reply.insert_id
@@ -1209,16 +1210,10 @@ def _outcome(facts: StatementFacts, reply: Reply) -> Outcome:
         return Outcome(error=reply.errno)
     if facts.effects.kind not in WRITING_KINDS or reply.is_result_set:
         return NO_OUTCOME
-    changed = reply.affected_rows
-    if (
-        facts.effects.kind is StatementKind.UPDATE
-        and (told := _changed_rows(reply.info)) is not None
-    ):
-        changed = told  # a client may ask for the rows that were found instead
-    return NO_OUTCOME if changed else Outcome(rows=0)
+    is_update = facts.effects.kind is StatementKind.UPDATE
+    return Outcome(rows=0) if _has_no_rows(reply, is_update=is_update) else NO_OUTCOME
 
 
-def _changed_rows(info: str) -> int | None:
-    """How many rows the info of an UPDATE's OK packet says were changed."""
-    number = info.partition(" Changed: ")[2].partition(" ")[0]
-    return int(number) if number.isdigit() else None
+def _has_no_rows(reply: Reply, *, is_update: bool) -> bool:
+    """Whether a reply says that no rows were changed; a client may ask for those that were found."""
+    return not reply.affected_rows or (is_update and _NONE_CHANGED in reply.info)
