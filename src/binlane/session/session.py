@@ -33,7 +33,7 @@ from binlane.session.dml import execute_rows
 from binlane.session.drops import drop_at_disconnect
 from binlane.session.log_events import SOURCE_LOG
 from binlane.session.missing import OPEN_OR_RUN, missing, no_database, unparsed
-from binlane.session.recurring import Attempt, Foreseen, KnownEffect, Recurring
+from binlane.session.recurring import Attempt, Foreseen, Recurring
 from binlane.session.report import BinlogResult, Note, StatementResult, Unanalysed
 from binlane.session.safety import ScopeSafety
 from binlane.session.settings import execute_set, refusal_in_function, system_value
@@ -78,6 +78,7 @@ class Session:
     Attributes:
         programs: What it keeps for its programs.
         state: All that it is; for who goes along with it.
+        recurring: Its statements that come again; likewise.
     """
 
     def __init__(  # noqa: PLR0913 - each by its name
@@ -123,7 +124,7 @@ class Session:
             account_name=account,
             transaction=Transaction(isolation=variables.settings.isolation),
         )
-        self._recurring = Recurring(self.state)
+        self.recurring = Recurring(self.state)
 
     def follow(self, before: Session) -> None:
         """Come after a session that ended: its prepared XA transactions are still there."""
@@ -235,7 +236,7 @@ class Session:
                 one that the session sets: for all binlogs.
             before: A session in whose place this one goes on, with what was set in that one.
         """
-        self._recurring.leave()
+        self.recurring.leave()
         own: dict[str, str] = {}
         if before is not None:
             variables = before.state.variables
@@ -303,27 +304,11 @@ class Session:
 
     def foresee(self, statement: str, outcome: Outcome = NO_OUTCOME) -> Foreseen | None:
         """Tell what a statement will do if that is known from others like it; else None."""
-        return self._recurring.foresee(_bare(statement), outcome)
-
-    def unchanging(self, statement: str) -> KnownEffect | None:
-        """What a statement does if that is known and leaves the session as it is; else None.
-
-        Args:
-            statement: Its text alone: with anything around it is not known.
-        """
-        last = statement[-1:]
-        if last == ";" or last.isspace() or statement[:1].isspace():
-            return None
-        return self._recurring.unchanging(statement)
-
-    def repeat(self) -> None:
-        """Run a statement that `unchanging` told of: there is one more, and nothing else is new."""
-        self.state.number += 1
-        self._recurring.stay()
+        return self.recurring.foresee(_bare(statement), outcome)
 
     def _execute(self, text: str, outcome: Outcome) -> StatementResult:
         state = self.state
-        known = self._recurring.again(text, outcome)
+        known = self.recurring.again(text, outcome)
         if isinstance(known, StatementResult):
             return known
         state.execution = Execution(number=state.number)
@@ -391,7 +376,7 @@ class Session:
         if not objects.has_programs:
             return False
         if facts.shape is not None:
-            return self._recurring.plan(facts).may_branch
+            return self.recurring.plan(facts).may_branch
         return any(
             objects.triggers(use.name) or objects.view(use.name) for use in facts.tables
         ) or any(
@@ -508,17 +493,17 @@ class Session:
 
     def snapshot(self) -> SessionState:
         """The session as it is now: for `restore`, as often as it is wanted."""
-        self._recurring.leave()
+        self.recurring.leave()
         return self.state.snapshot()
 
     def restore(self, snapshot: SessionState) -> None:
         """Be again as `snapshot` was taken."""
-        self._recurring.leave()
+        self.recurring.leave()
         self.state.restore(snapshot)
 
     def disconnect(self) -> StatementResult:
         """End the session: roll back what is open, drop its temporary tables."""
-        self._recurring.leave()
+        self.recurring.leave()
         state = self.state
         state.number += 1
         state.execution = Execution(number=state.number)
@@ -570,7 +555,7 @@ class Session:
 
         Those that were there before keep what waits in their caches.
         """
-        self._recurring.leave()
+        self.recurring.leave()
         assert self.state.safety is not None, "there are definitions, not the server's own log"
         self.state.safety.have(definitions)
         self._have_caches()
