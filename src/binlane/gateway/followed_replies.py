@@ -11,7 +11,6 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import replace
 from enum import Enum
-from functools import cache
 from struct import Struct
 from types import MappingProxyType
 from typing import Final, Protocol
@@ -56,8 +55,7 @@ _QUERY: Final = int(Command.QUERY)
 # Members of enumerations are looked up anew each time that they are named.
 _HEAD: Final = Step.HEAD
 _RESULTS: Final = b"\x15character_set_results"
-_LAST_GTID: Final = b"\x09last_gtid"
-"""Variables' names behind their lengths."""
+"""A variable's name behind its length."""
 
 
 class Role(Enum):
@@ -381,11 +379,6 @@ def _long_ok(ok: OkPacket) -> _Ok:
     )
 
 
-@cache
-def _status_of(number: int) -> ServerStatus:
-    return ServerStatus(number)
-
-
 def _reply_of(ok: _Ok) -> Reply:
     rows, insert_id, status, warnings, info, state, _ = ok
     tracked: Mapping[str, str] = _NOTHING
@@ -402,7 +395,7 @@ def _reply_of(ok: _Ok) -> Reply:
         "",
         rows,
         insert_id,
-        _status_of(status),
+        status,
         warnings,
         text_of(info) if info else "",
         False,
@@ -416,10 +409,6 @@ def _reply_of(ok: _Ok) -> Reply:
 def _only_variable(state: bytes) -> dict[str, str] | None:
     """The variable of a session state that is nothing else, as it mostly is; else None."""
     size = len(state)
-    if state.startswith(_LAST_GTID, 2) and size <= _ONE_BYTE:
-        at = 2 + len(_LAST_GTID)
-        if not state[0] and state[1] == size - 2 and size > at and state[at] == size - at - 1:
-            return {"last_gtid": text_of(state[at + 1 :])}
     if size < _SHORT_STATE or state[0] or state[1] != size - 2 or state[1] >= _ONE_BYTE:
         return None
     name_end = 3 + state[2]

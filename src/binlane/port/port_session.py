@@ -364,8 +364,7 @@ class PortSession:
         """Follow what came of the command."""
         model, reader, known = self._model, self._reader, self._known_under_way
         if replies:
-            # The operator of flags takes many times as long.
-            self._is_in_transaction = bool(int.__and__(replies[-1].status, _ACTIVE))
+            self._is_in_transaction = bool(replies[-1].status & _ACTIVE)
         if (
             known is not None
             and model is not None
@@ -1147,10 +1146,8 @@ class PortSession:
                 info=reply.info,
             )
             self._tracking.planning.know(planned.numbers, one.context)
-        if not reply.errno:
-            is_active = _is_in_transaction(reply)
-            if is_active != session.is_transaction_active:
-                self._lose_step(one.facts)
+        if not reply.errno and bool(reply.status & _ACTIVE) is not session.is_transaction_active:
+            self._lose_step(one.facts)
         more = self._warnings.follow(
             *(one.facts, replies, planned.result.notes),
             hides=self._hides(session, one, replies),
@@ -1193,11 +1190,6 @@ def _is_of_blackhole(facts: StatementFacts, session: Session) -> bool:
         access.changes and access.table.engine.upper() == "BLACKHOLE"
         for access in session.opened_by(facts, session.database).accesses
     )
-
-
-def _is_in_transaction(reply: Reply) -> bool:
-    # The operator of flags takes many times as long.
-    return bool(int.__and__(reply.status, _ACTIVE))
 
 
 def _literal(value: str) -> str:
