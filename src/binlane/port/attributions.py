@@ -275,7 +275,7 @@ class Attributions:
             self._busy.add(thread_id)
             if groups.arrivals:
                 self._settle([thread_id])  # what was read before is of statements before
-            if groups.statements:
+            if groups.unanswered:
                 groups.drop_old(number)
             groups.add(statement)
 
@@ -307,9 +307,8 @@ class Attributions:
         """
         spans = told_of(last or "", is_bound=is_bound)
         is_known = bool(last) or plans is None or len(plans) > 0
-        with self._lock:
-            known = self._sessions.get(thread_id)
-            statement = None if known is None else known.find(number)
+        known = self._sessions.get(thread_id)
+        statement = None if known is None else known.unanswered.get(number)
         if encoded is None and plans is not None and statement is not None:
             plans = None if _are_same(statement.plans, plans) else plans
         if statement is None and not spans:
@@ -604,6 +603,7 @@ class Attributions:
             for groups in self._sessions.values():
                 groups.arrivals.clear()
                 groups.statements.clear()
+                groups.unanswered.clear()
                 groups.told.clear()
             for known in (self._read, self._known, self._moved, self._patience_s):
                 known.clear()

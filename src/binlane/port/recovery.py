@@ -125,7 +125,7 @@ class Recovery:
             groups.start = dict(head.start)
             groups.told = {**head.start, **head.told}
         for thread_id, statement in under_way:
-            self._session(thread_id).statements.append(statement)
+            self._session(thread_id).add(statement)
         for groups in self.sessions.values():
             self._drop_over(groups)
 
@@ -156,7 +156,7 @@ class Recovery:
 
     def _replay_answer(self, answer: records.Answer, place: Place) -> None:
         groups = self._session(answer.thread_id)
-        statement = groups.find(answer.number)
+        statement = groups.unanswered.get(answer.number)
         if statement is None:
             # Which of its groups were read before it was known is not in the journal.
             statement = Statement(answer.number, 0, is_answered=True, doubt=Reason.FORGOTTEN)

@@ -163,6 +163,7 @@ class SessionGroups:
 
     Attributes:
         statements: That may still have groups to come, in their order.
+        unanswered: Those that have no reply yet, by their numbers.
         arrivals: Groups that were read and not attributed, in the order of the log.
         told: The last number of each stream that is not of a statement to come: the session was told
             it, or `start` says it.
@@ -178,6 +179,7 @@ class SessionGroups:
     """
 
     statements: deque[Statement] = field(default_factory=deque)
+    unanswered: dict[int, Statement] = field(default_factory=dict)
     arrivals: list[Arrival] = field(default_factory=list)
     told: dict[Stream, int] = field(init=False)
     is_taken: bool = False
@@ -201,6 +203,8 @@ class SessionGroups:
             self.is_missed = False
         self.has_strangers = False
         self.statements.append(statement)
+        if not statement.is_answered:
+            self.unanswered[statement.number] = statement
 
     def arrive(self, arrival: Arrival) -> None:
         """A group was read, or is known by now to be of the session."""
@@ -209,25 +213,14 @@ class SessionGroups:
     def give(self) -> None:
         """The session ended."""
         self.is_taken = False
-        if any(not statement.is_answered for statement in self.statements):
-            self.lose()
+        self.lose()
 
     def drop_old(self, number: int) -> None:
         """Let go of what was said before of this statement."""
-        statements = self.statements
-        old = [each for each in statements if each.number == number and not each.is_answered]
-        if not old:
-            return
-        for each in old:
-            each.is_lost = True
-        self.statements = deque(each for each in statements if each not in old)
-
-    def find(self, number: int) -> Statement | None:
-        """The statement of a number that has no reply yet."""
-        for statement in reversed(self.statements):
-            if statement.number == number and not statement.is_answered:
-                return statement
-        return None
+        old = self.unanswered.pop(number, None)
+        if old is not None:
+            old.is_lost = True
+            self.statements.remove(old)
 
     def answer(
         self,
@@ -247,6 +240,7 @@ class SessionGroups:
             is_bound: `last` tells up to where its groups are, and not which they are.
         """
         statement.is_answered, statement.is_bound = True, is_bound
+        self.unanswered.pop(statement.number, None)
         told = self.told
         if len(last) == 1 and not self.has_untold:
             # What nearly all come to.
@@ -290,8 +284,8 @@ class SessionGroups:
 
     def lose(self) -> None:
         """The session is gone; what was under way gets no reply."""
-        for statement in self.statements:
-            statement.is_lost |= not statement.is_answered
+        for statement in self.unanswered.values():
+            statement.is_lost = True
 
     @property
     def wait(self) -> Wait:
@@ -307,9 +301,8 @@ class SessionGroups:
 
     def doubt_open(self, reason: Reason) -> None:
         """Plan no group of statements that have no reply."""
-        for statement in self.statements:
-            if not statement.is_answered:
-                statement.doubt = statement.doubt or reason
+        for statement in self.unanswered.values():
+            statement.doubt = statement.doubt or reason
 
     def doubt_all(self, reason: Reason) -> None:
         """Plan no group of any statement that is known."""
@@ -445,6 +438,7 @@ class SessionGroups:
         yield from self._none(len(self.arrivals), first.doubt or Reason.LOST)
         self.gone.extend(self.statements)
         self.statements.clear()
+        self.unanswered.clear()
 
     def _give(self, statement: Statement, count: int) -> Iterator[Verdict]:
         """Attribute the first groups to a statement, if they are as many as were foreseen."""
