@@ -67,7 +67,13 @@ from binlane.port.context_reader import (
 )
 from binlane.port.context_use import ContextUse
 from binlane.port.group_tracking import GroupTracking, UnderWay
-from binlane.port.known_statements import Circumstances, KnownRead, KnownWrite, known_write
+from binlane.port.known_statements import (
+    Circumstances,
+    Foreseen,
+    KnownRead,
+    KnownWrite,
+    known_write,
+)
 from binlane.port.live_catalog import LiveCatalog
 from binlane.port.long_texts import TURN, LongTexts, turn_ends
 from binlane.port.own_questions import own_questions
@@ -125,9 +131,9 @@ _ACTIVE: Final = int(ServerStatus.IN_TRANSACTION)
 
 _Replied = tuple[UnderWay, Sequence[Reply]]
 """A statement that the source has run, and its replies."""
-_KnownUnderWay = tuple[str, KnownRead | KnownWrite, int, bytes | None]
+_KnownUnderWay = tuple[str, KnownRead | KnownWrite, int, Foreseen | None]
 """A statement that the source runs, of which others have run that are alike: its text, what is known
-of them, the number it has, and the event of its text; None of one that is not planned."""
+of them, the number it has, and its plan; None of one that is not planned."""
 
 
 class _NotToldError(Exception):
@@ -822,16 +828,15 @@ class PortSession:
             or not reader.begin_plain(values)
         ):
             return False
-        number, body = model.session.state.number + 1, None
+        number, plans = model.session.state.number + 1, None
         if isinstance(known, KnownWrite):
-            body = known.body(text)
-            if self._tracking.shared is None or body is None:
+            plans, tracking = known.foreseen(text), self._tracking
+            if tracking.shared is None or plans is None:
                 return False
-            plans, thread_id = known.plans_of(body), self._tracking.thread_id
-            shared.attributions.intend(thread_id, number, plans, known.encoded(body))
+            shared.attributions.intend(tracking.thread_id, number, plans, plans.encoded())
         elif self._wants_tracking(model):
             return False
-        self._known_under_way = text, known, number, body
+        self._known_under_way = text, known, number, plans
         return True
 
     def _follow_known(self, one: _KnownUnderWay, model: PlannedSession, reply: Reply) -> bool:
@@ -842,7 +847,7 @@ class PortSession:
             model: The session.
             reply: The source's.
         """
-        _, known, number, body = one
+        _, known, number, plans = one
         shared, tracking = self._shared, self._tracking
         if (
             reply.errno
@@ -856,7 +861,7 @@ class PortSession:
                 return False
             model.repeat()
             return True
-        if tracking.shared is None or body is None or reply.is_result_set:
+        if tracking.shared is None or plans is None or reply.is_result_set:
             return False
         if _has_no_rows(reply, is_update=known.is_update):
             return False
@@ -865,8 +870,8 @@ class PortSession:
         if last is None or not (insert_id and known.has_insert_id):
             shared.attributions.done(tracking.thread_id, number, last)
         else:
-            plans, encoded = known.plans_of(body, insert_id), known.encoded(body, insert_id)
-            shared.attributions.done(tracking.thread_id, number, last, plans, encoded)
+            plans = plans.with_id(insert_id)
+            shared.attributions.done(tracking.thread_id, number, last, plans, plans.encoded())
         return True
 
     def _looked_at(
