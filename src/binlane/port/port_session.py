@@ -229,18 +229,13 @@ class PortSession:
             return None
         if model is None or reader is None:
             return self._unfollowed.judge(told, shared)
-        if (
-            self._begins_anew
-            # Else notes of the binlogs, or what a refused statement left, are still to be put in.
-            and not self._warnings.are_changed
-            and self._unfollowed.only_reads_diagnostics(told)
-        ):
-            return AS_IT_IS
+        if self._is_out_of_step:
+            # Where warnings are changed, what is not the source's is still to be put in.
+            is_apart = self._begins_anew and not self._warnings.are_changed
+            return AS_IT_IS if is_apart and self._unfollowed.only_reads_diagnostics(told) else None
         is_as_told = reader.is_charset_known and told.isascii()
         text = told if is_as_told else reader.read_text(told)
-        if text is None or shared is None or self._is_out_of_step:
-            return None
-        if shared.definitions() is not self._definitions:
+        if text is None or shared is None or shared.definitions() is not self._definitions:
             return None
         effect = model.unchanging(text)
         known = None if effect is None else self._alike.get(effect)
