@@ -15,10 +15,10 @@ from binlane.port.attributions import Attributions
 from binlane.port.live_catalog import LiveCatalog
 from binlane.port.marks import Marker
 from binlane.port.parts import PortParts
-from binlane.port.plan_bytes import encode_plans
 from binlane.port.port_session import PortSession
 from binlane.positions import parse_position
 from binlane.routing.plan import EncodedEvent, GroupPlan, Part, Text
+from binlane.routing.plan_bytes import encode_plans
 from binlane.scope.definition import Definition
 from binlane.scope.scope import Scope
 from binlane.service.private_server import PrivateServer

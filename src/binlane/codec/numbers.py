@@ -99,6 +99,26 @@ def decimal_from_bytes(data: bytes, precision: int, scale: int) -> Decimal:
     return Decimal(f"{sign}{digits[:whole] or '0'}.{digits[whole:]}")
 
 
+def encode_decimal(text: str) -> bytes:
+    """Precision, scale and the digits of a DECIMAL, as user variables have them.
+
+    Args:
+        text: Its digits, with a sign and a point if need be.
+
+    Source: MariaDB 10.11 strings/decimal.c `decimal2bin`.
+    """
+    whole, _, fraction = text.lstrip("+-").partition(".")
+    digits, precision = whole + fraction, len(whole) + len(fraction)
+    data, start = b"", 0
+    for group in _group_digits(precision, len(fraction)):
+        end = start + group
+        data += int(digits[start:end] or "0").to_bytes(_GROUP_BYTES[group], "big")
+        start = end
+    if text.startswith("-") and Decimal(text) != 0:
+        data = bytes(byte ^ 0xFF for byte in data)
+    return bytes((precision, len(fraction), data[0] ^ 0x80)) + data[1:]
+
+
 def _positive(data: bytes) -> bytes:
     if not data:
         return data

@@ -29,8 +29,6 @@ from binlane.codec.types import EventType, Flavor
 from binlane.errors import StoreError
 from binlane.port import journal_records as records
 from binlane.port.group_journal import GroupJournal
-from binlane.port.journal import Place
-from binlane.port.plan_bytes import encode_plans
 from binlane.port.recovery import Recovery
 from binlane.port.session_groups import (
     Arrival,
@@ -49,7 +47,9 @@ from binlane.port.session_groups import (
 from binlane.port.statement_journal import Present, StatementJournal, head_of
 from binlane.positions import AnyGtid, Position
 from binlane.routing.plan import GroupPlan, Text
+from binlane.routing.plan_bytes import encode_plans
 from binlane.store.disk import Disk, LocalDisk
+from binlane.store.record_log import Place
 
 JOURNAL_DIRECTORY: Final = "port"
 """In the data directory."""

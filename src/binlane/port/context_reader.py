@@ -33,7 +33,7 @@ from binlane.errors import StatementError
 from binlane.names import TableName
 from binlane.policy.server import Server
 from binlane.port.context_use import PLAIN, ContextUse
-from binlane.port.session_values import SessionValues, asked_values, cell_text, session_values
+from binlane.port.session_values import SessionValues, asked_values, session_values
 from binlane.port.statement_context import StatementContext
 from binlane.port.user_variables import asked as asked_variable
 from binlane.port.user_variables import variable_event
@@ -269,7 +269,7 @@ class ContextReader:
         answer = await ask(f"SELECT {', '.join(asked)} LIMIT 1")
         middle = (start + self._clock()) / 2
         if values:
-            given = {name: cell_text(answer, place) for place, name in enumerate(values)}
+            given = {name: answer.cell_text(place) for place, name in enumerate(values)}
             await self._take_values(ask, given, middle)
         place = len(values)
         for one in of_statement:
@@ -299,10 +299,10 @@ class ContextReader:
         return found
 
     def _take_last_insert_id(self, answer: ResultSet, place: int) -> None:
-        self._last_insert_id = int(cell_text(answer, place) or 0)
+        self._last_insert_id = int(answer.cell_text(place) or 0)
 
     def _take_seeds(self, answer: ResultSet, place: int) -> None:
-        first, second = cell_text(answer, place), cell_text(answer, place + 1)
+        first, second = answer.cell_text(place), answer.cell_text(place + 1)
         self._seeds = (int(first or 0), int(second or 0))
 
     async def _take_values(self, ask: Ask, given: Mapping[str, str | None], middle: float) -> None:
@@ -321,7 +321,7 @@ class ContextReader:
         said = given[_TIMESTAMP] or "0"
         self._fixed = None
         if self._held is None and self._may_have_timestamp:
-            again = cell_text(await ask(f"SELECT {_TIMESTAMP} LIMIT 1"), 0)
+            again = (await ask(f"SELECT {_TIMESTAMP} LIMIT 1")).cell_text(0)
             self._fixed = _microseconds(said) if again == said else None
         if self._held is None and self._fixed is None:
             self._may_have_timestamp = False

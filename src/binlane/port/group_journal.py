@@ -13,9 +13,9 @@ from typing import Final
 
 from binlane.errors import BinlaneError, CodecError, StoreError
 from binlane.port import journal_records as records
-from binlane.port.journal import RecordLog
 from binlane.port.session_groups import Point, Stream
 from binlane.store.disk import Disk
+from binlane.store.record_log import RecordLog
 
 _SUFFIX: Final = "groups"
 _LOADED_MOST: Final = 4

@@ -12,10 +12,10 @@ from typing import Final, NamedTuple
 
 from binlane.codec.buffer import Reader
 from binlane.errors import UnsupportedError
-from binlane.port.journal import Place
-from binlane.port.plan_bytes import decode_plans
 from binlane.port.session_groups import Arrival, Point, Reason, Span, Statement, Stream
 from binlane.routing.plan import GroupPlan
+from binlane.routing.plan_bytes import decode_plans
+from binlane.store.record_log import Place
 
 VERSION: Final = 2
 """Of all records, plans included: another one is for another binlane."""

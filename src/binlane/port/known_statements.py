@@ -13,9 +13,9 @@ from typing import Final, NamedTuple, overload
 
 from binlane.codec.types import EventType
 from binlane.port.context_use import ContextUse
-from binlane.port.plan_bytes import EVENT_HEAD, encode_plans
 from binlane.port.session_values import SessionValues
 from binlane.routing.plan import EncodedEvent, Generated, GroupPlan, Part, Text
+from binlane.routing.plan_bytes import EVENT_HEAD, encode_plans
 from binlane.scope.definition import Definition
 from binlane.session.group_plans import Planned
 

@@ -89,7 +89,6 @@ from binlane.port.refusals import (
     may_take_rows,
     not_known,
 )
-from binlane.port.session_values import cell_text
 from binlane.port.unfollowed import Unfollowed, are_unscoped_rows
 from binlane.port.user_variables import asked as asked_variable
 from binlane.port.warnings import Warnings
@@ -626,7 +625,7 @@ class PortSession:
         with suppress(StatementError, ValueError):
             answer = await self._client.query_source(f"SELECT {columns} LIMIT 1")
             for place, name in enumerate(unknown):
-                text, collation = (cell_text(answer, 2 * place + at) for at in (0, 1))
+                text, collation = (answer.cell_text(2 * place + at) for at in (0, 1))
                 if answer.heads[2 * place].type_code == ColumnType.LONGLONG and text:
                     programs.know(name, int(text))
                 elif answer.heads[2 * place].type_code not in _NUMBERS:

@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from binlane.errors import CodecError
 from binlane.port import journal_records as records
 from binlane.port.group_journal import GroupJournal
-from binlane.port.journal import Place, Record
 from binlane.port.session_groups import (
     Arrival,
     Reason,
@@ -18,6 +17,7 @@ from binlane.port.session_groups import (
     told_of,
 )
 from binlane.port.statement_journal import RecordedFile, StatementJournal
+from binlane.store.record_log import Place, Record
 
 logger = logging.getLogger(__name__)
 

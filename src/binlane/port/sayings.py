@@ -17,10 +17,10 @@ from typing import Final, Protocol, overload
 from binlane.codec.buffer import Reader
 from binlane.port import journal_records as records
 from binlane.port.attributions import Attributions
-from binlane.port.plan_bytes import decode_plans, encode_plans
 from binlane.port.session_groups import ends_of
 from binlane.positions import Position
 from binlane.routing.plan import GroupPlan
+from binlane.routing.plan_bytes import decode_plans, encode_plans
 
 _FRAME: Final = Struct("<IB")
 _READ_BYTES: Final = 256 << 10

@@ -22,9 +22,9 @@ from enum import Enum, StrEnum
 from operator import attrgetter
 from typing import NamedTuple
 
-from binlane.port.journal import Place
 from binlane.positions import AnyGtid, Gtid, GtidPosition, GtidSet, Position
 from binlane.routing.plan import GroupPlan
+from binlane.store.record_log import Place
 
 Stream = str
 """Within it numbers only grow: a domain of MariaDB, a source with its tag of MySQL."""

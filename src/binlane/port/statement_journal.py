@@ -16,11 +16,11 @@ from typing import Final, NamedTuple
 
 from binlane.errors import BinlaneError, CodecError, StoreError
 from binlane.port import journal_records as records
-from binlane.port.journal import Place, Record, RecordLog
-from binlane.port.plan_bytes import encode_plans
 from binlane.port.session_groups import SessionGroups, Statement, Stream
 from binlane.routing.plan import GroupPlan
+from binlane.routing.plan_bytes import encode_plans
 from binlane.store.disk import Disk
+from binlane.store.record_log import Place, Record, RecordLog
 
 _SUFFIX: Final = "statements"
 _RETRY_S: Final = 1.0

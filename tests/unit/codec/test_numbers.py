@@ -13,6 +13,7 @@ from binlane.codec.numbers import (
     decode_double,
     decode_float,
     decode_year,
+    encode_decimal,
     integer_decoder,
 )
 from binlane.errors import CodecError, TruncatedError
@@ -92,3 +93,21 @@ def test_more_digits_than_there_is_room_for_are_damage() -> None:
         decimal_from_bytes(bytes.fromhex("8000ff"), 5, 2)
     with pytest.raises(CodecError, match="more decimals than digits"):
         decimal_decoder(2, 5)
+
+
+@pytest.mark.parametrize(
+    "text, packed",
+    [
+        # As MariaDB 10.11 and MySQL 9.7 log them.
+        ("5.25", "03028519"),
+        ("0.5", "02018005"),
+        ("-0.05", "03027ffa"),
+        ("0", "010080"),
+        ("123456789012.5", "0d01807b1b3a0c1405"),
+    ],
+)
+def test_decimals_of_user_variables(text: str, packed: str) -> None:
+    encoded = encode_decimal(text)
+    assert encoded.hex() == packed
+    precision, scale = encoded[:2]
+    assert decimal_from_bytes(encoded[2:], precision, scale) == Decimal(text)

@@ -8,7 +8,7 @@ from binlane.codec.packets.flags import ServerStatus
 from binlane.codec.packets.results import ColumnDefinition, ResultSet
 from binlane.codec.types import ColumnType, Flavor
 from binlane.codec.variables import UserVarEvent, UserVarType
-from binlane.port.user_variables import asked, packed_decimal, variable_event
+from binlane.port.user_variables import asked, variable_event
 
 
 def event_of(
@@ -53,18 +53,3 @@ def test_other_kinds() -> None:
     assert text is not None
     assert (text.value, text.collation_id, text.flags) == (b"\x00\xff\x27", 47, None)
     assert event_of(ColumnType.VAR_STRING, b"x", b"78", b"own_collation") is None
-
-
-@pytest.mark.parametrize(
-    "text, packed",
-    [
-        # As MariaDB 10.11 and MySQL 9.7 log them.
-        ("5.25", "03028519"),
-        ("0.5", "02018005"),
-        ("-0.05", "03027ffa"),
-        ("0", "010080"),
-        ("123456789012.5", "0d01807b1b3a0c1405"),
-    ],
-)
-def test_decimals(text: str, packed: str) -> None:
-    assert packed_decimal(text).hex() == packed

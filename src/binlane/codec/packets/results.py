@@ -14,6 +14,7 @@ from struct import Struct
 from typing import Final, Self
 
 from binlane.codec.buffer import Reader, encode_packed_int
+from binlane.codec.charsets import charset_of, text_decoder
 from binlane.codec.packets.flags import (
     NO_EXTENSIONS,
     Capability,
@@ -201,6 +202,29 @@ class ResultSet:
         return tuple(
             tuple(None if cell is None else text_of(cell) for cell in row) for row in self.rows
         )
+
+    def cell_text(self, column: int) -> str | None:
+        """A cell of the only row, decoded as its column's head says.
+
+        Args:
+            column: Its place, from 0 on.
+
+        Raises:
+            ValueError: If there is not one row with heads, or the cell is no text.
+        """
+        if len(self.rows) != 1 or len(self.heads) != len(self.rows[0]):
+            raise ValueError(f"{len(self.rows)} rows where one was asked for")
+        cell = self.rows[0][column]
+        if cell is None:
+            return None
+        charset = charset_of(self.heads[column].character_set)
+        decode = None if charset is None else text_decoder(charset)
+        return digits_of(cell) if decode is None else decode(cell)
+
+
+def digits_of(cell: bytes) -> str:
+    """A number as text, whatever character set it was sent in: digits are ASCII's, but for NULs."""
+    return cell.replace(b"\0", b"").decode("ascii")
 
 
 def encode_result_set(

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from binlane.codec.buffer import Reader
 from binlane.errors import CodecError
 from binlane.names import TableName
-from binlane.port.plan_bytes import decode_plans, encode_plans
 from binlane.routing.plan import EncodedEvent, Generated, GroupPlan, Rows, RowsPiece, Text
+from binlane.routing.plan_bytes import decode_plans, encode_plans
 
 NUMBERS = st.integers(0, 2**32 - 1)
 NAMES = st.text(max_size=12)
