@@ -187,7 +187,7 @@ class Attributions:
         self._waiting: dict[Point, _Waiting] = {}
         # Groups that were told and not read yet, with their threads; those of sessions that had
         # the number of a thread before, with a minus.
-        self._told: OrderedDict[tuple[Stream, int], int] = OrderedDict()
+        self._told: dict[tuple[Stream, int], int] = {}
         self._order = 0
         # Those with statements or groups that are not done with, and some that were.
         self._busy: set[int] = set()
@@ -718,8 +718,9 @@ class Attributions:
         self._end_told()
 
     def _end_told(self) -> None:
-        while len(self._told) > _TOLD_MOST:
-            self._told.popitem(last=False)
+        if len(self._told) > _TOLD_MOST:
+            for point in tuple(self._told)[: _TOLD_MOST // 2]:
+                del self._told[point]
         if self._waiting:
             self._end_waiting()
 
