@@ -191,7 +191,7 @@ class Attributions:
         self._waiting: dict[Point, _Waiting] = {}
         # Groups that were told and not read yet, with their threads; those of sessions that had
         # the number of a thread before, with a minus.
-        self._told: OrderedDict[Point, int] = OrderedDict()
+        self._told: dict[tuple[Stream, int], int] = {}
         self._order = 0
         # Those with statements or groups that are not done with, and some that were.
         self._busy: set[int] = set()
@@ -263,21 +263,21 @@ class Attributions:
             has_older = groups is not None and bool(groups.arrivals or groups.gone)
             if encoded is None:
                 encoded = encode_plans(plans)
-            body = records.intent_body(
-                *(thread_id, number, encoded), has_older=has_older, is_split=is_split
-            )
+            bits = has_older * records.OLDER_BIT | is_split * records.SPLIT_BIT
+            body = records.intent_body(thread_id, number, encoded, bits)
             place = journal.write(records.INTENT, body)
             if place is None:
                 doubt = Reason.NOT_WRITTEN
                 self.unwritten += 1
-        statement = Statement(number, len(plans), plans, place, is_split=is_split, doubt=doubt)
+        statement = Statement(number, len(plans), plans, place)
+        statement.is_split, statement.doubt = is_split, doubt
         with self._lock:
             if groups is None:
                 groups = self._session(thread_id)
             self._busy.add(thread_id)
             if groups.arrivals:
                 self._settle([thread_id])  # what was read before is of statements before
-            if groups.statements:
+            if groups.unanswered:
                 groups.drop_old(number)
             groups.add(statement)
 
@@ -309,9 +309,8 @@ class Attributions:
         """
         spans = told_of(last or "", is_bound=is_bound)
         is_known = bool(last) or plans is None or len(plans) > 0
-        with self._lock:
-            groups = self._session(thread_id)
-            statement = groups.find(number)
+        known = self._sessions.get(thread_id)
+        statement = None if known is None else known.unanswered.get(number)
         if encoded is None and plans is not None and statement is not None:
             plans = None if _are_same(statement.plans, plans) else plans
         if statement is None and not spans:
@@ -322,12 +321,11 @@ class Attributions:
                 encoded = b"" if statement is not None else _NO_PLANS
             elif encoded is None:
                 encoded = encode_plans(plans)
-            body = records.answer_body(
-                *(thread_id, number, last or "", encoded), is_known=is_known, is_bound=is_bound
-            )
+            bits = is_known * records.KNOWN_BIT | is_bound * records.OF_BOUND_BIT
+            body = records.answer_body(thread_id, number, last or "", encoded, bits)
             place = journal.write(records.ANSWER, body)
         with self._lock:
-            self._busy.add(thread_id)
+            groups = self._session(thread_id)
             if statement is None:
                 statement = Statement(number, 0, (), is_answered=True)
                 groups.add(statement)
@@ -337,8 +335,6 @@ class Attributions:
             statement.is_split &= statement.count > 1 and bool(spans)
             groups.answer(statement, spans, is_known=is_known, is_bound=is_bound)
             self._hear_of(thread_id, groups, statement)
-            if journal is not None and statement.place is not None and statement.last:
-                journal.need(statement)
             if self._patience_s and statement.doubt is None:
                 self._patience_s.pop(thread_id, None)
             self._wake()
@@ -455,10 +451,10 @@ class Attributions:
         """
         with self._lock:
             found = {
-                point.number
+                number
                 for points in (self._known, self._told, self._open)
-                for point in points
-                if first <= point.number <= last
+                for _, number in points
+                if first <= number <= last
             }
         if self._groups is not None:
             found |= self._groups.numbers(first, last)
@@ -609,6 +605,7 @@ class Attributions:
             for groups in self._sessions.values():
                 groups.arrivals.clear()
                 groups.statements.clear()
+                groups.unanswered.clear()
                 groups.told.clear()
             for known in (self._read, self._known, self._moved, self._patience_s):
                 known.clear()
@@ -724,9 +721,10 @@ class Attributions:
         if len(statement.last) == 1 and not statement.is_bound:
             # What nearly all come to: one group, which is not read yet.
             stream, first, last = statement.last[0]
-            if first in {0, last} and self._read.get(stream, 0) < last:
-                self._told[tuple.__new__(Point, (stream, last))] = thread_id
-                self._end_told()
+            if (not first or first == last) and self._read.get(stream, 0) < last:
+                self._told[stream, last] = thread_id
+                if self._waiting or len(self._told) > _TOLD_MOST:
+                    self._end_told()
                 return
         for point in statement.told():
             if self._read.get(point.stream, 0) < point.number:
@@ -744,8 +742,9 @@ class Attributions:
         self._end_told()
 
     def _end_told(self) -> None:
-        while len(self._told) > _TOLD_MOST:
-            self._told.popitem(last=False)
+        if len(self._told) > _TOLD_MOST:
+            for point in tuple(self._told)[: _TOLD_MOST // 2]:
+                del self._told[point]
         if self._waiting:
             self._end_waiting()
 
@@ -913,8 +912,13 @@ class Attributions:
 
     def _present(self) -> Present:
         with self._lock:
+            ends = dict(self._read)
+            for groups in self._sessions.values():
+                for stream, last in groups.told.items():
+                    ends[stream] = max(last, ends.get(stream, 0))
             return Present(
                 self._epoch,
+                ends,
                 [head_of(thread_id, groups) for thread_id, groups in self._sessions.items()],
                 [
                     (thread_id, statement)

@@ -46,7 +46,6 @@ from binlane.gateway.judge import (
     Run,
     Verdict,
 )
-from binlane.gateway.long_texts import is_long
 from binlane.names import quote
 from binlane.policy.refusals import NO_OUTCOME, Outcome
 from binlane.port.binlog_variables import (
@@ -68,7 +67,13 @@ from binlane.port.context_reader import (
 )
 from binlane.port.context_use import ContextUse
 from binlane.port.group_tracking import GroupTracking, UnderWay
-from binlane.port.known_statements import Circumstances, KnownRead, KnownWrite, known_write
+from binlane.port.known_statements import (
+    Circumstances,
+    Foreseen,
+    KnownRead,
+    KnownWrite,
+    known_write,
+)
 from binlane.port.live_catalog import LiveCatalog
 from binlane.port.long_texts import TURN, LongTexts, turn_ends
 from binlane.port.own_questions import own_questions
@@ -106,6 +111,7 @@ from binlane.sql.lexis import lexed_as
 from binlane.sql.reading import read
 from binlane.sql.servers import Dialect
 from binlane.sql.stored import runs_nothing_stored
+from binlane.sql.tokens import LONG
 from binlane.sql.tree.statements import Prepare
 
 logger = logging.getLogger(__name__)
@@ -117,14 +123,16 @@ _CHANGING: Final = frozenset(
 )
 _WITHOUT_ROWS: Final = frozenset((StatementKind.UPDATE, StatementKind.DELETE))
 _ALIKE_MAX: Final = 256
+_NONE_CHANGED: Final = " Changed: 0 "
+"""In the OK packet of an UPDATE."""
 _ACTIVE: Final = int(ServerStatus.IN_TRANSACTION)
 
 
 _Replied = tuple[UnderWay, Sequence[Reply]]
 """A statement that the source has run, and its replies."""
-_KnownUnderWay = tuple[str, KnownRead | KnownWrite, int, bytes | None]
+_KnownUnderWay = tuple[str, KnownRead | KnownWrite, int, Foreseen | None]
 """A statement that the source runs, of which others have run that are alike: its text, what is known
-of them, the number it has, and the event of its text; None of one that is not planned."""
+of them, the number it has, and its plan; None of one that is not planned."""
 
 
 class _NotToldError(Exception):
@@ -216,21 +224,17 @@ class PortSession:
             return None
         told, _, is_complete, _ = statements[0]
         model, reader, shared = self._model, self._reader, self._shared
-        if not is_complete or is_long(told):
+        if not is_complete or len(told) > LONG:
             return None
         if model is None or reader is None:
             return self._unfollowed.judge(told, shared)
-        if (
-            self._begins_anew
-            # Else notes of the binlogs, or what a refused statement left, are still to be put in.
-            and not self._warnings.are_changed
-            and self._unfollowed.only_reads_diagnostics(told)
-        ):
-            return AS_IT_IS
-        text = reader.read_text(told)
-        if text is None or shared is None or self._is_out_of_step:
-            return None
-        if shared.definitions() is not self._definitions:
+        if self._is_out_of_step:
+            # Where warnings are changed, what is not the source's is still to be put in.
+            is_apart = self._begins_anew and not self._warnings.are_changed
+            return AS_IT_IS if is_apart and self._unfollowed.only_reads_diagnostics(told) else None
+        is_as_told = reader.is_charset_known and told.isascii()
+        text = told if is_as_told else reader.read_text(told)
+        if text is None or shared is None or shared.definitions() is not self._definitions:
             return None
         effect = model.unchanging(text)
         known = None if effect is None else self._alike.get(effect)
@@ -360,8 +364,7 @@ class PortSession:
         """Follow what came of the command."""
         model, reader, known = self._model, self._reader, self._known_under_way
         if replies:
-            # The operator of flags takes many times as long.
-            self._is_in_transaction = bool(int.__and__(replies[-1].status, _ACTIVE))
+            self._is_in_transaction = bool(replies[-1].status & _ACTIVE)
         if (
             known is not None
             and model is not None
@@ -832,16 +835,15 @@ class PortSession:
             or not reader.begin_plain(values)
         ):
             return False
-        number, body = model.session.state.number + 1, None
+        number, plans = model.session.state.number + 1, None
         if isinstance(known, KnownWrite):
-            body = known.body(text)
-            if self._tracking.shared is None or body is None:
+            plans, tracking = known.foreseen(text), self._tracking
+            if tracking.shared is None or plans is None:
                 return False
-            plans, thread_id = known.plans_of(body), self._tracking.thread_id
-            shared.attributions.intend(thread_id, number, plans, known.encoded(body))
+            shared.attributions.intend(tracking.thread_id, number, plans, plans.encoded())
         elif self._wants_tracking(model):
             return False
-        self._known_under_way = text, known, number, body
+        self._known_under_way = text, known, number, plans
         return True
 
     def _follow_known(self, one: _KnownUnderWay, model: PlannedSession, reply: Reply) -> bool:
@@ -852,13 +854,13 @@ class PortSession:
             model: The session.
             reply: The source's.
         """
-        _, known, number, body = one
+        _, known, number, plans = one
         shared, tracking = self._shared, self._tracking
         if (
             reply.errno
             or shared is None
             or known.circumstances.version is not shared.catalog.version
-            or self._is_in_transaction is not model.session.is_transaction_active
+            or self._is_in_transaction is not model.session.state.transaction.is_active
         ):
             return False
         if isinstance(known, KnownRead):
@@ -866,18 +868,17 @@ class PortSession:
                 return False
             model.repeat()
             return True
-        if tracking.shared is None or body is None or reply.is_result_set:
+        if tracking.shared is None or plans is None or reply.is_result_set:
             return False
-        changed = _changed_rows(reply.info) if known.is_update else None
-        if not (reply.affected_rows if changed is None else changed):
+        if _has_no_rows(reply, is_update=known.is_update):
             return False
         model.repeat()
         last, insert_id = tracking.told((reply,)), reply.insert_id
         if last is None or not (insert_id and known.has_insert_id):
             shared.attributions.done(tracking.thread_id, number, last)
         else:
-            plans, encoded = known.plans_of(body, insert_id), known.encoded(body, insert_id)
-            shared.attributions.done(tracking.thread_id, number, last, plans, encoded)
+            plans = plans.with_id(insert_id)
+            shared.attributions.done(tracking.thread_id, number, last, plans, plans.encoded())
         return True
 
     def _looked_at(
@@ -1159,10 +1160,8 @@ class PortSession:
                 info=reply.info,
             )
             self._tracking.planning.know(planned.numbers, one.context)
-        if not reply.errno:
-            is_active = _is_in_transaction(reply)
-            if is_active != session.is_transaction_active:
-                self._lose_step(one.facts)
+        if not reply.errno and bool(reply.status & _ACTIVE) is not session.is_transaction_active:
+            self._lose_step(one.facts)
         more = self._warnings.follow(
             *(one.facts, replies, planned.result.notes),
             hides=self._hides(session, one, replies),
@@ -1207,11 +1206,6 @@ def _is_of_blackhole(facts: StatementFacts, session: Session) -> bool:
     )
 
 
-def _is_in_transaction(reply: Reply) -> bool:
-    # The operator of flags takes many times as long.
-    return bool(int.__and__(reply.status, _ACTIVE))
-
-
 def _literal(value: str) -> str:
     return value if _BARE.fullmatch(value) else "'" + value.replace("'", "''") + "'"
 
@@ -1222,16 +1216,10 @@ def _outcome(facts: StatementFacts, reply: Reply) -> Outcome:
         return Outcome(error=reply.errno)
     if facts.effects.kind not in WRITING_KINDS or reply.is_result_set:
         return NO_OUTCOME
-    changed = reply.affected_rows
-    if (
-        facts.effects.kind is StatementKind.UPDATE
-        and (told := _changed_rows(reply.info)) is not None
-    ):
-        changed = told  # a client may ask for the rows that were found instead
-    return NO_OUTCOME if changed else Outcome(rows=0)
+    is_update = facts.effects.kind is StatementKind.UPDATE
+    return Outcome(rows=0) if _has_no_rows(reply, is_update=is_update) else NO_OUTCOME
 
 
-def _changed_rows(info: str) -> int | None:
-    """How many rows the info of an UPDATE's OK packet says were changed."""
-    number = info.partition(" Changed: ")[2].partition(" ")[0]
-    return int(number) if number.isdigit() else None
+def _has_no_rows(reply: Reply, *, is_update: bool) -> bool:
+    """Whether a reply says that no rows were changed; a client may ask for those that were found."""
+    return not reply.affected_rows or (is_update and _NONE_CHANGED in reply.info)
