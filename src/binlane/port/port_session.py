@@ -21,6 +21,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
+from binlane.client.prepared_texts import question as question_of_text
+from binlane.client.prepared_texts import with_text
 from binlane.client.questions import NotUnderstoodError
 from binlane.client.source_objects import Source
 from binlane.codec.client_text import written_text
@@ -585,8 +587,9 @@ class PortSession:
         if answer is not None:
             return Give(answer)
         await self._learn_prepared(model, facts)
-        if concerns(facts):
-            told = await self._rewrite(model, facts)
+        told = None if is_prepared else await self._with_prepared_text(model, reader, facts)
+        if told is not None or concerns(facts):
+            told = told or await self._rewrite(model, facts)
             if told.global_values:
                 return await self._set_global(model, reader, told)
             if told.source != told.model:
@@ -611,6 +614,17 @@ class PortSession:
             and not may_take_rows(model.session)
         ):
             await self._learn_variables(model, facts)
+
+    async def _with_prepared_text(
+        self, model: PlannedSession, reader: ContextReader, facts: StatementFacts
+    ) -> Rewritten | None:
+        """A statement with the text that an expression gives; None for others."""
+        asked = question_of_text(facts)
+        if asked is None or reader.values is None or may_take_rows(model.session):
+            return None
+        answer = await self._client.query_source(self._as_sent(asked))
+        texts = with_text(facts, answer, reader.values.client_charset)
+        return None if texts is None else Rewritten(source=texts[0], model=texts[1])
 
     async def _learn_variables(self, model: PlannedSession, facts: StatementFacts) -> bool:
         """Ask for user variables that a statement names and the model does not know; whether any was.
@@ -727,6 +741,8 @@ class PortSession:
             refusal = await self._refusals.of_source(facts, self._as_sent) or refusal
         if refusal is not None:
             return Refuse(refusal)
+        if expected.result.unanalysed is not None and may_take_rows(model.session):
+            return self._run_unread(facts)
         needs = self._needs(model, reader, facts, expected) if is_complete else None
         if needs is not None and reader.must_ask(needs):
             await self._read_context(model, reader, needs)
