@@ -357,11 +357,6 @@ class PortSession:
             if one.context is not None:
                 one.context.add_data(data)
 
-    def failed(self, statement: str, reply: Reply) -> Done:
-        """Nothing is run behind a client's statement."""
-        del statement, reply
-        return NOTHING_LEFT
-
     def done(self, replies: Sequence[Reply]) -> Done:
         """Follow what came of the command."""
         model, reader, known = self._model, self._reader, self._known_under_way
