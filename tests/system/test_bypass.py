@@ -73,7 +73,7 @@ def test_no_session_of_the_port_stops_it(serve: ServeProcess, statements: tuple[
     ) as session:
         for statement in statements:
             with session.cursor() as cursor, suppress(pymysql.ProgrammingError):
-                cursor.execute(bytes_of(statement))  # type: ignore[arg-type]  # bytes go, too
+                cursor.execute(bytes_of(statement))  # type: ignore[call-overload]  # bytes go, too
                 while cursor.nextset():
                     pass
         logged = execute(serve.source, "SELECT @@gtid_binlog_pos")[0][0]

@@ -37,6 +37,7 @@ from binlane.codec.packets.framing import (
     FRAME_PAYLOAD_MAX,
     Packet,
     PacketSplitter,
+    bytes_of,
     frame,
     frame_count,
     frames,
@@ -227,11 +228,13 @@ class Statement:
         text: SQL as the client sent it.
         packet: Its frame, for the source.
         is_prepared: It is to be prepared, and executed later.
+        is_executed: It was prepared, and is executed now.
     """
 
     text: str
     packet: bytes
     is_prepared: bool = False
+    is_executed: bool = False
 
 
 Question = (
@@ -265,6 +268,8 @@ _PLAIN: Final = LoginRules()
 _DUMPS: Final = (BinlogDump, BinlogDumpGtid)
 # Members of enumerations are looked up anew each time that they are named.
 _DONE: Final = LoginPhase.DONE
+_PASSES: Final = Role.PASSES
+_JUDGED: Final = Role.JUDGED
 
 
 class Relay:
@@ -281,6 +286,19 @@ class Relay:
         find_judge: Called once when the client logs in: who judges its statements.
         judge: Whom that gave.
     """
+
+    # CPython 3.11 is slow with objects of more than thirty attributes that have none.
+    __slots__ = (
+        *("_asked_users", "_authentication", "_authentication_packets", "_befores_left"),
+        *("_client_bytes", "_commands", "_continues", "_counts", "_followed", "_former_user"),
+        *("_gathering", "_has_to_wait", "_header_left", "_heads", "_held", "_is_binary"),
+        *("_is_closed", "_is_running", "_is_told", "_is_unknown", "_login", "_logins"),
+        *("_next_number", "_next_start", "_own", "_passes_large", "_passing_bytes", "_pending"),
+        *("_refusal", "_reply", "_reply_number", "_reply_packets", "_reply_reader", "_rules"),
+        *("_statements", "_thens", "_to_client", "_to_source", "_tracker", "_watchers"),
+        *("find_judge", "has_more", "judge", "question", "replica", "tls_side", "user"),
+        "variables",
+    )
 
     def __init__(self, rules: LoginRules = _PLAIN, *, counts: PortCounts | None = None) -> None:
         """Begin before the greeting.
@@ -417,7 +435,9 @@ class Relay:
         taken = self._to_client
         if not taken:
             return b""
-        data = taken[0] if len(taken) == 1 else b"".join(taken)
+        if len(taken) == 1:
+            return taken.pop()
+        data = b"".join(taken)
         taken.clear()
         return data
 
@@ -426,7 +446,9 @@ class Relay:
         taken = self._to_source
         if not taken:
             return b""
-        data = taken[0] if len(taken) == 1 else b"".join(taken)
+        if len(taken) == 1:
+            return taken.pop()
+        data = b"".join(taken)
         taken.clear()
         return data
 
@@ -556,7 +578,8 @@ class Relay:
         """Let the source answer the open statement, if its judge does.
 
         Args:
-            text: What is to be run in its place; None for itself.
+            text: What is to be run in its place; None for itself. Of one that is to be prepared it is
+                prepared in its place, and binlane answers its executions.
         """
         question = self.question
         assert isinstance(question, Statement), "a dump is not handed on"
@@ -564,10 +587,13 @@ class Relay:
         self._commands += 1
         number = Command.STMT_PREPARE if question.is_prepared else Command.QUERY
         if text is not None:
-            assert not question.is_prepared, "what is prepared is run later"
             packet = frame(encode_query(text, self.capabilities), 0)
         if self._followed is None or self.judge is None:
             self._forward(number, packet)
+        elif question.is_prepared and text is not None:
+            self._watchers.append(partial(self._own_prepared, question.text))
+            self._followed.expect(number, Role.WATCHED)
+            self._to_source.append(frame(bytes((number,)) + bytes_of(text), 0))
         else:
             command = ClientCommand(number, packet[FRAME_HEADER_LENGTH:], packet)
             self._take_command(self._followed, self.judge, command)
@@ -867,6 +893,9 @@ class Relay:
             self.question = BinlogDumpGtid.decode(payload)
         elif command == Command.STMT_PREPARE:
             self.question = Statement(text_of(payload[1:]), packet, is_prepared=True)
+        elif command == Command.STMT_EXECUTE:
+            text = self._statements.prepared.own(payload) or ""
+            self.question, self._is_binary = Statement(text, packet, is_executed=True), True
         else:
             self.question = Statement(text_of(decode_query(payload, self.capabilities)), packet)
 
@@ -999,9 +1028,9 @@ class Relay:
         verdict = judge.judge(statements)
         if verdict is AS_IT_IS:
             self._is_running = True
-            followed.expect_query(Role.JUDGED)
+            followed.expect_query(_JUDGED)
         elif verdict is PASS:
-            followed.expect_query(Role.PASSES)
+            followed.expect_query(_PASSES)
         else:
             command = ClientCommand(_QUERY, data[FRAME_HEADER_LENGTH:], data)
             if verdict is None:
@@ -1009,7 +1038,7 @@ class Relay:
             else:
                 self._decide(verdict, statements, command)
             return True
-        self._counts.judge(verdict)
+        self._counts.verdicts[type(verdict)] += 1
         self._to_source.append(data)
         return True
 
@@ -1075,6 +1104,8 @@ class Relay:
             )
         if number == Command.STMT_PREPARE:
             return len(payload) <= INSPECTED_MAX and may_concern_binlogs(payload[1:])
+        if number == Command.STMT_EXECUTE:
+            return self._statements.prepared.own(payload) is not None
         return number in _READ_COMMANDS and number not in _RESETTING_COMMANDS
 
     def _find_packet(self, length: int) -> tuple[bytes, int] | None:
@@ -1150,7 +1181,8 @@ class Relay:
             return
         self._counts.judge(verdict)
         if isinstance(verdict, Pass):
-            self._forward(command.number, command.packet)
+            self._tracker.expect(command.number, opens_cursor=opens_cursor(command.payload))
+            self._to_source.append(command.packet)
             self._passes_large = is_large
         elif isinstance(verdict, Run):
             self._run(verdict, command)
@@ -1287,6 +1319,13 @@ class Relay:
         _, statement_id, _, parameter_count = Reader(reply).unpack(_PREPARED)
         flavor = flavor_of(self.server_version)
         prepared.add(statement_id, text, parameter_count, judge.reading, flavor)
+
+    def _own_prepared(self, text: str, reply: bytes) -> None:
+        prepared = self._statements.prepared
+        if is_error(reply):
+            prepared.add_none()
+        else:
+            prepared.add_own(Reader(reply).unpack(_PREPARED)[1], text)
 
     def _reset(self, followed: FollowedReplies, command: ClientCommand) -> None:
         user = self.user

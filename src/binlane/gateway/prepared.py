@@ -40,6 +40,7 @@ class Prepared:
         types: Of its values, as the client told them last; None before.
         long_data: Values that were sent before, by number.
         has_lost_data: There were more of them than are kept.
+        is_own: binlane answers it; the source has another one in its place.
     """
 
     text: str
@@ -50,6 +51,7 @@ class Prepared:
     types: Sequence[int] | None = None
     long_data: dict[int, bytearray] = field(default_factory=dict)
     has_lost_data: bool = False
+    is_own: bool = False
 
 
 class PreparedStatements:
@@ -89,6 +91,11 @@ class PreparedStatements:
         prepared = Prepared(text, parameter_count, reading)
         _find_parameters(prepared, reading or Reading(Dialect(flavor=flavor.value), _UTF8))
         self._by_id[statement_id] = prepared
+        self._last = statement_id
+
+    def add_own(self, statement_id: int, text: str) -> None:
+        """Be told of one that binlane answers, and by which id the source knows another one."""
+        self._by_id[statement_id] = Prepared(text, 0, is_own=True)
         self._last = statement_id
 
     def add_none(self) -> None:
@@ -178,6 +185,15 @@ class PreparedStatements:
         if prepared is None or (is_lexed_alike(prepared.text) and '"' not in prepared.text):
             return False
         return None if reading is None else prepared.reading != reading
+
+    def own(self, payload: bytes) -> str | None:
+        """The text of what an execution runs, if binlane answers it.
+
+        Args:
+            payload: Of a COM_STMT_EXECUTE.
+        """
+        prepared = self._find(_statement_id(payload))
+        return prepared.text if prepared is not None and prepared.is_own else None
 
     def _find(self, statement_id: int) -> Prepared | None:
         return self._by_id.get(self._last if statement_id == LAST else statement_id)

@@ -55,6 +55,8 @@ JOURNAL_DIRECTORY: Final = "port"
 """In the data directory."""
 
 _KEPT_MOST: Final = 8192
+_KEPT_BYTES_MOST: Final = 32 << 20
+"""Of the plans that are kept; those of other groups are read from the journal."""
 _TOLD_MOST: Final = 8192
 _KEPT_SESSIONS: Final = 1024
 _PATIENCE_LEAST_S: Final = 0.05
@@ -189,13 +191,14 @@ class Attributions:
         self._waiting: dict[Point, _Waiting] = {}
         # Groups that were told and not read yet, with their threads; those of sessions that had
         # the number of a thread before, with a minus.
-        self._told: OrderedDict[Point, int] = OrderedDict()
+        self._told: dict[tuple[Stream, int], int] = {}
         self._order = 0
         # Those with statements or groups that are not done with, and some that were.
         self._busy: set[int] = set()
         self._read: dict[Stream, int] = {}
         self._position: Position | None = None
         self._known: OrderedDict[Point, GroupPlan | Unattributed] = OrderedDict()
+        self._known_bytes = 0
         self._patience_s: dict[int, float] = {}
         self._is_closed = False
         self._is_begun = False
@@ -260,21 +263,21 @@ class Attributions:
             has_older = groups is not None and bool(groups.arrivals or groups.gone)
             if encoded is None:
                 encoded = encode_plans(plans)
-            body = records.intent_body(
-                *(thread_id, number, encoded), has_older=has_older, is_split=is_split
-            )
+            bits = has_older * records.OLDER_BIT | is_split * records.SPLIT_BIT
+            body = records.intent_body(thread_id, number, encoded, bits)
             place = journal.write(records.INTENT, body)
             if place is None:
                 doubt = Reason.NOT_WRITTEN
                 self.unwritten += 1
-        statement = Statement(number, len(plans), plans, place, is_split=is_split, doubt=doubt)
+        statement = Statement(number, len(plans), plans, place)
+        statement.is_split, statement.doubt = is_split, doubt
         with self._lock:
             if groups is None:
                 groups = self._session(thread_id)
             self._busy.add(thread_id)
             if groups.arrivals:
                 self._settle([thread_id])  # what was read before is of statements before
-            if groups.statements:
+            if groups.unanswered:
                 groups.drop_old(number)
             groups.add(statement)
 
@@ -306,9 +309,8 @@ class Attributions:
         """
         spans = told_of(last or "", is_bound=is_bound)
         is_known = bool(last) or plans is None or len(plans) > 0
-        with self._lock:
-            groups = self._session(thread_id)
-            statement = groups.find(number)
+        known = self._sessions.get(thread_id)
+        statement = None if known is None else known.unanswered.get(number)
         if encoded is None and plans is not None and statement is not None:
             plans = None if _are_same(statement.plans, plans) else plans
         if statement is None and not spans:
@@ -319,12 +321,11 @@ class Attributions:
                 encoded = b"" if statement is not None else _NO_PLANS
             elif encoded is None:
                 encoded = encode_plans(plans)
-            body = records.answer_body(
-                *(thread_id, number, last or "", encoded), is_known=is_known, is_bound=is_bound
-            )
+            bits = is_known * records.KNOWN_BIT | is_bound * records.OF_BOUND_BIT
+            body = records.answer_body(thread_id, number, last or "", encoded, bits)
             place = journal.write(records.ANSWER, body)
         with self._lock:
-            self._busy.add(thread_id)
+            groups = self._session(thread_id)
             if statement is None:
                 statement = Statement(number, 0, (), is_answered=True)
                 groups.add(statement)
@@ -334,8 +335,6 @@ class Attributions:
             statement.is_split &= statement.count > 1 and bool(spans)
             groups.answer(statement, spans, is_known=is_known, is_bound=is_bound)
             self._hear_of(thread_id, groups, statement)
-            if journal is not None and statement.place is not None and statement.last:
-                journal.need(statement)
             if self._patience_s and statement.doubt is None:
                 self._patience_s.pop(thread_id, None)
             self._wake()
@@ -452,10 +451,10 @@ class Attributions:
         """
         with self._lock:
             found = {
-                point.number
+                number
                 for points in (self._known, self._told, self._open)
-                for point in points
-                if first <= point.number <= last
+                for _, number in points
+                if first <= number <= last
             }
         if self._groups is not None:
             found |= self._groups.numbers(first, last)
@@ -606,12 +605,14 @@ class Attributions:
             for groups in self._sessions.values():
                 groups.arrivals.clear()
                 groups.statements.clear()
+                groups.unanswered.clear()
                 groups.told.clear()
             for known in (self._read, self._known, self._moved, self._patience_s):
                 known.clear()
             for points in (self._open, self._waiting, self._told):
                 points.clear()
             self._found.clear()
+            self._known_bytes = 0
             self._position, self._is_begun = None, False
             # What was written before is of the other source, and stays so if it cannot be deleted.
             self._epoch = secrets.randbits(64)
@@ -720,9 +721,10 @@ class Attributions:
         if len(statement.last) == 1 and not statement.is_bound:
             # What nearly all come to: one group, which is not read yet.
             stream, first, last = statement.last[0]
-            if first in {0, last} and self._read.get(stream, 0) < last:
-                self._told[tuple.__new__(Point, (stream, last))] = thread_id
-                self._end_told()
+            if (not first or first == last) and self._read.get(stream, 0) < last:
+                self._told[stream, last] = thread_id
+                if self._waiting or len(self._told) > _TOLD_MOST:
+                    self._end_told()
                 return
         for point in statement.told():
             if self._read.get(point.stream, 0) < point.number:
@@ -740,8 +742,9 @@ class Attributions:
         self._end_told()
 
     def _end_told(self) -> None:
-        while len(self._told) > _TOLD_MOST:
-            self._told.popitem(last=False)
+        if len(self._told) > _TOLD_MOST:
+            for point in tuple(self._told)[: _TOLD_MOST // 2]:
+                del self._told[point]
         if self._waiting:
             self._end_waiting()
 
@@ -852,9 +855,10 @@ class Attributions:
     def _keep(self, point: Point, known: GroupPlan | Unattributed) -> None:
         self._open.pop(point, None)
         self._waiting.pop(point, None)
-        if len(self._known) >= _KEPT_MOST:
-            self._known.popitem(last=False)
+        self._known_bytes += _bytes_of(known) - _bytes_of(self._known.pop(point, None))
         self._known[point] = known
+        while len(self._known) > _KEPT_MOST or self._known_bytes > _KEPT_BYTES_MOST:
+            self._known_bytes -= _bytes_of(self._known.popitem(last=False)[1])
         if isinstance(known, Unattributed) and known.reason is not Reason.STRANGER:
             for thread_id in known.threads or ():
                 found = records.FoundGroup(thread_id, point, records.NO_PLACE, records.NO_PLAN)
@@ -908,8 +912,13 @@ class Attributions:
 
     def _present(self) -> Present:
         with self._lock:
+            ends = dict(self._read)
+            for groups in self._sessions.values():
+                for stream, last in groups.told.items():
+                    ends[stream] = max(last, ends.get(stream, 0))
             return Present(
                 self._epoch,
+                ends,
                 [head_of(thread_id, groups) for thread_id, groups in self._sessions.items()],
                 [
                     (thread_id, statement)
@@ -978,6 +987,10 @@ def _may_have_made(statement: Statement) -> bool:
     if not statement.is_answered:
         return True
     return not statement.count or (bool(statement.last) and statement.count > 1)
+
+
+def _bytes_of(known: GroupPlan | Unattributed | None) -> int:
+    return known.text_bytes if isinstance(known, GroupPlan) else 0
 
 
 def _nothing() -> None:

@@ -27,8 +27,10 @@ from binlane.port.group_planning import GroupPlanning, bases
 from binlane.port.parts import PortParts
 from binlane.port.statement_context import StatementContext
 from binlane.positions import parse_position
+from binlane.programs.runner import is_program
 from binlane.routing.plan import EncodedEvent, GroupPlan, Part
 from binlane.session.group_plans import DraftPart, Planned, PlannedSession
+from binlane.session.report import StatementResult
 from binlane.session.session import Session
 from binlane.sql.facts import QUIET_KINDS, WRITING_KINDS, StatementFacts
 
@@ -288,7 +290,9 @@ class GroupTracking:
         is_silent = errno or any(reply.is_result_set for reply in replies)
         if errno and _leaves_nothing(one.facts, model.session, errno):
             is_silent = False
-        may_write = one.facts.effects.kind not in QUIET_KINDS or bool(planned.groups)
+        may_write = bool(planned.groups) or not (
+            one.facts.effects.kind in QUIET_KINDS or _is_quiet(one.facts, planned.result)
+        )
         # Now, as the contexts of a transaction go with its end.
         is_same = one.is_intended and planned is one.expected and not self.spoils
         # An id that the server chose is told by the reply.
@@ -466,3 +470,8 @@ def _is_split(planned: Planned) -> bool:
         return False
     numbers = [number for number, _ in planned.groups[0].sections]
     return bool(numbers) and all(number < planned.number for number in numbers)
+
+
+def _is_quiet(facts: StatementFacts, result: StatementResult) -> bool:
+    """Whether a program is known to have written nothing, if it made no group."""
+    return is_program(facts) and result.unanalysed is None and result.ways == 1

@@ -61,10 +61,11 @@ _ANSWERED_BIT: Final = 1
 _LOST_BIT: Final = 2
 _DOUBT_BIT: Final = 4
 _BOUND_BIT: Final = 8
-_OLDER_BIT: Final = 1
-_SPLIT_BIT: Final = 2
-_KNOWN_BIT: Final = 1
-_OF_BOUND_BIT: Final = 2
+OLDER_BIT: Final = 1
+SPLIT_BIT: Final = 2
+KNOWN_BIT: Final = 1
+OF_BOUND_BIT: Final = 2
+"""Of INTENT and ANSWER, as `Intent` and `Answer` have them."""
 
 
 class SessionHead(NamedTuple):
@@ -161,20 +162,14 @@ class Reading(NamedTuple):
     found: Sequence[FoundGroup]
 
 
-def intent_body(
-    thread_id: int, number: int, plans: bytes, *, has_older: bool = False, is_split: bool = False
-) -> bytes:
+def intent_body(thread_id: int, number: int, plans: bytes, bits: int) -> bytes:
     """Of an INTENT."""
-    bits = has_older * _OLDER_BIT | is_split * _SPLIT_BIT
     return _INTENT.pack(thread_id, number, bits) + plans
 
 
-def answer_body(
-    thread_id: int, number: int, last: str, plans: bytes, *, is_known: bool, is_bound: bool
-) -> bytes:
+def answer_body(thread_id: int, number: int, last: str, plans: bytes, bits: int) -> bytes:
     """Of an ANSWER."""
     told = last.encode()
-    bits = is_known * _KNOWN_BIT | is_bound * _OF_BOUND_BIT
     return _ANSWER.pack(thread_id, number, bits, len(told)) + told + plans
 
 
@@ -256,7 +251,7 @@ def read_intent(body: bytes) -> Intent:
     """
     reader = Reader(body)
     thread_id, number, bits = reader.unpack(_INTENT)
-    has_older, is_split = bool(bits & _OLDER_BIT), bool(bits & _SPLIT_BIT)
+    has_older, is_split = bool(bits & OLDER_BIT), bool(bits & SPLIT_BIT)
     return Intent(thread_id, number, has_older, is_split, reader.u32())
 
 
@@ -282,7 +277,7 @@ def read_answer(body: bytes) -> Answer:
     thread_id, number, bits, length = reader.unpack(_ANSWER)
     last = reader.take(length).decode("ascii")
     count = reader.u32() if reader.remaining else None
-    is_known, is_bound = bool(bits & _KNOWN_BIT), bool(bits & _OF_BOUND_BIT)
+    is_known, is_bound = bool(bits & KNOWN_BIT), bool(bits & OF_BOUND_BIT)
     return Answer(thread_id, number, is_known, is_bound, count, last)
 
 

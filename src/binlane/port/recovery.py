@@ -50,7 +50,6 @@ class Recovery:
         self.read: dict[Stream, int] = {}
         self.epoch: int | None = None
         self.run = 0
-        self._journal = statements
         last: records.Reading | None = None
         for last in groups.files():
             if last.epoch != self.epoch:
@@ -124,10 +123,10 @@ class Recovery:
             groups = self._session(head.thread_id)
             groups.is_taken, groups.has_untold = head.is_taken, head.has_untold
             groups.run = head.run
-            groups.told, groups.start = dict(head.told), dict(head.start)
+            groups.start = dict(head.start)
+            groups.told = {**head.start, **head.told}
         for thread_id, statement in under_way:
-            self._session(thread_id).statements.append(statement)
-            self._journal.need(statement)
+            self._session(thread_id).add(statement)
         for groups in self.sessions.values():
             self._drop_over(groups)
 
@@ -158,7 +157,7 @@ class Recovery:
 
     def _replay_answer(self, answer: records.Answer, place: Place) -> None:
         groups = self._session(answer.thread_id)
-        statement = groups.find(answer.number)
+        statement = groups.unanswered.get(answer.number)
         if statement is None:
             # Which of its groups were read before it was known is not in the journal.
             statement = Statement(answer.number, 0, is_answered=True, doubt=Reason.FORGOTTEN)
@@ -170,7 +169,6 @@ class Recovery:
         groups.answer(statement, spans, is_known=answer.is_known, is_bound=answer.is_bound)
         for point in filter(self.unknown.__contains__, statement.told()):
             groups.arrive(self.unknown.pop(point))
-        self._journal.need(statement)
         # Those of which nothing can come any more are many where binlogs lag.
         self._drop_over(groups)
 

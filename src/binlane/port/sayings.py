@@ -103,7 +103,7 @@ class SentSayings:
         self._intended[thread_id] = number, plans
         if encoded is None:
             encoded = encode_plans(plans)
-        body = records.intent_body(thread_id, number, encoded, is_split=is_split)
+        body = records.intent_body(thread_id, number, encoded, is_split * records.SPLIT_BIT)
         self._say(records.INTENT, body)
 
     def done(
@@ -122,9 +122,8 @@ class SentSayings:
             intended = self._intended.get(thread_id)
             is_same = is_known and intended == (number, plans)
             encoded = b"" if is_same else encode_plans(plans)
-        body = records.answer_body(
-            *(thread_id, number, last or "", encoded or b""), is_known=is_known, is_bound=is_bound
-        )
+        bits = is_known * records.KNOWN_BIT | is_bound * records.OF_BOUND_BIT
+        body = records.answer_body(thread_id, number, last or "", encoded or b"", bits)
         self._say(records.ANSWER, body)
 
     def lost(self, thread_id: int) -> None:

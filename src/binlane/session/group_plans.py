@@ -222,17 +222,17 @@ class PlannedSession:
         """What a statement does if that is known, and it leaves nothing behind but what it logs.
 
         Args:
-            text: As for `Session.execute`.
+            text: As for `Session.execute`; with anything around it is not known.
         """
         ledger = self._ledger
         if ledger.has_texts or ledger.removed or ledger.unlogged:
             return None
-        return self.session.unchanging(text)
+        return self.session.recurring.unchanging(text)
 
     def repeat(self) -> None:
         """Run a statement that `unchanging` told of; it has the next number."""
         self._foreseen = None
-        self.session.repeat()
+        self.session.recurring.stay()
 
     def count(self) -> int:
         """A number for something that the session is to have logged without a statement of its own."""
