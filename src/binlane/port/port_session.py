@@ -627,13 +627,15 @@ class PortSession:
         return None if texts is None else Rewritten(source=texts[0], model=texts[1])
 
     async def _learn_variables(self, model: PlannedSession, facts: StatementFacts) -> bool:
-        """Ask for user variables that a statement names and the model does not know; whether any was.
+        """Ask for user variables that the model does not know; whether any was asked for.
 
-        What asking changes for the client, FOUND_ROWS() and on MySQL its warnings, weighs less than a
+        A statement names them, or programs in it. What asking changes for the client, FOUND_ROWS() and on MySQL its warnings, weighs less than a
         refusal.
         """
-        programs = model.session.programs
-        names = dict.fromkeys(use.name.lower() for use in facts.user_variables)
+        programs, names = model.session.programs, {use.name.lower() for use in facts.user_variables}
+        if self._shared is not None:
+            use = self._shared.uses.of(facts, model.session, self._shared.catalog.version)
+            names.update(name for name, _ in use.variable_names)
         unknown = [name for name in names if programs.user_variables.get(name) in (None, UNKNOWN)]
         if not unknown:
             return False
