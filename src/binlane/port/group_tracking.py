@@ -200,7 +200,7 @@ class GroupTracking:
             one.is_intended = True
 
     def intend_unread(self, model: PlannedSession) -> None:
-        """Tell that a command runs of which nobody knows which groups it makes."""
+        """Tell that a command runs of which nobody knows yet which groups it makes."""
         if self.shared is not None:
             self._unread = model.count()
             self.shared.attributions.intend(self.thread_id, self._unread, ())
@@ -251,7 +251,7 @@ class GroupTracking:
     @property
     def is_settled(self) -> bool:
         """Whether all is told of the statements that were followed."""
-        return not (self._unsettled or self._doubts or self._homeless)
+        return not (self._unsettled or self._doubts or self._homeless or self._unread)
 
     def doubt(self, one: UnderWay, session: Session) -> None:
         """Note what a statement was judged with, where it may not be what it ran with.
@@ -332,6 +332,7 @@ class GroupTracking:
             self.spoils = True
         for one in unsettled:
             await self._find_last(shared, one)
+        self.answer_unread(())  # by now it is told of each statement of the packet
         for what in homeless:
             await self._mark(what, model)
 

@@ -376,7 +376,8 @@ class PortSession:
             self._known_under_way = None
             return NOTHING_LEFT
         under_way, self._under_way = self._under_way, []
-        self._tracking.answer_unread(replies)
+        if not (under_way and replies):
+            self._tracking.answer_unread(replies)
         if model is None or reader is None:
             return NOTHING_LEFT
         if known is not None:
@@ -780,8 +781,7 @@ class PortSession:
                 )
         finally:
             model.restore(before)
-        for one in under_way:
-            self._tracking.intend(one, model)
+        self._tracking.intend_unread(model)
         self._under_way = under_way
         # Behind a comment to the end of its line nothing else may stand.
         owed = () if self._reader is None else self._reader.owed(None)
@@ -1094,7 +1094,6 @@ class PortSession:
             self._tracking.muddle(under_way, replies)
             self._lose_step(None)
             return []
-        self._tracking.withdraw(under_way[len(replies) :])
         return [(one, [reply]) for one, reply in zip(under_way, replies, strict=False)]
 
     def _follow_turn(
