@@ -298,7 +298,7 @@ class _Conversation:
 
     def _read(self, question: Learning | Cutting, *, learns: bool) -> None:
         if isinstance(question, Cutting):
-            self._relay.cut(question.uncut.cut())
+            self._relay.cut(question.uncut.statements())
             return
         if learns and self._judge is not None:
             asyncio.run(self._judge.learn())

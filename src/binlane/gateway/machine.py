@@ -64,7 +64,7 @@ from binlane.codec.packets.results import (
 from binlane.errors import CodecError, StatementError
 from binlane.gateway.answers import OkAnswer, RowsAnswer, RowsInParts
 from binlane.gateway.authentication import Authentication, clear_password_refusal
-from binlane.gateway.client_statements import ClientStatements, Uncut, bare
+from binlane.gateway.client_statements import ClientStatements, Uncut, Unwritten, bare
 from binlane.gateway.counts import PortCounts
 from binlane.gateway.followed_replies import FollowedReplies, Role
 from binlane.gateway.handler import SessionAge
@@ -183,14 +183,14 @@ class Learning:
 
 @dataclass(frozen=True, slots=True)
 class Cutting:
-    """A question: which are the statements of a long packet?
+    """A question: which are the statements of a long command?
 
     Attributes:
         uncut: They.
         command: That holds them.
     """
 
-    uncut: Uncut
+    uncut: Uncut | Unwritten
     command: ClientCommand
 
 
@@ -616,13 +616,13 @@ class Relay:
         if self._get_question() is None:
             self._close_question()
 
-    def cut(self, texts: Iterable[str]) -> None:
-        """Say which are the statements of the packet."""
+    def cut(self, statements: tuple[ClientStatement, ...]) -> None:
+        """Say which are the statements of the command."""
         question, judge = self.question, self.judge
         assert isinstance(question, Cutting), "nothing was to be cut"
         assert judge is not None, "statements are for a judge"
         self.question = None
-        self._ask_judge(judge, tuple(map(ClientStatement, texts)), question.command)
+        self._ask_judge(judge, statements, question.command)
         if self._get_question() is None:
             self._close_question()
 
@@ -1156,7 +1156,7 @@ class Relay:
         statements = self._statements.of(command.number, command.payload, judge.reading)
         if statements is None:
             self.question = Learning(command)
-        elif isinstance(statements, Uncut):
+        elif isinstance(statements, Uncut | Unwritten):
             self.question = Cutting(statements, command)
         else:
             self._ask_judge(judge, statements, command)
