@@ -566,8 +566,11 @@ class PortSession:
         """
         self._lose_step(*ran)
         self._warnings.forget()
-        if self._model is not None:
-            self._tracking.intend_unread(self._model)
+        model, shared = self._model, self._shared
+        if model is not None and shared is not None:
+            self._tracking.intend_unread(model)
+            for one in filter(None, ran):
+                shared.catalog.changed(one, model.session.database)
         reader = self._reader
         if reader is None:
             self._unfollowed.has_passed = True
@@ -976,10 +979,12 @@ class PortSession:
         shared, session = self._shared, model.session
         assert shared is not None, "the model goes along with the source"
         facts = read(text, database=session.database, dialect=session.dialect)
-        if not shared.catalog.covers(facts, session.database):
+        for each in (*session.executed(facts), facts):
+            if shared.catalog.covers(each, session.database):
+                continue
             own = own_questions(self._client, session, facts)
             try:
-                asked = await shared.catalog.fetch(facts, session.database, own)
+                asked = await shared.catalog.fetch(each, session.database, own)
             except StatementError as error:
                 raise _NotToldError(error) from None
             if is_in_packet:
@@ -1164,6 +1169,8 @@ class PortSession:
         kind = one.facts.effects.kind
         if kind in DDL_KINDS or kind is StatementKind.SET or is_program(one.facts):
             catalog.changed(one.facts, session.database, errno=reply.errno)
+            for facts in session.executed(one.facts):
+                catalog.changed(facts, session.database)
         if one.context is not None:
             one.context.answered(
                 errno=reply.errno,
