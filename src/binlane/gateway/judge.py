@@ -110,8 +110,9 @@ class Reply(NamedTuple):
         message: Its text; empty for none.
         affected_rows: As the OK packet says; 0 for a result set.
         insert_id: Likewise.
-        status: Of the session afterwards; servers tell none with an error, so that it is then the
-            one before.
+        status: Flags of `ServerStatus`, of the session afterwards; servers tell none with an error,
+            so that it is then the one before. A number: the operators of flags take many times as
+            long.
         warnings: How many there are.
         info: As the OK packet has it, such as `Rows matched: 1  Changed: 0  Warnings: 0`.
         is_result_set: It had columns.
@@ -124,7 +125,7 @@ class Reply(NamedTuple):
     message: str = ""
     affected_rows: int = 0
     insert_id: int = 0
-    status: ServerStatus = ServerStatus.AUTOCOMMIT
+    status: int = int(ServerStatus.AUTOCOMMIT)
     warnings: int = 0
     info: str = ""
     is_result_set: bool = False

@@ -268,6 +268,8 @@ _PLAIN: Final = LoginRules()
 _DUMPS: Final = (BinlogDump, BinlogDumpGtid)
 # Members of enumerations are looked up anew each time that they are named.
 _DONE: Final = LoginPhase.DONE
+_PASSES: Final = Role.PASSES
+_JUDGED: Final = Role.JUDGED
 
 
 class Relay:
@@ -284,6 +286,19 @@ class Relay:
         find_judge: Called once when the client logs in: who judges its statements.
         judge: Whom that gave.
     """
+
+    # CPython 3.11 is slow with objects of more than thirty attributes that have none.
+    __slots__ = (
+        *("_asked_users", "_authentication", "_authentication_packets", "_befores_left"),
+        *("_client_bytes", "_commands", "_continues", "_counts", "_followed", "_former_user"),
+        *("_gathering", "_has_to_wait", "_header_left", "_heads", "_held", "_is_binary"),
+        *("_is_closed", "_is_running", "_is_told", "_is_unknown", "_login", "_logins"),
+        *("_next_number", "_next_start", "_own", "_passes_large", "_passing_bytes", "_pending"),
+        *("_refusal", "_reply", "_reply_number", "_reply_packets", "_reply_reader", "_rules"),
+        *("_statements", "_thens", "_to_client", "_to_source", "_tracker", "_watchers"),
+        *("find_judge", "has_more", "judge", "question", "replica", "tls_side", "user"),
+        "variables",
+    )
 
     def __init__(self, rules: LoginRules = _PLAIN, *, counts: PortCounts | None = None) -> None:
         """Begin before the greeting.
@@ -419,7 +434,9 @@ class Relay:
         taken = self._to_client
         if not taken:
             return b""
-        data = taken[0] if len(taken) == 1 else b"".join(taken)
+        if len(taken) == 1:
+            return taken.pop()
+        data = b"".join(taken)
         taken.clear()
         return data
 
@@ -428,7 +445,9 @@ class Relay:
         taken = self._to_source
         if not taken:
             return b""
-        data = taken[0] if len(taken) == 1 else b"".join(taken)
+        if len(taken) == 1:
+            return taken.pop()
+        data = b"".join(taken)
         taken.clear()
         return data
 
@@ -1010,9 +1029,9 @@ class Relay:
         verdict = judge.judge(statements)
         if verdict is AS_IT_IS:
             self._is_running = True
-            followed.expect_query(Role.JUDGED)
+            followed.expect_query(_JUDGED)
         elif verdict is PASS:
-            followed.expect_query(Role.PASSES)
+            followed.expect_query(_PASSES)
         else:
             command = ClientCommand(_QUERY, data[FRAME_HEADER_LENGTH:], data)
             if verdict is None:
@@ -1020,7 +1039,7 @@ class Relay:
             else:
                 self._decide(verdict, statements, command)
             return True
-        self._counts.judge(verdict)
+        self._counts.verdicts[type(verdict)] += 1
         self._to_source.append(data)
         return True
 

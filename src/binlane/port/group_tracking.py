@@ -25,8 +25,10 @@ from binlane.port.group_planning import GroupPlanning, bases
 from binlane.port.parts import PortParts
 from binlane.port.statement_context import StatementContext
 from binlane.positions import parse_position
+from binlane.programs.runner import is_program
 from binlane.routing.plan import EncodedEvent, GroupPlan, Part
 from binlane.session.group_plans import DraftPart, Planned, PlannedSession
+from binlane.session.report import StatementResult
 from binlane.session.session import Session
 from binlane.sql.facts import QUIET_KINDS, StatementFacts
 
@@ -128,6 +130,8 @@ class GroupTracking:
         self._last = ""
         # When a statement was sent that the source has answered.
         self._there_s = 0.0
+        # The number of a command under way that nobody has read; 0 for none.
+        self._unread = 0
         self._unsettled: list[_Told] = []
         self._doubts: list[Doubt] = []
         self._homeless: list[_Homeless] = []
@@ -190,11 +194,32 @@ class GroupTracking:
             )
             one.is_intended = True
 
+    def intend_unread(self, model: PlannedSession) -> None:
+        """Tell that a command runs of which nobody knows which groups it makes."""
+        if self.shared is not None:
+            self._unread = model.count()
+            self.shared.attributions.intend(self.thread_id, self._unread, ())
+
+    def answer_unread(self, replies: Sequence[Reply]) -> None:
+        """Tell what the replies to such a command say; none if it was not sent."""
+        number, self._unread = self._unread, 0
+        if number and self.shared is not None:
+            plans = () if replies else None
+            self.shared.attributions.done(self.thread_id, number, self.told(replies), plans)
+
     def withdraw(self, under_way: Iterable[UnderWay]) -> None:
         """Tell that statements were not sent: what was intended does not come."""
         for one in under_way:
             if one.is_intended and self.shared is not None:
                 self.shared.attributions.done(self.thread_id, one.expected.number, None)
+
+    def muddle(self, under_way: Sequence[UnderWay], replies: Sequence[Reply]) -> None:
+        """Tell that replies came, and nobody knows which of them are to which statement."""
+        if self.shared is not None:
+            last = self.told(replies)
+            for one in under_way:
+                told = last if one is under_way[-1] else None
+                self.shared.attributions.done(self.thread_id, one.expected.number, told, ())
 
     def stumbled(self, numbers: Iterable[int]) -> None:
         """Tell that nothing is certain of statements that were intended, nor of what is unsettled.
@@ -257,7 +282,9 @@ class GroupTracking:
             return
         last = self.told(replies)
         is_silent = replies[-1].errno or any(reply.is_result_set for reply in replies)
-        may_write = one.facts.effects.kind not in QUIET_KINDS or bool(planned.groups)
+        may_write = bool(planned.groups) or not (
+            one.facts.effects.kind in QUIET_KINDS or _is_quiet(one.facts, planned.result)
+        )
         # Now, as the contexts of a transaction go with its end.
         is_same = one.is_intended and planned is one.expected and not self.spoils
         # An id that the server chose is told by the reply.
@@ -423,3 +450,8 @@ def _is_split(planned: Planned) -> bool:
         return False
     numbers = [number for number, _ in planned.groups[0].sections]
     return bool(numbers) and all(number < planned.number for number in numbers)
+
+
+def _is_quiet(facts: StatementFacts, result: StatementResult) -> bool:
+    """Whether a program is known to have written nothing, if it made no group."""
+    return is_program(facts) and result.unanalysed is None and result.ways == 1

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Final
 
 from binlane.check.hints import HINTS
+from binlane.client.prepared_texts import quoted
 from binlane.errors import StatementError, UnjudgedError, UnsafeStatementError
 from binlane.gateway.handler import SessionContext
 from binlane.policy.refusals import Refusal, Why
@@ -18,8 +19,7 @@ from binlane.scope.safety import ROW_HINT, SPLIT_HINT
 from binlane.session.group_plans import PlannedSession
 from binlane.session.report import StatementResult
 from binlane.session.session import Session
-from binlane.sql.facts import DDL_KINDS, StatementFacts
-from binlane.sql.stored import runs_nothing_stored
+from binlane.sql.facts import DDL_KINDS, StatementFacts, StatementKind
 from binlane.sql.tree.statements import Prepare
 
 NOT_PREPARED: Final = StatementError(
@@ -69,6 +69,8 @@ _UNNAMED: Final[Mapping[str, str]] = MappingProxyType(
 )
 """By symbol, what is told in the place of a text that names binlogs."""
 _DEFINITION: Final = "BINLANE_DEFINITION"
+_OF_THEIR_TABLES: Final = (StatementKind.MAINTENANCE, StatementKind.DROP_TABLE)
+"""What concerns only the tables that it names, whatever they are."""
 
 
 class Refusals:
@@ -124,15 +126,12 @@ class Refusals:
             as_sent: Gives a text as it is sent in the session's character set.
         """
         tree = facts.tree
-        if isinstance(tree, Prepare) and tree.source is not None and runs_nothing_stored(facts):
+        if isinstance(tree, Prepare) and tree.source is not None:
             tried = facts.text_of(tree.source)
         elif is_program(facts):
             return None
         else:
-            text = facts.text.replace("'", "''")
-            if not facts.dialect.no_backslash_escapes:
-                text = text.replace("\\", "\\\\")
-            tried = f"'{text}'"
+            tried = quoted(facts.text, facts)
         try:
             await self._client.run_at_source(as_sent(f"PREPARE {_TRIED} FROM {tried}"))
         except StatementError as error:
@@ -152,7 +151,11 @@ def may_take_rows(session: Session) -> bool:
 def is_logged_by_its_text(facts: StatementFacts, session: Session) -> bool:
     """Whether a statement is in the source's log, and in each binlog, as its text, whatever it is."""
     effects = facts.effects
-    return effects.kind in DDL_KINDS and not effects.is_temporary and not session.has_scopes
+    if session.has_scopes:
+        # One table is in a scope or is not.
+        is_known = effects.stopped_at is None and len(effects.writes) == 1
+        return is_known and effects.kind in _OF_THEIR_TABLES
+    return effects.kind in DDL_KINDS and not effects.is_temporary
 
 
 def not_known(what: str, model: PlannedSession | None) -> UnjudgedError:

@@ -246,6 +246,8 @@ def _follow_rename(state: SessionState, statement: SessionStatement, table: Tabl
     name = dict(effects.renames).get(table.name, table.name)
     if effects.kind is not StatementKind.TRUNCATE_TABLE:
         state.temporary.made(name, instead_of=table.name)
+        if state.safety is not None:
+            state.safety.temporary_renamed(table.name, name)
     for binlog in state.binlogs.values():
         if table.name in binlog.held_temporary:
             binlog.held_temporary.remove(table.name)

@@ -302,7 +302,7 @@ distinct_aggregate = [ALL | words:DISTINCT] arguments:expression
 COUNT = arguments:star | words:DISTINCT items:items | [ALL] arguments:expression
 JSON_ARRAYAGG = joined @mariadb | arguments:expression @!mariadb
 joined = [words:DISTINCT] items:items [ORDER BY order_by:order]
-  [words:SEPARATOR separator:literal] [LIMIT limit [{, | OFFSET} limit] @mariadb]
+  [words:SEPARATOR separator:literal] [LIMIT arguments:limit [{, | OFFSET} arguments:limit] @mariadb]
 JSON_OBJECTAGG = arguments:expression , arguments:expression
 now = [arguments:digits]
 EXTRACT = words:unit FROM arguments:expression
