@@ -69,6 +69,7 @@ class RecordingJudge:
         content: Of local files; None is an end.
         databases: That were used.
         hides_gtids: As of `Judge`.
+        reads_long_texts: As of `Judge`.
     """
 
     reading: Reading | None = MARIADB
@@ -85,6 +86,7 @@ class RecordingJudge:
     content: list[bytes | None] = field(default_factory=list)
     databases: list[str] = field(default_factory=list)
     hides_gtids: bool = False
+    reads_long_texts: bool = False
 
     @property
     def texts(self) -> list[str]:

@@ -507,7 +507,7 @@ def test_local_file(port: JudgingPort, tmp_path: Path) -> None:
         cursor.execute("DELETE FROM t")
 
 
-def test_large_statement_is_judged_unread_where_it_may_be(port: JudgingPort) -> None:
+def test_large_statement_is_held_where_its_text_is_wanted(port: JudgingPort) -> None:
     length = 17 << 20
     with port.connect(database="judged", max_allowed_packet=64 << 20) as connection:
         cursor = connection.cursor()
@@ -515,18 +515,16 @@ def test_large_statement_is_judged_unread_where_it_may_be(port: JudgingPort) -> 
         assert _reply(port).affected_rows == 1
         unread = ClientStatement("", is_complete=False)
         assert port.judges[-1].statements[-1] == (unread,)
-        error = StatementError("unsafe", errno=11314)
-        port.judges[-1].verdict = lambda statements: (
-            Refuse(error) if statements == (unread,) else Run()
-        )
+        port.judges[-1].reads_long_texts = True
         cursor.execute("INSERT INTO t (v) VALUES (%s)", ("y" * length,))
         assert _reply(port).affected_rows == 1
         text = f"INSERT INTO t (v) VALUES ('{'y' * length}')"
-        assert port.judges[-1].statements[-2:] == [(unread,), (ClientStatement(text),)]
-        with pytest.raises(pymysql.err.OperationalError, match="unsafe"):
-            cursor.execute("INSERT INTO t (v) VALUES (%s)", ("x" * 2 * length,))
+        assert port.judges[-1].statements[-1] == (ClientStatement(text),)
+        cursor.execute("INSERT INTO t (v) VALUES (%s)", ("x" * 2 * length,))
+        assert _reply(port).affected_rows == 1
+        assert port.judges[-1].statements[-1] == (unread,)
         cursor.execute("SELECT COUNT(*) FROM t")
-        assert cursor.fetchone() == (2,)
+        assert cursor.fetchone() == (3,)
         cursor.execute("DELETE FROM t")
 
 

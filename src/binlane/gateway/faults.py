@@ -75,6 +75,11 @@ class GuardedJudge:
         """As of `Judge`."""
         return self._judge.hides_gtids
 
+    @property
+    def reads_long_texts(self) -> bool:
+        """As of `Judge`."""
+        return self._judge.reads_long_texts
+
     async def learn(self) -> None:
         """As of `Judge`; with a fault it stays unknown how statements are read."""
         await self._waited("learning how its statements are read", self._judge.learn())

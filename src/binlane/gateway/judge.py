@@ -160,6 +160,11 @@ class Judge(Protocol):
         """Whether the source tells GTIDs in the session's state that the client has not asked for."""
         ...
 
+    @property
+    def reads_long_texts(self) -> bool:
+        """Whether the texts of long statements are held for it, as far as they can be."""
+        ...
+
     async def learn(self) -> None:
         """Find out `reading`, for a command that cannot be told without; the source may be asked.
 

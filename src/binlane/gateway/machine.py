@@ -129,7 +129,7 @@ _LONG_DATA: Final = Struct("<BIH")
 _STATEMENT_ID: Final = Struct("<BI")
 # All that a login holds, or a dump; a set of GTIDs may take as much as one frame.
 _READ_MAX: Final = 1 << 18
-_GATHERED_MAX: Final = 1 << 25
+_HELD_MAX: Final = 1 << 25
 """Bytes of a statement that is held as a whole, as its judge has to know it."""
 _COMMANDS_AT_ONCE: Final = 64
 """Of one client, before others get on: it may send as many as it likes in one packet of the network."""
@@ -319,7 +319,6 @@ class Relay:
         self._passes_large = False
         self._refusal: StatementError | None = None
         # Of a long statement that is to be there as a whole: why it is refused where it does not.
-        self._gathering: StatementError | None = None
         self._tracker = ReplyTracker(self._login.capabilities, self._login.extended)
         self._to_client: list[bytes] = []
         self._to_source: list[bytes] = []
@@ -975,10 +974,12 @@ class Relay:
             followed.expect(number)
             self._begin_to_pass(length)
             return True
-        if length == FRAME_PAYLOAD_MAX and self._gathering is None:
-            return self._read_large_command(followed, judge, number)
-        if self._gathering is not None and not self._is_gathered(self._gathering):
-            return self._passes_large
+        if length == FRAME_PAYLOAD_MAX:
+            is_held = number == Command.QUERY and judge.reads_long_texts and self._is_held()
+            if is_held is None:
+                return False
+            if not is_held:
+                return self._read_large_command(followed, judge, number)
         found = self._find_packet(length)
         if found is None:
             return False
@@ -1044,8 +1045,7 @@ class Relay:
     def _read_large_command(self, followed: FollowedReplies, judge: Judge, number: int) -> bool:
         """Read a command of more than one frame before its text is known.
 
-        Where the judge lets it run, it passes as it comes, and is never held as a whole. A statement
-        that the judge refuses so is held, and judged by its text.
+        Where the judge lets it run, it passes as it comes, and is never held as a whole.
         """
         head = bytes(
             self._client_bytes[FRAME_HEADER_LENGTH : FRAME_HEADER_LENGTH + _LONG_DATA.size]
@@ -1125,11 +1125,11 @@ class Relay:
             payload += buffer[start:end]
         return payload, end
 
-    def _is_gathered(self, error: StatementError) -> bool:
-        """Whether a statement of several frames is there as a whole; it is refused if it is too long.
+    def _is_held(self) -> bool | None:
+        """Whether a statement of several frames is there as a whole.
 
-        Args:
-            error: By which.
+        Returns:
+            None as long as more of it may come; False if it is too long to be held.
 
         Raises:
             CodecError: If its frames are not numbered one behind the other.
@@ -1137,19 +1137,15 @@ class Relay:
         buffer = self._client_bytes
         at, number, length = 0, 0, FRAME_PAYLOAD_MAX
         while length == FRAME_PAYLOAD_MAX:
-            if at > _GATHERED_MAX:
-                self._refusal, self._passes_large, self._gathering = error, True, None
+            if at > _HELD_MAX:
                 return False
             if len(buffer) < at + FRAME_HEADER_LENGTH:
-                return False
+                return None
             if buffer[at + FRAME_HEADER_LENGTH - 1] != number:
                 raise CodecError(f"the client sends packet {buffer[at + 3]}, and {number} is next")
             length = int.from_bytes(buffer[at : at + 3], "little")
             at, number = at + FRAME_HEADER_LENGTH + length, (number + 1) & 0xFF
-        if len(buffer) < at:
-            return False
-        self._gathering = None
-        return True
+        return True if len(buffer) >= at else None
 
     def _judge(self, judge: Judge, command: ClientCommand) -> None:
         self._reply_number = frame_count(len(command.payload)) & 0xFF
@@ -1175,9 +1171,6 @@ class Relay:
     ) -> None:
         """Do what was said; a question is open behind it only if rows are to be sent in parts."""
         is_large = not command.packet
-        if is_large and isinstance(verdict, Refuse) and command.number == Command.QUERY:
-            self._gathering = verdict.error
-            return
         self._counts.judge(verdict)
         if isinstance(verdict, Pass):
             self._tracker.expect(command.number, opens_cursor=opens_cursor(command.payload))

@@ -82,10 +82,7 @@ from binlane.port.own_questions import own_questions
 from binlane.port.parts import FindParts, PortParts
 from binlane.port.refusals import (
     NO_BULK,
-    NO_TEXT,
-    NO_VALUES,
     NOT_PREPARED,
-    TOO_LONG,
     Refusals,
     is_logged_by_its_text,
     may_take_rows,
@@ -111,7 +108,7 @@ from binlane.sql.facts import (
 )
 from binlane.sql.lexis import lexed_as
 from binlane.sql.reading import read
-from binlane.sql.servers import Dialect
+from binlane.sql.servers import Dialect, LoggingMode
 from binlane.sql.stored import runs_nothing_stored
 from binlane.sql.tokens import LONG
 from binlane.sql.tree.statements import Prepare
@@ -204,6 +201,16 @@ class PortSession:
     def hides_gtids(self) -> bool:
         """Whether the source tells GTIDs that the client has not asked for."""
         return self._tracking.hides_gtids
+
+    @property
+    def reads_long_texts(self) -> bool:
+        """Whether binlogs may have the texts of long statements."""
+        model, shared = self._model, self._shared
+        if model is not None:
+            return not model.session.may_log_rows
+        if shared is None:
+            return not self._is_relayed
+        return any(one.logging_mode is LoggingMode.STATEMENT for one in shared.definitions())
 
     async def learn(self) -> None:
         """Find out how the source reads the session's next statement."""
@@ -545,18 +552,13 @@ class PortSession:
         self, model: PlannedSession, reader: ContextReader, statement: ClientStatement
     ) -> Verdict:
         """Judge a command whose text is not known, or not with its values."""
-        may_log_rows = model.session.may_log_rows
         text = reader.read_text(statement.text) if statement.is_prepared else None
-        if text and (may_log_rows or not statement.is_bulk):
-            facts = await self._known(model, text)
-            return await self._judge_text(model, reader, text, facts, is_complete=False)
-        if may_log_rows:
-            return self._run_unread(None)
-        if statement.is_bulk:
+        if statement.is_bulk and not model.session.may_log_rows:
             return Refuse(NO_BULK)
-        if statement.is_prepared:
-            return Refuse(NO_VALUES)
-        return Refuse(NO_TEXT if statement.text else TOO_LONG)
+        if not text:
+            return self._run_unread(None)
+        facts = await self._known(model, text)
+        return await self._judge_text(model, reader, text, facts, is_complete=False)
 
     def _run_unread(self, *ran: StatementFacts | None) -> Verdict:
         """Let a command run that nobody follows: what is known of the session does not hold then.
