@@ -229,15 +229,10 @@ class _Worker:
                     session.close()
 
     def _statements(self) -> Iterator[str]:
-        generator = self._generator
-        yield from filter(_is_kept, generator._opening())
-        while True:
-            for statement in generator._next():
-                # Names of XA transactions are the server's, not a session's.
-                is_xa = statement.sql.startswith("xa ")
-                sql = statement.sql.replace("'x'", f"'x{self._number}'") if is_xa else statement.sql
-                if _is_kept(sql):
-                    yield sql
+        for sql in statements(self._generator):
+            # Names of XA transactions are the server's, not a session's.
+            is_xa = sql.startswith("xa ")
+            yield sql.replace("'x'", f"'x{self._number}'") if is_xa else sql
 
     def _execute(self, session: Connection[Cursor], sql: str) -> int:
         model = self._model
@@ -270,6 +265,13 @@ class _Worker:
                     model.execute(sql, Outcome(error=number, rows=0))
         self._load.counts["failed" if number else "done"] += 1
         return 1
+
+
+def statements(generator: Generator) -> Iterator[str]:
+    """What a session does, without end, but for what is left out."""
+    yield from filter(_is_kept, generator._opening())
+    while True:
+        yield from (one.sql for one in generator._next() if _is_kept(one.sql))
 
 
 class _GoneError(Exception):

@@ -11,9 +11,9 @@ import random
 import signal
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack, suppress
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -22,6 +22,7 @@ import pymysql
 
 from binlane.codec.rows import TableMapEvent
 from binlane.grouping.event_group import EventGroup
+from binlane.service.private_server import PrivateServer
 from binlane.store.reading import read_groups
 from binlane.store.verify import verify
 from tests.live_oracle import source_files
@@ -30,6 +31,7 @@ from tests.port_replicas import SAFE, FollowedBinlogs
 from tests.serve_process import worker_processes
 from tests.servers import execute
 
+_KILLS: Final = {"mariadb": ("", "QUERY ", "HARD ", "SOFT "), "mysql": ("", "QUERY ")}
 _OWN: Final = b"binlane"
 _SESSIONS: Final = "SELECT id FROM information_schema.processlist WHERE user = 'root' AND db = 'd'"
 
@@ -51,6 +53,7 @@ class PortStory:
         beside: int = 1,
         pause_s: float = 0.02,
         workers: int = 1,
+        flavor: str = "mariadb",
     ) -> None:
         """Start all.
 
@@ -61,6 +64,7 @@ class PortStory:
             beside: Sessions directly on the source.
             pause_s: As `PortLoad`.
             workers: Processes of the port.
+            flavor: `mariadb` or `mysql`.
         """
         self.counts: Counter[str] = Counter()
         self._chance = random.Random(seed)
@@ -68,7 +72,7 @@ class PortStory:
         self._source_was_killed = False
         try:
             self.binlogs = FollowedBinlogs(
-                self._stack, directory, SAFE, begins=False, workers=workers
+                self._stack, directory, SAFE, flavor=flavor, begins=False, workers=workers
             )
             self.load = PortLoad(
                 self.binlogs.serve,
@@ -78,7 +82,7 @@ class PortStory:
                 is_safe=True,
                 pause_s=pause_s,
             )
-            self._begin = str(execute(self.binlogs.source, "SELECT @@gtid_binlog_pos")[0][0])
+            self._behind = len(_groups(self.binlogs.source))
             self.load.prepare()
         except BaseException:
             self._stack.close()
@@ -125,7 +129,7 @@ class PortStory:
             sessions = execute(self.binlogs.source, _SESSIONS)
             if sessions:
                 (number,) = self._chance.choice(sessions)
-                what = self._chance.choice(("", "QUERY ", "HARD ", "SOFT "))
+                what = self._chance.choice(_KILLS[self.binlogs.flavor])
                 execute(self.binlogs.source, f"KILL {what}{number}")
                 self.counts["kills of sessions"] += 1
 
@@ -148,9 +152,7 @@ class PortStory:
         for name in names:
             serve.wait_until_complete(name, timeout_s=120)
         found = [str(fault) for fault in verify([serve.data_dir])]
-        groups = dict(_groups(map(Path, source_files(source))))
-        behind = list(groups).index(self._begin) + 1
-        wanted = {gtid: groups[gtid] for gtid in list(groups)[behind:]}
+        wanted = dict(islice(_groups(source).items(), self._behind, None))
         for name in names:
             found += _out_of_order(name, list(wanted), serve.gtids(name), wanted)
         # Of what was not logged before the source was killed its own log tells nothing.
@@ -161,11 +163,10 @@ class PortStory:
         return found
 
 
-def _groups(paths: Iterator[Path]) -> Iterator[tuple[str, bool]]:
+def _groups(source: PrivateServer) -> dict[str, bool]:
     """The GTIDs of the source's log in order, and whether the group is of binlane's own tables."""
-    for group in read_groups(list(paths)):
-        if group.gtid is not None:
-            yield str(group.gtid), _is_own(group)
+    groups = read_groups(list(map(Path, source_files(source))))
+    return {str(group.gtid): _is_own(group) for group in groups if group.gtid is not None}
 
 
 def _is_own(group: EventGroup) -> bool:
@@ -177,10 +178,10 @@ def _out_of_order(
     name: str, wanted: list[str], held: list[str], is_own: Mapping[str, bool]
 ) -> list[str]:
     """How the GTIDs of a binlog differ from those of the source."""
-    places = {_place(gtid): number for number, gtid in enumerate(wanted)}
+    places = {gtid: number for number, gtid in enumerate(wanted)}
     found = [f"{name}: {gtid} twice" for gtid, count in Counter(held).items() if count > 1]
-    found += [f"{name}: {gtid} is not the source's" for gtid in held if _place(gtid) not in places]
-    numbers = [places[_place(gtid)] for gtid in held if _place(gtid) in places]
+    found += [f"{name}: {gtid} is not the source's" for gtid in held if gtid not in places]
+    numbers = [places[gtid] for gtid in held if gtid in places]
     found += [
         f"{name}: {wanted[after]} behind {wanted[before]}"
         for before, after in pairwise(numbers)
@@ -193,9 +194,3 @@ def _out_of_order(
         if number not in has and not is_own[gtid]
     ]
     return found
-
-
-def _place(gtid: str) -> tuple[str, ...]:
-    """Domain and sequence: the server id tells the session at the source, and none in a binlog."""
-    parts = gtid.split("-")
-    return (parts[0], parts[-1])

@@ -10,13 +10,15 @@ from tests.port_story import PortStory
 
 pytestmark = pytest.mark.system
 
+FLAVORS = ("mariadb", "mysql")
 KILLS_SAMPLE = 4
 KILLS_ALL = 200
 KILLS_WORKERS = 6
 
 
-def test_nothing_is_lost_doubled_or_misattributed_in_a_sample(tmp_path: Path) -> None:
-    with PortStory(tmp_path, seed=3) as story:
+@pytest.mark.parametrize("flavor", FLAVORS)
+def test_nothing_is_lost_doubled_or_misattributed_in_a_sample(tmp_path: Path, flavor: str) -> None:
+    with PortStory(tmp_path, seed=3, flavor=flavor) as story:
         with story.load:
             while story.counts["kills of serve"] < KILLS_SAMPLE:
                 story.live(1.0)
@@ -27,8 +29,9 @@ def test_nothing_is_lost_doubled_or_misattributed_in_a_sample(tmp_path: Path) ->
         assert story.load.counts["done"] > 100
 
 
-def test_a_source_that_is_restarted_and_killed(tmp_path: Path) -> None:
-    with PortStory(tmp_path, seed=5) as story:
+@pytest.mark.parametrize("flavor", FLAVORS)
+def test_a_source_that_is_restarted_and_killed(tmp_path: Path, flavor: str) -> None:
+    with PortStory(tmp_path, seed=5, flavor=flavor) as story:
         with story.load:
             for end in (story.restart_source, story.kill_source, story.kill_source):
                 story.live(1.0)
@@ -40,9 +43,10 @@ def test_a_source_that_is_restarted_and_killed(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("flavor", FLAVORS)
 @pytest.mark.parametrize("seed", range(10))
-def test_nothing_is_lost_doubled_or_misattributed(tmp_path: Path, seed: int) -> None:
-    with PortStory(tmp_path, seed=100 + seed, through=6, beside=2) as story:
+def test_nothing_is_lost_doubled_or_misattributed(tmp_path: Path, seed: int, flavor: str) -> None:
+    with PortStory(tmp_path, seed=100 + seed, through=6, beside=2, flavor=flavor) as story:
         with story.load:
             while story.counts["kills of serve"] < KILLS_ALL / 10:
                 story.live(1.5)
@@ -54,9 +58,14 @@ def test_nothing_is_lost_doubled_or_misattributed(tmp_path: Path, seed: int) -> 
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("flavor", FLAVORS)
 @pytest.mark.parametrize("seed", range(3))
-def test_workers_that_are_killed_misattribute_nothing(tmp_path: Path, seed: int) -> None:
-    with PortStory(tmp_path, seed=300 + seed, through=6, beside=2, workers=3) as story:
+def test_workers_that_are_killed_misattribute_nothing(
+    tmp_path: Path, seed: int, flavor: str
+) -> None:
+    with PortStory(
+        tmp_path, seed=300 + seed, through=6, beside=2, workers=3, flavor=flavor
+    ) as story:
         with story.load:
             while story.counts["kills of serve"] < KILLS_WORKERS:
                 for _ in range(2):
@@ -71,9 +80,10 @@ def test_workers_that_are_killed_misattribute_nothing(tmp_path: Path, seed: int)
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("flavor", FLAVORS)
 @pytest.mark.parametrize("seed", range(5))
-def test_a_source_that_is_killed_often(tmp_path: Path, seed: int) -> None:
-    with PortStory(tmp_path, seed=200 + seed, through=6, beside=2) as story:
+def test_a_source_that_is_killed_often(tmp_path: Path, seed: int, flavor: str) -> None:
+    with PortStory(tmp_path, seed=200 + seed, through=6, beside=2, flavor=flavor) as story:
         with story.load:
             for _ in range(6):
                 story.live(1.5)

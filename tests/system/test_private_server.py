@@ -37,6 +37,16 @@ def test_it_reads_and_writes_no_files_of_others(
         execute(mariadb_server, f"SELECT 1 INTO OUTFILE '{tmp_path}/stolen'")
 
 
+def test_a_data_directory_is_made_without_the_directory_that_servers_share(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who else starts removes temporary tables there, and `mariadb-install-db` failed then."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "missing"))
+    with PrivateServer.start(tmp_path, name="source") as server:
+        assert execute(server, "SELECT 1") == ((1,),)
+    assert {path.name for path in tmp_path.iterdir()} == {"source", "template-mariadb"}
+
+
 def test_data_outlives_a_crash_and_a_restart(servers: ServerFactory) -> None:
     server = servers.start("source")
     execute(

@@ -30,17 +30,6 @@ NO_BULK: Final = StatementError(
     errno=4033,
     hint="SET SESSION binlog_format = 'ROW', or execute it for each row of values",
 )
-NO_VALUES: Final = UnjudgedError(
-    "its values cannot be told as the server would log them",
-    hint="send them as other types, or SET SESSION binlog_format = 'ROW'",
-)
-TOO_LONG: Final = UnjudgedError(
-    "it is longer than 32 MiB and is not read", hint="SET SESSION binlog_format = 'ROW'"
-)
-NO_TEXT: Final = UnjudgedError(
-    "its text cannot be read in the session's character set",
-    hint="SET NAMES utf8mb4, or SET SESSION binlog_format = 'ROW'",
-)
 _AS_ROWS: Final = "SET SESSION binlog_format = 'ROW' lets it run"
 _WITHOUT_SCOPES: Final = "binlogs that log everything would have its rows; one here has a scope"
 _SHOWN: Final = 40

@@ -12,6 +12,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import MappingProxyType
 from typing import Final, Protocol
 
@@ -70,19 +71,22 @@ class MariadbProgram:
 
     def install(self, data: Path) -> None:
         """As `ServerProgram`."""
-        _install(
-            [
-                self._program("mariadb-install-db"),
-                "--no-defaults",
-                *_run_as(),
-                "--auth-root-authentication-method=normal",
-                # Nothing here needs this machine's name, and a lookup may hang without a network.
-                "--force",
-                "--skip-test-db",
-                f"--datadir={data}",
-                *self._SMALL,
-            ]
-        )
+        # The server that fills it uses this directory: one that starts removes what others have there.
+        with TemporaryDirectory(dir=data.parent) as own:
+            _install(
+                [
+                    self._program("mariadb-install-db"),
+                    "--no-defaults",
+                    *_run_as(),
+                    "--auth-root-authentication-method=normal",
+                    # Nothing here needs this machine's name; a lookup may hang without a network.
+                    "--force",
+                    "--skip-test-db",
+                    f"--datadir={data}",
+                    f"--tmpdir={own}",
+                    *self._SMALL,
+                ]
+            )
 
     def version(self) -> str:
         """As the program says it, such as `10.11.19-MariaDB-0+deb12u1`.
