@@ -74,6 +74,29 @@ CASES: Final = {
     ),
 }
 MARIADB_CASES: Final = {
+    "DEFAULT and IGNORE for parameters": (
+        "CREATE TABLE t (a INT PRIMARY KEY DEFAULT 0, b INT DEFAULT 3)",
+        "PREPARE p FROM 'REPLACE INTO t VALUES (?, ?)'",
+        "EXECUTE p USING 1, DEFAULT",
+        "EXECUTE p USING 2, IGNORE",
+        "EXECUTE p USING DEFAULT, 4",
+        "SELECT * FROM t",
+    ),
+    "a stored function that aggregates": (
+        (
+            "CREATE AGGREGATE FUNCTION total(x INT) RETURNS INT DETERMINISTIC BEGIN"
+            " DECLARE s INT DEFAULT 0; DECLARE CONTINUE HANDLER FOR NOT FOUND RETURN s;"
+            " LOOP FETCH GROUP NEXT ROW; SET s = s + x; END LOOP; END"
+        ),
+        "CREATE TABLE t (a INT)",
+        "INSERT INTO t VALUES (1), (2)",
+        "PREPARE p FROM 'SELECT total(a) FROM t WHERE a > ?'",
+        "EXECUTE p USING 0",
+        "EXECUTE p USING 5",
+        "EXECUTE p USING 1",
+        "INSERT INTO t SELECT total(a) FROM t",
+        "SELECT a FROM t ORDER BY a",
+    ),
     "a view that a temporary table hides": (
         "CREATE TABLE t (a INT)",
         "CREATE VIEW v AS SELECT * FROM t",

@@ -182,6 +182,7 @@ class RoutineEnvironment(SessionEnvironment):
         running: Where the statements stand that run, the outermost first.
         scopes: The innermost last.
         rows: In a trigger NEW and OLD, whose columns are not known.
+        fetched: How many rows an aggregate function has fetched.
     """
 
     def __init__(
@@ -201,6 +202,7 @@ class RoutineEnvironment(SessionEnvironment):
         self.running: list[int] = []
         self.scopes: list[BlockScope] = []
         self.rows = False
+        self.fetched = 0
         self._row_values: dict[str, Value] = {}
 
     def value(self, expression: Expression) -> Value:

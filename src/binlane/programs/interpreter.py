@@ -445,11 +445,15 @@ class Interpreter:
         return None
 
     def _fetch(self, statement: Fetch, environment: RoutineEnvironment) -> Jump | None:
+        ways = environment.host.programs.ways
+        if not statement.cursor:
+            has_row = Condition("FETCH GROUP NEXT ROW", environment.program)
+            environment.fetched += 1
+            return NO_DATA if ways.choose(has_row, usual=environment.fetched > 1) else None
         cursor = environment.cursor(statement.cursor)
         if cursor is None or not cursor.is_open:
             return _NOT_OPEN
         has_row = Condition(f"FETCH {statement.cursor}", environment.program)
-        ways = environment.host.programs.ways
         if ways.choose(has_row, usual=min(cursor.fetched, 1)) == 1:
             return NO_DATA
         cursor.fetched += 1

@@ -39,6 +39,7 @@ from binlane.sql.stored import runs_nothing_stored
 from binlane.sql.tokens import SqlSyntaxError, server_text
 from binlane.sql.tree.expressions import (
     Call,
+    Default,
     Expression,
     Limit,
     Node,
@@ -353,12 +354,14 @@ class _Runner:
                     return _WRONG_ARGUMENTS
         logged, shown = (
             [
-                None
+                node.word
+                if isinstance(node, Default)
+                else None
                 if value is UNKNOWN
                 else parameter(
                     value, is_mariadb=is_mariadb, has_escapes=not dialect.no_backslash_escapes
                 )
-                for value in values
+                for node, value in zip(tree.using, values, strict=True)
             ]
             for dialect in (self._host.dialect, prepared.dialect)
         )
