@@ -80,6 +80,7 @@ MARIADB_CASES: Final = {
         "EXECUTE p USING 1, DEFAULT",
         "EXECUTE p USING 2, IGNORE",
         "EXECUTE p USING DEFAULT, 4",
+        "EXECUTE IMMEDIATE 'INSERT INTO t VALUES (? + 1, 1)' USING IGNORE",
         "SELECT * FROM t",
     ),
     "a stored function that aggregates": (
@@ -94,6 +95,12 @@ MARIADB_CASES: Final = {
         "EXECUTE p USING 0",
         "EXECUTE p USING 5",
         "EXECUTE p USING 1",
+        (
+            "CREATE AGGREGATE FUNCTION endless(x INT) RETURNS INT DETERMINISTIC BEGIN"
+            " DECLARE CONTINUE HANDLER FOR NOT FOUND SET @a = 1;"
+            " LOOP FETCH GROUP NEXT ROW; END LOOP; RETURN 0; END"
+        ),
+        "SELECT endless(a) FROM t",
         "INSERT INTO t SELECT total(a) FROM t",
         "SELECT a FROM t ORDER BY a",
     ),

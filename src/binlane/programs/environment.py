@@ -183,6 +183,7 @@ class RoutineEnvironment(SessionEnvironment):
         scopes: The innermost last.
         rows: In a trigger NEW and OLD, whose columns are not known.
         fetched: How many rows an aggregate function has fetched.
+        is_behind_group: It has fetched all of them.
     """
 
     def __init__(
@@ -203,6 +204,7 @@ class RoutineEnvironment(SessionEnvironment):
         self.scopes: list[BlockScope] = []
         self.rows = False
         self.fetched = 0
+        self.is_behind_group = False
         self._row_values: dict[str, Value] = {}
 
     def value(self, expression: Expression) -> Value:

@@ -53,6 +53,10 @@ from binlane.sql.tree.expressions import (
 from binlane.sql.tree.statements import PROGRAMS, CallProcedure, Prepare
 
 _PROGRAMS: Final = (CallProcedure, Prepare, *PROGRAMS)
+_NO_DEFAULT: Final = Refusal(
+    *(4032, "HY000", "ER_INVALID_DEFAULT_PARAM"),
+    "Default/ignore value is not supported for such parameter usage",
+)
 _WRONG_ARGUMENTS: Final = Refusal(
     *(1210, "HY000", "ER_WRONG_ARGUMENTS"), "Incorrect arguments to EXECUTE"
 )
@@ -368,6 +372,10 @@ class _Runner:
         text = _with_values(statement, parameters, logged, UNKNOWN_TEXT)
         sql = _with_values(statement, parameters, shown, "NULL")
         inner = self._read(sql, environment, prepared.dialect)
+        if inner.effects.stopped_at is not None and any(
+            isinstance(node, Default) for node in tree.using
+        ):
+            return _NO_DEFAULT
         if inner.effects.stopped_at is not None:
             # No NULL may stand there, as in LIMIT.
             sql = _with_values(statement, parameters, shown, "1")
