@@ -280,6 +280,7 @@ class RoutineEnvironment(SessionEnvironment):
                 for scope in self.scopes
             ],
             self._row_values,
+            (min(self.fetched, 1), self.is_behind_group),
             self.host.programs.user_variables,
         )
 
