@@ -94,6 +94,7 @@ from binlane.port.refusals import (
 from binlane.port.unfollowed import Unfollowed, are_unscoped_rows
 from binlane.port.user_variables import asked as asked_variable
 from binlane.port.warnings import Warnings
+from binlane.programs.routines import trimmed
 from binlane.programs.runner import is_program
 from binlane.scope.definition import Definition
 from binlane.session.group_plans import Planned, PlannedSession
@@ -101,6 +102,7 @@ from binlane.session.recurring import KnownEffect
 from binlane.session.report import StatementResult
 from binlane.session.session import Session
 from binlane.sql.catalog import SchemaCatalog
+from binlane.sql.evaluation.evaluator import content_of
 from binlane.sql.evaluation.functions import is_built_in
 from binlane.sql.evaluation.values import UNKNOWN, Text
 from binlane.sql.facts import (
@@ -113,7 +115,8 @@ from binlane.sql.lexis import lexed_as
 from binlane.sql.reading import read
 from binlane.sql.servers import Dialect
 from binlane.sql.stored import runs_nothing_stored
-from binlane.sql.tokens import LONG
+from binlane.sql.tokens import LONG, server_text
+from binlane.sql.tree.expressions import Literal
 from binlane.sql.tree.statements import Prepare
 
 logger = logging.getLogger(__name__)
@@ -607,14 +610,20 @@ class PortSession:
         return await self._judge_text(model, reader, text, facts)
 
     async def _learn_prepared(self, model: PlannedSession, facts: StatementFacts) -> None:
-        """Ask for the text that PREPARE takes from a variable, if its EXECUTE may be refused without."""
-        tree = facts.tree
-        if (
-            isinstance(tree, Prepare)
-            and tree.verb == "PREPARE"
-            and not may_take_rows(model.session)
-        ):
+        """Ask for the text that PREPARE takes from a variable, if its EXECUTE may be refused without.
+
+        A long text that is prepared or executed is read beside the event loop.
+        """
+        tree, session = facts.tree, model.session
+        if not isinstance(tree, Prepare):
+            return
+        if tree.verb == "PREPARE" and not may_take_rows(session):
             await self._learn_variables(model, facts)
+        known = session.programs.prepared.get(tree.name.lower())
+        texts = [] if known is None else list(filter(None, known.statements))
+        if isinstance(tree.source, Literal) and len(facts.text) > LONG:
+            texts = [trimmed(server_text(content_of(tree.source, facts), facts.dialect).read)]
+        await self._long_texts.read(texts, session.database, session.dialect)
 
     async def _with_prepared_text(
         self, model: PlannedSession, reader: ContextReader, facts: StatementFacts
