@@ -87,7 +87,7 @@ class _Verdicts(NamedTuple):
 
     verdicts: Sequence[Verdict | None] = (
         Run(),
-        Run(before=("SET @a = 1", "SET @b = 2"), after=("SET @c = 3",)),
+        Run(before=("SET @a = 1", "SET @b = 2")),
         Pass(),
         Refuse(_MISSING),
         Give(OkAnswer()),

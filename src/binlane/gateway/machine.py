@@ -129,7 +129,7 @@ _LONG_DATA: Final = Struct("<BIH")
 _STATEMENT_ID: Final = Struct("<BI")
 # All that a login holds, or a dump; a set of GTIDs may take as much as one frame.
 _READ_MAX: Final = 1 << 18
-_GATHERED_MAX: Final = 1 << 25
+_HELD_MAX: Final = 1 << 25
 """Bytes of a statement that is held as a whole, as its judge has to know it."""
 _COMMANDS_AT_ONCE: Final = 64
 """Of one client, before others get on: it may send as many as it likes in one packet of the network."""
@@ -293,7 +293,7 @@ class Relay:
         *("_client_bytes", "_commands", "_continues", "_counts", "_followed", "_former_user"),
         *("_gathering", "_has_to_wait", "_header_left", "_heads", "_held", "_is_binary"),
         *("_is_closed", "_is_running", "_is_told", "_is_unknown", "_login", "_logins"),
-        *("_next_number", "_next_start", "_own", "_passes_large", "_passing_bytes", "_pending"),
+        *("_next_number", "_next_start", "_passes_large", "_passing_bytes", "_pending"),
         *("_refusal", "_reply", "_reply_number", "_reply_packets", "_reply_reader", "_rules"),
         *("_statements", "_thens", "_to_client", "_to_source", "_tracker", "_watchers"),
         *("find_judge", "has_more", "judge", "question", "replica", "tls_side", "user"),
@@ -319,7 +319,6 @@ class Relay:
         self._passes_large = False
         self._refusal: StatementError | None = None
         # Of a long statement that is to be there as a whole: why it is refused where it does not.
-        self._gathering: StatementError | None = None
         self._tracker = ReplyTracker(self._login.capabilities, self._login.extended)
         self._to_client: list[bytes] = []
         self._to_source: list[bytes] = []
@@ -344,9 +343,8 @@ class Relay:
         self._asked_users: deque[str] = deque()
         # Of a command that a judge has let run:
         self._is_running = False
-        self._pending: tuple[ClientCommand, tuple[str, ...]] | None = None
+        self._pending: ClientCommand | None = None
         self._befores_left = 0
-        self._own: deque[str] = deque()
         self._thens: deque[Callable[[], Awaitable[None]]] = deque()
         self._next_start: Starting | None = None
         self._watchers: deque[Callable[[bytes], None]] = deque()
@@ -976,10 +974,12 @@ class Relay:
             followed.expect(number)
             self._begin_to_pass(length)
             return True
-        if length == FRAME_PAYLOAD_MAX and self._gathering is None:
-            return self._read_large_command(followed, judge, number)
-        if self._gathering is not None and not self._is_gathered(self._gathering):
-            return self._passes_large
+        if length == FRAME_PAYLOAD_MAX:
+            is_held = number == Command.QUERY and judge.reads_long_texts and self._is_held()
+            if is_held is None:
+                return False
+            if not is_held:
+                return self._read_large_command(followed, judge, number)
         found = self._find_packet(length)
         if found is None:
             return False
@@ -1045,8 +1045,7 @@ class Relay:
     def _read_large_command(self, followed: FollowedReplies, judge: Judge, number: int) -> bool:
         """Read a command of more than one frame before its text is known.
 
-        Where the judge lets it run, it passes as it comes, and is never held as a whole. A statement
-        that the judge refuses so is held, and judged by its text.
+        Where the judge lets it run, it passes as it comes, and is never held as a whole.
         """
         head = bytes(
             self._client_bytes[FRAME_HEADER_LENGTH : FRAME_HEADER_LENGTH + _LONG_DATA.size]
@@ -1126,11 +1125,11 @@ class Relay:
             payload += buffer[start:end]
         return payload, end
 
-    def _is_gathered(self, error: StatementError) -> bool:
-        """Whether a statement of several frames is there as a whole; it is refused if it is too long.
+    def _is_held(self) -> bool | None:
+        """Whether a statement of several frames is there as a whole.
 
-        Args:
-            error: By which.
+        Returns:
+            None as long as more of it may come; False if it is too long to be held.
 
         Raises:
             CodecError: If its frames are not numbered one behind the other.
@@ -1138,19 +1137,15 @@ class Relay:
         buffer = self._client_bytes
         at, number, length = 0, 0, FRAME_PAYLOAD_MAX
         while length == FRAME_PAYLOAD_MAX:
-            if at > _GATHERED_MAX:
-                self._refusal, self._passes_large, self._gathering = error, True, None
+            if at > _HELD_MAX:
                 return False
             if len(buffer) < at + FRAME_HEADER_LENGTH:
-                return False
+                return None
             if buffer[at + FRAME_HEADER_LENGTH - 1] != number:
                 raise CodecError(f"the client sends packet {buffer[at + 3]}, and {number} is next")
             length = int.from_bytes(buffer[at : at + 3], "little")
             at, number = at + FRAME_HEADER_LENGTH + length, (number + 1) & 0xFF
-        if len(buffer) < at:
-            return False
-        self._gathering = None
-        return True
+        return True if len(buffer) >= at else None
 
     def _judge(self, judge: Judge, command: ClientCommand) -> None:
         self._reply_number = frame_count(len(command.payload)) & 0xFF
@@ -1176,9 +1171,6 @@ class Relay:
     ) -> None:
         """Do what was said; a question is open behind it only if rows are to be sent in parts."""
         is_large = not command.packet
-        if is_large and isinstance(verdict, Refuse) and command.number == Command.QUERY:
-            self._gathering = verdict.error
-            return
         self._counts.judge(verdict)
         if isinstance(verdict, Pass):
             self._tracker.expect(command.number, opens_cursor=opens_cursor(command.payload))
@@ -1208,13 +1200,13 @@ class Relay:
             packet = self._own_packet(verdict.text)
             command = ClientCommand(Command.QUERY, packet[FRAME_HEADER_LENGTH:], packet)
         if verdict.before:
-            self._pending = command, verdict.after
+            self._pending = command
             self._befores_left = len(verdict.before)
             self._send_own(verdict.before)
         else:
-            self._send(command, verdict.after)
+            self._send(command)
 
-    def _send(self, command: ClientCommand, after: Iterable[str]) -> None:
+    def _send(self, command: ClientCommand) -> None:
         assert self._followed is not None, "there is a judge"
         self._followed.expect(
             command.number, Role.JUDGED, opens_cursor=opens_cursor(command.payload)
@@ -1222,13 +1214,10 @@ class Relay:
         self._to_source.append(command.packet)
         if not command.packet:
             self._passes_large = True
-            assert not after, "it would come before the command"
-        self._send_own(after)
 
     def _send_own(self, statements: Iterable[str]) -> None:
         assert self._followed is not None, "there is a judge"
         for statement in statements:
-            self._own.append(statement)
             self._followed.expect(Command.QUERY, Role.OWN)
             self._to_source.append(self._own_packet(statement))
 
@@ -1246,11 +1235,6 @@ class Relay:
     def own_answered(self, reply: Reply, payload: bytes) -> None:
         """Be told what came of a statement of binlane's own, and its last packet."""
         assert self.judge is not None, "it wanted the statement"
-        statement = self._own.popleft()
-        if not self._befores_left:
-            if reply.errno:
-                self._take(self.judge.failed(statement, reply))
-            return
         self._befores_left -= 1
         if self._pending is None:
             return  # another one has failed before
@@ -1260,9 +1244,9 @@ class Relay:
             self._reply_number = 1
             self._take(self.judge.done(()))
         elif not self._befores_left:
-            (command, after), self._pending = self._pending, None
+            command, self._pending = self._pending, None
             self._reply_number = 1
-            self._send(command, after)
+            self._send(command)
 
     def _take(self, done: Done) -> Done:
         if done.then is not None:

@@ -82,10 +82,7 @@ from binlane.port.own_questions import own_questions
 from binlane.port.parts import FindParts, PortParts
 from binlane.port.refusals import (
     NO_BULK,
-    NO_TEXT,
-    NO_VALUES,
     NOT_PREPARED,
-    TOO_LONG,
     Refusals,
     is_logged_by_its_text,
     may_take_rows,
@@ -113,7 +110,7 @@ from binlane.sql.facts import (
 )
 from binlane.sql.lexis import lexed_as
 from binlane.sql.reading import read
-from binlane.sql.servers import Dialect
+from binlane.sql.servers import Dialect, LoggingMode
 from binlane.sql.stored import runs_nothing_stored
 from binlane.sql.tokens import LONG, server_text
 from binlane.sql.tree.expressions import Literal
@@ -207,6 +204,16 @@ class PortSession:
     def hides_gtids(self) -> bool:
         """Whether the source tells GTIDs that the client has not asked for."""
         return self._tracking.hides_gtids
+
+    @property
+    def reads_long_texts(self) -> bool:
+        """Whether binlogs may have the texts of long statements."""
+        model, shared = self._model, self._shared
+        if model is not None:
+            return not model.session.may_log_rows
+        if shared is None:
+            return not self._is_relayed
+        return any(one.logging_mode is LoggingMode.STATEMENT for one in shared.definitions())
 
     async def learn(self) -> None:
         """Find out how the source reads the session's next statement."""
@@ -359,11 +366,6 @@ class PortSession:
         for one in self._under_way[-1:]:
             if one.context is not None:
                 one.context.add_data(data)
-
-    def failed(self, statement: str, reply: Reply) -> Done:
-        """Nothing is run behind a client's statement."""
-        del statement, reply
-        return NOTHING_LEFT
 
     def done(self, replies: Sequence[Reply]) -> Done:
         """Follow what came of the command."""
@@ -553,18 +555,13 @@ class PortSession:
         self, model: PlannedSession, reader: ContextReader, statement: ClientStatement
     ) -> Verdict:
         """Judge a command whose text is not known, or not with its values."""
-        may_log_rows = model.session.may_log_rows
         text = reader.read_text(statement.text) if statement.is_prepared else None
-        if text and (may_log_rows or not statement.is_bulk):
-            facts = await self._known(model, text)
-            return await self._judge_text(model, reader, text, facts, is_complete=False)
-        if may_log_rows:
-            return self._run_unread(None)
-        if statement.is_bulk:
+        if statement.is_bulk and not model.session.may_log_rows:
             return Refuse(NO_BULK)
-        if statement.is_prepared:
-            return Refuse(NO_VALUES)
-        return Refuse(NO_TEXT if statement.text else TOO_LONG)
+        if not text:
+            return self._run_unread(None)
+        facts = await self._known(model, text)
+        return await self._judge_text(model, reader, text, facts, is_complete=False)
 
     def _run_unread(self, *ran: StatementFacts | None) -> Verdict:
         """Let a command run that nobody follows: what is known of the session does not hold then.
@@ -574,8 +571,11 @@ class PortSession:
         """
         self._lose_step(*ran)
         self._warnings.forget()
-        if self._model is not None:
-            self._tracking.intend_unread(self._model)
+        model, shared = self._model, self._shared
+        if model is not None and shared is not None:
+            self._tracking.intend_unread(model)
+            for one in filter(None, ran):
+                shared.catalog.changed(one, model.session.database)
         reader = self._reader
         if reader is None:
             self._unfollowed.has_passed = True
@@ -990,10 +990,12 @@ class PortSession:
         shared, session = self._shared, model.session
         assert shared is not None, "the model goes along with the source"
         facts = read(text, database=session.database, dialect=session.dialect)
-        if not shared.catalog.covers(facts, session.database):
+        for each in (*session.executed(facts), facts):
+            if shared.catalog.covers(each, session.database):
+                continue
             own = own_questions(self._client, session, facts)
             try:
-                asked = await shared.catalog.fetch(facts, session.database, own)
+                asked = await shared.catalog.fetch(each, session.database, own)
             except StatementError as error:
                 raise _NotToldError(error) from None
             if is_in_packet:
@@ -1178,6 +1180,8 @@ class PortSession:
         kind = one.facts.effects.kind
         if kind in DDL_KINDS or kind is StatementKind.SET or is_program(one.facts):
             catalog.changed(one.facts, session.database, errno=reply.errno)
+            for facts in session.executed(one.facts):
+                catalog.changed(facts, session.database)
         if one.context is not None:
             one.context.answered(
                 errno=reply.errno,

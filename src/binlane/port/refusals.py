@@ -30,17 +30,6 @@ NO_BULK: Final = StatementError(
     errno=4033,
     hint="SET SESSION binlog_format = 'ROW', or execute it for each row of values",
 )
-NO_VALUES: Final = UnjudgedError(
-    "its values cannot be told as the server would log them",
-    hint="send them as other types, or SET SESSION binlog_format = 'ROW'",
-)
-TOO_LONG: Final = UnjudgedError(
-    "it is longer than 32 MiB and is not read", hint="SET SESSION binlog_format = 'ROW'"
-)
-NO_TEXT: Final = UnjudgedError(
-    "its text cannot be read in the session's character set",
-    hint="SET NAMES utf8mb4, or SET SESSION binlog_format = 'ROW'",
-)
 _AS_ROWS: Final = "SET SESSION binlog_format = 'ROW' lets it run"
 _WITHOUT_SCOPES: Final = "binlogs that log everything would have its rows; one here has a scope"
 _SHOWN: Final = 40
@@ -80,8 +69,10 @@ _UNNAMED: Final[Mapping[str, str]] = MappingProxyType(
 )
 """By symbol, what is told in the place of a text that names binlogs."""
 _DEFINITION: Final = "BINLANE_DEFINITION"
-_OF_THEIR_TABLES: Final = (StatementKind.MAINTENANCE, StatementKind.DROP_TABLE)
-"""What concerns only the tables that it names, whatever they are."""
+_OF_THEIR_TABLES: Final = (
+    *(StatementKind.MAINTENANCE, StatementKind.DROP_TABLE, StatementKind.DROP_TRIGGER),
+)
+"""What concerns only the tables that it names, or that its triggers belong to, whatever they are."""
 
 
 class Refusals:
@@ -164,7 +155,7 @@ def is_logged_by_its_text(facts: StatementFacts, session: Session) -> bool:
     effects = facts.effects
     if session.has_scopes:
         # One table is in a scope or is not.
-        is_known = effects.stopped_at is None and len(effects.writes) == 1
+        is_known = effects.stopped_at is None and len((*effects.writes, *effects.objects)) == 1
         return is_known and effects.kind in _OF_THEIR_TABLES
     return effects.kind in DDL_KINDS and not effects.is_temporary
 
