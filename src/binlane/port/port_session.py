@@ -610,15 +610,17 @@ class PortSession:
         return await self._judge_text(model, reader, text, facts)
 
     async def _learn_prepared(self, model: PlannedSession, facts: StatementFacts) -> None:
-        """Ask for the text that PREPARE takes from a variable, if its EXECUTE may be refused without.
-
-        A long text that is prepared or executed is read beside the event loop.
-        """
-        tree, session = facts.tree, model.session
-        if not isinstance(tree, Prepare):
-            return
-        if tree.verb == "PREPARE" and not may_take_rows(session):
+        """Ask for the text that PREPARE takes from a variable, if its EXECUTE may be refused without."""
+        tree = facts.tree
+        if (
+            isinstance(tree, Prepare)
+            and tree.verb == "PREPARE"
+            and not may_take_rows(model.session)
+        ):
             await self._learn_variables(model, facts)
+
+    async def _read_prepared(self, tree: Prepare, facts: StatementFacts, session: Session) -> None:
+        """Read a long text that is prepared or executed beside the event loop."""
         known = session.programs.prepared.get(tree.name.lower())
         texts = [] if known is None else list(filter(None, known.statements))
         if isinstance(tree.source, Literal) and len(facts.text) > LONG:
@@ -990,6 +992,8 @@ class PortSession:
         shared, session = self._shared, model.session
         assert shared is not None, "the model goes along with the source"
         facts = read(text, database=session.database, dialect=session.dialect)
+        if isinstance(facts.tree, Prepare):
+            await self._read_prepared(facts.tree, facts, session)
         for each in (*session.executed(facts), facts):
             if shared.catalog.covers(each, session.database):
                 continue
