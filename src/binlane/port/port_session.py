@@ -641,8 +641,8 @@ class PortSession:
     async def _learn_variables(self, model: PlannedSession, facts: StatementFacts) -> bool:
         """Ask for user variables that the model does not know; whether any was asked for.
 
-        A statement names them, or programs in it. What asking changes for the client, FOUND_ROWS() and on MySQL its warnings, weighs less than a
-        refusal.
+        A statement names them, or programs in it. What asking changes for the client, FOUND_ROWS() and
+        on MySQL its warnings, weighs less than a refusal.
         """
         programs, names = model.session.programs, {use.name.lower() for use in facts.user_variables}
         if self._shared is not None:
