@@ -40,7 +40,9 @@ SAMPLE: Final = (
 """A few quick tests."""
 MAIN: Final = tuple(Path(__file__).with_name("mtr_main.txt").read_text("utf-8").split())
 """The tests that pass at a private server, in at most ten seconds."""
-_UNSAFE: Final = re.compile(r"^Note\t1592\t.*\n", re.MULTILINE)
+_UNSAFE: Final = re.compile(
+    r"^(?:Note\t1592\t.*|Level\tNote\nCode\t1592\nMessage\t.*)\n", re.MULTILINE
+)
 _NO_WARNINGS: Final = re.compile(r"^Warnings:\n(?!(?:Note|Warning|Error)\t)", re.MULTILINE)
 _ALL_SESSIONS: Final = "query_get_value(SHOW STATUS LIKE 'Threads_connected', Value, 1)"
 _OTHER_SESSIONS: Final = (

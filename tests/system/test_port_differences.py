@@ -18,8 +18,17 @@ from tests.suites.places import BINLOGS, PLAIN, Place, place
 _DATABASE: Final = "told"
 _BROKEN_BODY: Final = "UPDATE mysql.proc SET body = 'bogus' WHERE db = DATABASE() AND name = '{}'"
 _DEFINER: Final = "ALTER TABLE mysql.proc MODIFY definer {} COLLATE utf8mb3_bin NOT NULL DEFAULT ''"
+_TRIGGER: Final = "CREATE TRIGGER {} BEFORE INSERT ON t FOR EACH ROW SET @a = 1"
 
 CASES: Final = {
+    "an empty name for an empty string": (
+        "SET sql_mode = ansi",
+        "PREPARE p FROM 'SELECT 1'",
+        'SELECT ""',
+        'SET sql_mode = ""',
+        "EXECUTE p",
+        "SELECT @@sql_mode",
+    ),
     "warnings of what is not understood": (
         "CREATE TABLE t (a INT)",
         "INSERT INTO t VALUES (1 + '2x')",
@@ -65,6 +74,48 @@ CASES: Final = {
     ),
 }
 MARIADB_CASES: Final = {
+    "a view that a temporary table hides": (
+        "CREATE TABLE t (a INT)",
+        "CREATE VIEW v AS SELECT * FROM t",
+        "CREATE TEMPORARY TABLE v (b INT)",
+        "PREPARE p FROM 'SELECT 1'",
+        "DROP VIEW v",
+        "EXECUTE p",
+        "DROP TABLE v",
+        "DROP VIEW v",
+        "EXECUTE p",
+    ),
+    "a temporary table that hides one in use": (
+        "CREATE TABLE t (a INT)",
+        "CREATE PROCEDURE makes() CREATE TEMPORARY TABLE t AS SELECT 'abc' AS a",
+        "CREATE FUNCTION calls() RETURNS INT DETERMINISTIC BEGIN CALL makes(); RETURN 1; END",
+        "PREPARE p FROM 'SELECT COUNT(*), calls() FROM t'",
+        "EXECUTE p",
+        "SELECT * FROM t",
+        "PREPARE q FROM 'SELECT 1'",
+        "EXECUTE q",
+    ),
+    "what prepared DDL has changed": (
+        "PREPARE c FROM 'CREATE EVENT e ON SCHEDULE EVERY 1 DAY DISABLE DO SET @a = 1'",
+        "PREPARE a FROM 'ALTER EVENT e COMMENT \"x\"'",
+        "DROP EVENT IF EXISTS e",
+        "EXECUTE c",
+        "EXECUTE c",
+        "EXECUTE a",
+        "EXECUTE a",
+        "DROP EVENT e",
+    ),
+    "a table that a trigger writes and that changed": (
+        "CREATE TABLE t (a INT)",
+        "CREATE TRIGGER fires AFTER INSERT ON t FOR EACH ROW INSERT INTO u (a) VALUES (NEW.a)",
+        "CREATE TABLE u (a INT)",
+        "PREPARE p FROM 'INSERT INTO t VALUES (?)'",
+        "SET @a = 1",
+        "EXECUTE p USING @a",
+        "ALTER TABLE u ADD b INT",
+        "EXECUTE p USING @a",
+        "SELECT * FROM u",
+    ),
     "the trace of what is prepared": (
         "CREATE TABLE t (a INT, KEY (a))",
         "SET optimizer_trace = 'enabled=on'",
@@ -301,5 +352,21 @@ def test_a_table_that_nobody_can_open_is_checked_and_dropped(
         told.append(_told(each, ["CHECK TABLE t", "SELECT * FROM t", "DROP TABLE t"]))
         for left in (at.server.data_directory / _DATABASE).glob("t#P#*"):
             left.unlink()
+    direct, through = told
+    assert through == direct
+
+
+def test_broken_triggers_are_dropped(port: tuple[Place, dict[str, tuple[str, ...]]]) -> None:
+    at, cases = port
+    if cases is CASES:
+        pytest.skip("MySQL's triggers have no such file")
+    told = []
+    for each in (at.server.port, at.port):
+        _make_database(each)
+        _told(each, ["CREATE TABLE t (a INT)", _TRIGGER.format("one"), _TRIGGER.format("two")])
+        path = at.server.data_directory / _DATABASE / "t.TRG"
+        path.write_text(path.read_text().replace("SET @a = 1", "SET @a = ="))
+        drops = ["DROP TRIGGER two", "DROP TRIGGER one"]
+        told.append(_told(each, ["FLUSH TABLES", *drops, "INSERT INTO t VALUES (1)"]))
     direct, through = told
     assert through == direct

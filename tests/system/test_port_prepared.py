@@ -235,3 +235,22 @@ def test_rows_are_fetched_where_nothing_is_judged(serve: ServeProcess) -> None:
             assert len(rows) == count + 1
         client.query("DELETE FROM t")
         assert client.rows("SELECT COUNT(*) FROM t")[1:] == [("0",)]
+
+
+def test_what_a_program_prepares_from_a_variable_of_its_caller(serve: ServeProcess) -> None:
+    execute(
+        serve.source,
+        "CREATE PROCEDURE d.p() BEGIN PREPARE s FROM @text; EXECUTE s; END",
+        "CREATE TABLE d.texts (a VARCHAR(100))",
+    )
+    texts = ["INSERT INTO d.t (v) VALUES ('given')", "INSERT INTO d.t (v) VALUES ('selected')"]
+    with serve.connect("root", "") as connection, connection.cursor() as cursor:
+        cursor.execute('SET @text = "' + texts[0] + '"')
+        cursor.execute("CALL d.p()")
+        cursor.execute('INSERT INTO d.texts VALUES ("' + texts[1] + '")')
+        cursor.execute("SELECT a INTO @text FROM d.texts")
+        cursor.execute("CALL d.p()")
+        serve.wait_until_complete("s")
+        cursor.execute("SHOW BINLOG EVENTS IN 's.000001'")
+        found = [row[5] for row in cursor.fetchall()]
+    assert [text for text in found if text in texts] == texts

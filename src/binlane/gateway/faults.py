@@ -121,13 +121,6 @@ class GuardedJudge:
             return self._stumble(fault, "following a statement")
         return done if done.then is None else replace(done, then=partial(self._then, done.then))
 
-    def failed(self, statement: str, reply: Reply) -> Done:
-        """As of `Judge`."""
-        try:
-            return self._judge.failed(statement, reply)
-        except Exception as fault:  # noqa: BLE001 - as above
-            return self._stumble(fault, "following a statement of binlane's own")
-
     def local_data(self, data: bytes) -> None:
         """As of `Judge`."""
         try:

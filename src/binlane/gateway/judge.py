@@ -79,24 +79,20 @@ class Run:
     Attributes:
         before: Statements of binlane's own that go first, all in one write; their replies are kept
             from the client. The command goes once the last one has succeeded, which costs the time
-            of one more way to the source. If one fails, the client gets its error, the command and
-            `after` are not run, and `Judge.done` is called with no reply at all; those behind it
-            have run.
-        after: Likewise behind it, whatever came of it, in the same write as the command. The client
-            has its reply before they are done; its next command waits for them.
+            of one more way to the source. If one fails, the client gets its error, the command is
+            not run, and `Judge.done` is called with no reply at all; those behind it have run.
         text: What the source runs in the command's place, as COM_QUERY; None for the command as it
             came. Of a prepared statement only where it gives no rows, since those come as text.
     """
 
     before: tuple[str, ...] = ()
-    after: tuple[str, ...] = ()
     text: str | None = None
 
 
 Verdict = Pass | Refuse | Give | Run
 PASS: Final = Pass()
 AS_IT_IS: Final = Run()
-"""Goes to the source as it came, with nothing before or behind it."""
+"""Goes to the source as it came, with nothing before it."""
 
 
 _NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
@@ -234,14 +230,6 @@ class Judge(Protocol):
         Args:
             replies: In order; ends with an error where one of several statements failed. None at
                 all where the command was not sent (`Run.before`).
-        """
-        ...
-
-    def failed(self, statement: str, reply: Reply) -> Done:
-        """Be told that a statement of `Run.after` failed, as by KILL QUERY; others have run.
-
-        Returns:
-            Of which only `then` counts.
         """
         ...
 

@@ -64,7 +64,7 @@ from binlane.codec.packets.results import (
 from binlane.errors import CodecError, StatementError
 from binlane.gateway.answers import OkAnswer, RowsAnswer, RowsInParts
 from binlane.gateway.authentication import Authentication, clear_password_refusal
-from binlane.gateway.client_statements import ClientStatements, Uncut, bare
+from binlane.gateway.client_statements import ClientStatements, Uncut, Unwritten, bare
 from binlane.gateway.counts import PortCounts
 from binlane.gateway.followed_replies import FollowedReplies, Role
 from binlane.gateway.handler import SessionAge
@@ -183,14 +183,14 @@ class Learning:
 
 @dataclass(frozen=True, slots=True)
 class Cutting:
-    """A question: which are the statements of a long packet?
+    """A question: which are the statements of a long command?
 
     Attributes:
         uncut: They.
         command: That holds them.
     """
 
-    uncut: Uncut
+    uncut: Uncut | Unwritten
     command: ClientCommand
 
 
@@ -293,7 +293,7 @@ class Relay:
         *("_client_bytes", "_commands", "_continues", "_counts", "_followed", "_former_user"),
         *("_gathering", "_has_to_wait", "_header_left", "_heads", "_held", "_is_binary"),
         *("_is_closed", "_is_running", "_is_told", "_is_unknown", "_login", "_logins"),
-        *("_next_number", "_next_start", "_own", "_passes_large", "_passing_bytes", "_pending"),
+        *("_next_number", "_next_start", "_passes_large", "_passing_bytes", "_pending"),
         *("_refusal", "_reply", "_reply_number", "_reply_packets", "_reply_reader", "_rules"),
         *("_statements", "_thens", "_to_client", "_to_source", "_tracker", "_watchers"),
         *("find_judge", "has_more", "judge", "question", "replica", "tls_side", "user"),
@@ -343,9 +343,8 @@ class Relay:
         self._asked_users: deque[str] = deque()
         # Of a command that a judge has let run:
         self._is_running = False
-        self._pending: tuple[ClientCommand, tuple[str, ...]] | None = None
+        self._pending: ClientCommand | None = None
         self._befores_left = 0
-        self._own: deque[str] = deque()
         self._thens: deque[Callable[[], Awaitable[None]]] = deque()
         self._next_start: Starting | None = None
         self._watchers: deque[Callable[[bytes], None]] = deque()
@@ -616,13 +615,13 @@ class Relay:
         if self._get_question() is None:
             self._close_question()
 
-    def cut(self, texts: Iterable[str]) -> None:
-        """Say which are the statements of the packet."""
+    def cut(self, statements: tuple[ClientStatement, ...]) -> None:
+        """Say which are the statements of the command."""
         question, judge = self.question, self.judge
         assert isinstance(question, Cutting), "nothing was to be cut"
         assert judge is not None, "statements are for a judge"
         self.question = None
-        self._ask_judge(judge, tuple(map(ClientStatement, texts)), question.command)
+        self._ask_judge(judge, statements, question.command)
         if self._get_question() is None:
             self._close_question()
 
@@ -1153,7 +1152,7 @@ class Relay:
         statements = self._statements.of(command.number, command.payload, judge.reading)
         if statements is None:
             self.question = Learning(command)
-        elif isinstance(statements, Uncut):
+        elif isinstance(statements, Uncut | Unwritten):
             self.question = Cutting(statements, command)
         else:
             self._ask_judge(judge, statements, command)
@@ -1201,13 +1200,13 @@ class Relay:
             packet = self._own_packet(verdict.text)
             command = ClientCommand(Command.QUERY, packet[FRAME_HEADER_LENGTH:], packet)
         if verdict.before:
-            self._pending = command, verdict.after
+            self._pending = command
             self._befores_left = len(verdict.before)
             self._send_own(verdict.before)
         else:
-            self._send(command, verdict.after)
+            self._send(command)
 
-    def _send(self, command: ClientCommand, after: Iterable[str]) -> None:
+    def _send(self, command: ClientCommand) -> None:
         assert self._followed is not None, "there is a judge"
         self._followed.expect(
             command.number, Role.JUDGED, opens_cursor=opens_cursor(command.payload)
@@ -1215,13 +1214,10 @@ class Relay:
         self._to_source.append(command.packet)
         if not command.packet:
             self._passes_large = True
-            assert not after, "it would come before the command"
-        self._send_own(after)
 
     def _send_own(self, statements: Iterable[str]) -> None:
         assert self._followed is not None, "there is a judge"
         for statement in statements:
-            self._own.append(statement)
             self._followed.expect(Command.QUERY, Role.OWN)
             self._to_source.append(self._own_packet(statement))
 
@@ -1239,11 +1235,6 @@ class Relay:
     def own_answered(self, reply: Reply, payload: bytes) -> None:
         """Be told what came of a statement of binlane's own, and its last packet."""
         assert self.judge is not None, "it wanted the statement"
-        statement = self._own.popleft()
-        if not self._befores_left:
-            if reply.errno:
-                self._take(self.judge.failed(statement, reply))
-            return
         self._befores_left -= 1
         if self._pending is None:
             return  # another one has failed before
@@ -1253,9 +1244,9 @@ class Relay:
             self._reply_number = 1
             self._take(self.judge.done(()))
         elif not self._befores_left:
-            (command, after), self._pending = self._pending, None
+            command, self._pending = self._pending, None
             self._reply_number = 1
-            self._send(command, after)
+            self._send(command)
 
     def _take(self, done: Done) -> Done:
         if done.then is not None:

@@ -15,7 +15,7 @@ from binlane.errors import CodecError, UnsupportedError
 from binlane.gateway.judge import ClientStatement, Reading
 from binlane.gateway.value_texts import LogStyle, logged
 from binlane.sql.servers import Dialect
-from binlane.sql.tokens import SqlSyntaxError, TokenKind, read_tokens
+from binlane.sql.tokens import LONG, SqlSyntaxError, TokenKind, read_tokens
 
 _UTF8: Final = "utf8mb4"
 LAST: Final = 0xFFFFFFFF
@@ -41,6 +41,7 @@ class Prepared:
         long_data: Values that were sent before, by number.
         has_lost_data: There were more of them than are kept.
         is_own: binlane answers it; the source has another one in its place.
+        unread: How it is to be read for the places of its values; None once these are known.
     """
 
     text: str
@@ -52,6 +53,7 @@ class Prepared:
     long_data: dict[int, bytearray] = field(default_factory=dict)
     has_lost_data: bool = False
     is_own: bool = False
+    unread: Reading | None = None
 
 
 class PreparedStatements:
@@ -89,7 +91,7 @@ class PreparedStatements:
             flavor: Of the source.
         """
         prepared = Prepared(text, parameter_count, reading)
-        _find_parameters(prepared, reading or Reading(Dialect(flavor=flavor.value), _UTF8))
+        prepared.unread = reading or Reading(Dialect(flavor=flavor.value), _UTF8)
         self._by_id[statement_id] = prepared
         self._last = statement_id
 
@@ -186,6 +188,14 @@ class PreparedStatements:
             return False
         return None if reading is None else prepared.reading != reading
 
+    def is_long(self, payload: bytes) -> bool:
+        """Whether it takes long to put the values of an execution into its text."""
+        prepared = self._find(_statement_id(payload))
+        if prepared is None:
+            return False
+        given = sum(map(len, prepared.long_data.values()))
+        return len(prepared.text) + len(payload) + given > LONG
+
     def own(self, payload: bytes) -> str | None:
         """The text of what an execution runs, if binlane answers it.
 
@@ -221,6 +231,9 @@ class PreparedStatements:
         if not prepared.parameter_count:
             return prepared.text or None
         prepared.types = execution.types
+        if prepared.unread is not None:
+            reading, prepared.unread = prepared.unread, None
+            _find_parameters(prepared, reading)
         if not prepared.parts or style is None:
             return None
         parts = [prepared.parts[0]]

@@ -488,7 +488,7 @@ class Session:
                 await self._learn()
                 return
             if isinstance(question, Cutting):
-                relay.cut(await read_beside(question.uncut.cut))
+                relay.cut(await read_beside(question.uncut.statements))
                 return
             if isinstance(question, Judging):
                 await self._judge(question)

@@ -10,14 +10,16 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Final
 
 from binlane.codec.format import flavor_of
 from binlane.codec.types import Flavor
-from binlane.errors import StatementError
+from binlane.errors import NotLoggableError, StatementError
 from binlane.gateway.handler import SessionContext
 from binlane.gateway.judge import Reply
+from binlane.policy.engines import traits
 from binlane.port.binlog_variables import TRACKING, Rewritten, telling_gtids, tells_gtids
 from binlane.port.context_use import ContextUse
 from binlane.port.doubts import Doubt
@@ -30,11 +32,14 @@ from binlane.routing.plan import EncodedEvent, GroupPlan, Part
 from binlane.session.group_plans import DraftPart, Planned, PlannedSession
 from binlane.session.report import StatementResult
 from binlane.session.session import Session
-from binlane.sql.facts import QUIET_KINDS, StatementFacts
+from binlane.sql.facts import QUIET_KINDS, WRITING_KINDS, StatementFacts
 
 logger = logging.getLogger(__name__)
 
 _AND_ITS_OWN: Final = 2
+_SYNTAX: Final = 1064
+_ENDING_ALL: Final = frozenset((1205, 1213))
+"""Errors by which a statement may end its transaction."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -195,7 +200,7 @@ class GroupTracking:
             one.is_intended = True
 
     def intend_unread(self, model: PlannedSession) -> None:
-        """Tell that a command runs of which nobody knows which groups it makes."""
+        """Tell that a command runs of which nobody knows yet which groups it makes."""
         if self.shared is not None:
             self._unread = model.count()
             self.shared.attributions.intend(self.thread_id, self._unread, ())
@@ -246,7 +251,7 @@ class GroupTracking:
     @property
     def is_settled(self) -> bool:
         """Whether all is told of the statements that were followed."""
-        return not (self._unsettled or self._doubts or self._homeless)
+        return not (self._unsettled or self._doubts or self._homeless or self._unread)
 
     def doubt(self, one: UnderWay, session: Session) -> None:
         """Note what a statement was judged with, where it may not be what it ran with.
@@ -281,7 +286,10 @@ class GroupTracking:
             _lose_unplanned(model, planned, ())
             return
         last = self.told(replies)
-        is_silent = replies[-1].errno or any(reply.is_result_set for reply in replies)
+        errno = replies[-1].errno
+        is_silent = errno or any(reply.is_result_set for reply in replies)
+        if errno and _leaves_nothing(one.facts, model.session, errno):
+            is_silent = False
         may_write = bool(planned.groups) or not (
             one.facts.effects.kind in QUIET_KINDS or _is_quiet(one.facts, planned.result)
         )
@@ -324,6 +332,7 @@ class GroupTracking:
             self.spoils = True
         for one in unsettled:
             await self._find_last(shared, one)
+        self.answer_unread(())  # by now it is told of each statement of the packet
         for what in homeless:
             await self._mark(what, model)
 
@@ -442,6 +451,18 @@ def _lose_unplanned(model: PlannedSession, planned: Planned, plans: Sequence[Gro
 def _lose(model: PlannedSession, name: str, groups: Iterable[Iterable[DraftPart]]) -> None:
     for group in groups:
         model.lose(name, group)
+
+
+def _leaves_nothing(facts: StatementFacts, session: Session, errno: int) -> bool:
+    """Whether a statement that failed has made no group for certain, so that nobody has to ask."""
+    if facts.error is not None:
+        return errno == _SYNTAX
+    if facts.effects.kind not in WRITING_KINDS or errno in _ENDING_ALL:
+        return False
+    accesses = session.opened_by(facts, session.database).accesses
+    with suppress(NotLoggableError):
+        return all(traits(one.table, session.server).is_transactional for one in accesses)
+    return False
 
 
 def _is_split(planned: Planned) -> bool:

@@ -364,11 +364,6 @@ class PortSession:
             if one.context is not None:
                 one.context.add_data(data)
 
-    def failed(self, statement: str, reply: Reply) -> Done:
-        """Nothing is run behind a client's statement."""
-        del statement, reply
-        return NOTHING_LEFT
-
     def done(self, replies: Sequence[Reply]) -> Done:
         """Follow what came of the command."""
         model, reader, known = self._model, self._reader, self._known_under_way
@@ -383,7 +378,8 @@ class PortSession:
             self._known_under_way = None
             return NOTHING_LEFT
         under_way, self._under_way = self._under_way, []
-        self._tracking.answer_unread(replies)
+        if not (under_way and replies):
+            self._tracking.answer_unread(replies)
         if model is None or reader is None:
             return NOTHING_LEFT
         if known is not None:
@@ -572,8 +568,11 @@ class PortSession:
         """
         self._lose_step(*ran)
         self._warnings.forget()
-        if self._model is not None:
-            self._tracking.intend_unread(self._model)
+        model, shared = self._model, self._shared
+        if model is not None and shared is not None:
+            self._tracking.intend_unread(model)
+            for one in filter(None, ran):
+                shared.catalog.changed(one, model.session.database)
         reader = self._reader
         if reader is None:
             self._unfollowed.has_passed = True
@@ -629,13 +628,15 @@ class PortSession:
         return None if texts is None else Rewritten(source=texts[0], model=texts[1])
 
     async def _learn_variables(self, model: PlannedSession, facts: StatementFacts) -> bool:
-        """Ask for user variables that a statement names and the model does not know; whether any was.
+        """Ask for user variables that the model does not know; whether any was asked for.
 
-        What asking changes for the client, FOUND_ROWS() and on MySQL its warnings, weighs less than a
+        A statement names them, or programs in it. What asking changes for the client, FOUND_ROWS() and on MySQL its warnings, weighs less than a
         refusal.
         """
-        programs = model.session.programs
-        names = dict.fromkeys(use.name.lower() for use in facts.user_variables)
+        programs, names = model.session.programs, {use.name.lower() for use in facts.user_variables}
+        if self._shared is not None:
+            use = self._shared.uses.of(facts, model.session, self._shared.catalog.version)
+            names.update(name for name, _ in use.variable_names)
         unknown = [name for name in names if programs.user_variables.get(name) in (None, UNKNOWN)]
         if not unknown:
             return False
@@ -780,8 +781,7 @@ class PortSession:
                 )
         finally:
             model.restore(before)
-        for one in under_way:
-            self._tracking.intend(one, model)
+        self._tracking.intend_unread(model)
         self._under_way = under_way
         # Behind a comment to the end of its line nothing else may stand.
         owed = () if self._reader is None else self._reader.owed(None)
@@ -981,10 +981,12 @@ class PortSession:
         shared, session = self._shared, model.session
         assert shared is not None, "the model goes along with the source"
         facts = read(text, database=session.database, dialect=session.dialect)
-        if not shared.catalog.covers(facts, session.database):
+        for each in (*session.executed(facts), facts):
+            if shared.catalog.covers(each, session.database):
+                continue
             own = own_questions(self._client, session, facts)
             try:
-                asked = await shared.catalog.fetch(facts, session.database, own)
+                asked = await shared.catalog.fetch(each, session.database, own)
             except StatementError as error:
                 raise _NotToldError(error) from None
             if is_in_packet:
@@ -1094,7 +1096,6 @@ class PortSession:
             self._tracking.muddle(under_way, replies)
             self._lose_step(None)
             return []
-        self._tracking.withdraw(under_way[len(replies) :])
         return [(one, [reply]) for one, reply in zip(under_way, replies, strict=False)]
 
     def _follow_turn(
@@ -1170,6 +1171,8 @@ class PortSession:
         kind = one.facts.effects.kind
         if kind in DDL_KINDS or kind is StatementKind.SET or is_program(one.facts):
             catalog.changed(one.facts, session.database, errno=reply.errno)
+            for facts in session.executed(one.facts):
+                catalog.changed(facts, session.database)
         if one.context is not None:
             one.context.answered(
                 errno=reply.errno,

@@ -69,8 +69,10 @@ _UNNAMED: Final[Mapping[str, str]] = MappingProxyType(
 )
 """By symbol, what is told in the place of a text that names binlogs."""
 _DEFINITION: Final = "BINLANE_DEFINITION"
-_OF_THEIR_TABLES: Final = (StatementKind.MAINTENANCE, StatementKind.DROP_TABLE)
-"""What concerns only the tables that it names, whatever they are."""
+_OF_THEIR_TABLES: Final = (
+    *(StatementKind.MAINTENANCE, StatementKind.DROP_TABLE, StatementKind.DROP_TRIGGER),
+)
+"""What concerns only the tables that it names, or that its triggers belong to, whatever they are."""
 
 
 class Refusals:
@@ -153,7 +155,7 @@ def is_logged_by_its_text(facts: StatementFacts, session: Session) -> bool:
     effects = facts.effects
     if session.has_scopes:
         # One table is in a scope or is not.
-        is_known = effects.stopped_at is None and len(effects.writes) == 1
+        is_known = effects.stopped_at is None and len((*effects.writes, *effects.objects)) == 1
         return is_known and effects.kind in _OF_THEIR_TABLES
     return effects.kind in DDL_KINDS and not effects.is_temporary
 

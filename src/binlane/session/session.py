@@ -24,6 +24,7 @@ from binlane.policy.server import Isolation, Server
 from binlane.programs import runner
 from binlane.programs.environment import SessionEnvironment
 from binlane.programs.host import InnerStatement, ProgramState, SessionValues
+from binlane.programs.routines import trimmed
 from binlane.scope.definition import Definition
 from binlane.session import creates, ddl, drops, settings, transactions
 from binlane.session.context_events import SessionUse
@@ -44,8 +45,8 @@ from binlane.session.variables import OF_BINLOGS, Variables
 from binlane.session.ways import follow
 from binlane.sql.accounts import ROOT, AccountName, default_roles
 from binlane.sql.catalog import SchemaCatalog
-from binlane.sql.evaluation.evaluator import Environment
-from binlane.sql.evaluation.values import Value
+from binlane.sql.evaluation.evaluator import Environment, evaluate
+from binlane.sql.evaluation.values import Text, Value
 from binlane.sql.facts import (
     DDL_KINDS,
     READING_KINDS,
@@ -58,6 +59,8 @@ from binlane.sql.reading import read
 from binlane.sql.schema import Routine, Trigger
 from binlane.sql.servers import Dialect, LoggingMode
 from binlane.sql.tokens import ServerText, server_text
+from binlane.sql.tree.expressions import Literal, UserVariable
+from binlane.sql.tree.statements import Prepare
 
 _POSITIONS: Final = {symbol(reason): reason.position for reason in Reason}
 _BINLOG: Final = "binlog"
@@ -411,6 +414,20 @@ class Session:
         """The tables and functions of a statement."""
         resolved = self._plan(facts, database).resolved
         return resolved if facts.shift is None else resolved.moved(facts.shift)
+
+    def executed(self, facts: StatementFacts) -> Sequence[StatementFacts]:
+        """The statements that EXECUTE or EXECUTE IMMEDIATE may run, as far as they are known."""
+        tree = facts.tree
+        if not isinstance(tree, Prepare):
+            return ()
+        texts: Sequence[str | None] = ()
+        dialect = self.dialect
+        if tree.verb == "EXECUTE" and (found := self.programs.prepared.get(tree.name.lower())):
+            texts, dialect = found.statements, found.dialect
+        elif tree.verb == "EXECUTE IMMEDIATE" and isinstance(tree.source, Literal | UserVariable):
+            value = evaluate(tree.source, facts, SessionEnvironment(self))
+            texts = (value.content,) if isinstance(value, Text) else ()
+        return [read(trimmed(one), database=self.database, dialect=dialect) for one in texts if one]
 
     def opened_by(self, facts: StatementFacts, database: str) -> ResolvedStatement:
         """As `resolved`, with the places of the first statement of its shape."""

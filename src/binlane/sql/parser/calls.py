@@ -65,7 +65,7 @@ def _path(c: Cursor) -> Name | Call:
     """A name with its qualifiers, or the call of a stored function."""
     at = c.start
     is_quoted = c.kind is TokenKind.QUOTED_NAME
-    parts = [c.identifier()]
+    parts = [c.any_name(may_be_empty=True) if is_quoted else c.identifier()]
     words = c.words
     while words[c.index] == ".":
         if len(parts) == 3:
