@@ -66,10 +66,10 @@ class RecordingJudge:
         calls: Names of what was called, in order.
         statements: What was judged, packet by packet.
         replies: What was told of each packet.
-        failures: Statements of its own that failed, and how.
         content: Of local files; None is an end.
         databases: That were used.
         hides_gtids: As of `Judge`.
+        reads_long_texts: As of `Judge`.
     """
 
     reading: Reading | None = MARIADB
@@ -83,10 +83,10 @@ class RecordingJudge:
     calls: list[str] = field(default_factory=list)
     statements: list[tuple[ClientStatement, ...]] = field(default_factory=list)
     replies: list[tuple[Reply, ...]] = field(default_factory=list)
-    failures: list[tuple[str, int]] = field(default_factory=list)
     content: list[bytes | None] = field(default_factory=list)
     databases: list[str] = field(default_factory=list)
     hides_gtids: bool = False
+    reads_long_texts: bool = False
 
     @property
     def texts(self) -> list[str]:
@@ -126,11 +126,6 @@ class RecordingJudge:
         self.calls.append("done")
         self.replies.append(tuple(replies))
         return self.after(replies)
-
-    def failed(self, statement: str, reply: Reply) -> Done:
-        """As of `Judge`."""
-        self.failures.append((statement, reply.errno))
-        return NOTHING_LEFT
 
     def local_data(self, data: bytes) -> None:
         """As of `Judge`."""

@@ -25,12 +25,14 @@ class RenameWorkload:
     Attributes:
         chance: Where the choices come from.
         formats: The session's `binlog_format`s that it takes turns with.
+        is_mariadb: Its server also knows OR REPLACE, RENAME … IF EXISTS, and ALTER in two phases.
         there: The tables that there are.
         database: The default database.
     """
 
     chance: random.Random
     formats: Sequence[str]
+    is_mariadb: bool = False
     there: set[TableName] = field(default_factory=set)
     database: str = "shop"
 
@@ -51,7 +53,8 @@ class RenameWorkload:
             *(self._renames,) * 5,
             *(self._swap,) * 2,
             *(self._alter_rename, self._alter, self._drop, self._copy, self._new),
-            *(self._use, self._format),
+            *(self._use, self._format, self._make_again, self._shadow, self._shadow),
+            *((self._replace, self._rename_nothing, self._two_phases) if self.is_mariadb else ()),
         )
         yield from self.chance.choice(makers)()
 
@@ -90,6 +93,45 @@ class RenameWorkload:
             self.there.add(table)
             how = self.chance.choice(("LIKE {}", "AS SELECT * FROM {}"))
             yield f"CREATE TABLE {self._named(table)} {how.format(self._named(other))}"  # type: ignore[arg-type]
+
+    def _make_again(self) -> Iterator[str]:
+        """A table that is there is not made, whatever of."""
+        table, other = self._pick(), self._pick()
+        if table and other and table != other:
+            how = self.chance.choice(("LIKE {}", "(z INT)"))
+            yield f"CREATE TABLE IF NOT EXISTS {self._named(table)} {how.format(self._named(other))}"
+
+    def _shadow(self) -> Iterator[str]:
+        """A temporary table for a while, often with the name of another one."""
+        table, other = self.chance.choice(POOL), self._pick()
+        name = self._named(table)
+        how = self.chance.choice(("LIKE {}", "(id INT PRIMARY KEY AUTO_INCREMENT, v VARCHAR(40))"))
+        if other is None or other == table:
+            return
+        yield f"CREATE TEMPORARY TABLE {name} {how.format(self._named(other))}"
+        for _ in range(self.chance.randrange(3)):
+            yield f"INSERT INTO {name} (v) VALUES ('temporary')"
+            change = self._change()
+            # What changes a table of this name changes the temporary one now.
+            if change and self.chance.random() < 0.5:
+                yield change
+        yield f"DROP TEMPORARY TABLE {name}"
+
+    def _replace(self) -> Iterator[str]:
+        table, other = self._pick(), self._pick()
+        how = "(id INT PRIMARY KEY AUTO_INCREMENT, v VARCHAR(40))"
+        if table and other and table != other and self.chance.random() < 0.5:
+            how = f"LIKE {self._named(other)}"
+        if table:
+            yield f"CREATE OR REPLACE TABLE {self._named(table)} {how}"
+
+    def _rename_nothing(self) -> Iterator[str]:
+        table, free = self._pick(), self._free()
+        if table and free:
+            yield f"RENAME TABLE IF EXISTS {self._named(free[0])} TO {self._named(table)}"
+
+    def _two_phases(self) -> Iterator[str]:
+        yield f"SET binlog_alter_two_phase = {self.chance.randrange(2)}"
 
     def _drop(self) -> Iterator[str]:
         count = min(len(self.there), self.chance.choice((1, 1, 2, 3)))

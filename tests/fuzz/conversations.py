@@ -87,7 +87,7 @@ class _Verdicts(NamedTuple):
 
     verdicts: Sequence[Verdict | None] = (
         Run(),
-        Run(before=("SET @a = 1", "SET @b = 2"), after=("SET @c = 3",)),
+        Run(before=("SET @a = 1", "SET @b = 2")),
         Pass(),
         Refuse(_MISSING),
         Give(OkAnswer()),
@@ -298,7 +298,7 @@ class _Conversation:
 
     def _read(self, question: Learning | Cutting, *, learns: bool) -> None:
         if isinstance(question, Cutting):
-            self._relay.cut(question.uncut.cut())
+            self._relay.cut(question.uncut.statements())
             return
         if learns and self._judge is not None:
             asyncio.run(self._judge.learn())

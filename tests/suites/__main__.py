@@ -1,6 +1,7 @@
 """Runs suites at a server and at ports before it, and prints what differs.
 
 python -m tests.suites NAME [mariadb|mysql] [port|binlogs]
+python -m tests.suites mtr mariadb [port|binlogs] [TEST ...]
 """
 
 from __future__ import annotations
@@ -27,10 +28,11 @@ def _tell(kind: str, comparison: Comparison, log: str) -> None:
 
 
 name, flavor, *chosen = [*sys.argv[1:], "mariadb"][: max(2, len(sys.argv) - 1)]
-kinds = tuple(chosen) or PORTS
+kinds = tuple(one for one in chosen if one in PORTS) or PORTS
+tests = tuple(one for one in chosen if one not in PORTS) or MAIN
 with TemporaryDirectory() as folder:
     if name == "mtr":
-        results = compare_mtr(MAIN, Path(folder), kinds)
+        results = compare_mtr(tests, Path(folder), kinds)
     else:
         (suite,) = (one for one in SUITES if one.name == name)
         results = run_suite(suite, flavor, Path(folder), kinds)

@@ -126,5 +126,5 @@ def listed() -> tuple[Listed, ...]:
     return tuple(
         Listed(one["suite"], tuple(one["at"]), tuple(one["tests"]), one["why"], kind == "designed")
         for kind in ("designed", "fault")
-        for one in told[kind]
+        for one in told.get(kind, [])
     )

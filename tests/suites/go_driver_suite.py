@@ -51,4 +51,5 @@ GO_DRIVER: Final = Suite(
     run=_run,
     # Larger values than the server takes are not what it is to show.
     options=dict.fromkeys(("mariadb", "mysql"), ("--max-allowed-packet=48M",)),
+    has_tls=True,
 )

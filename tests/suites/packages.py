@@ -54,17 +54,29 @@ def pypi_source(name: str, version: str) -> Path:
     return fetched(f"{name}-{version}", fetch)
 
 
-def go_module(path: str, version: str) -> Path:
-    """The folder with a module of Go and its tests' program, which bears the module's last name."""
+def go_module(path: str, version: str, package: str = "") -> Path:
+    """The folder with a module of Go and the program of its tests, `NAME.test`.
+
+    Args:
+        path: Of the module.
+        version: Of the module.
+        package: The one whose tests are wanted, which gives the program its name; the module's own
+            and last name by default.
+    """
     name = path.rpartition("/")[2]
 
     def fetch(folder: Path) -> None:
         # As its own client does it: into a cache of this folder's, from where it is copied.
-        go = {"GOPATH": str(folder / "go"), "GOCACHE": str(folder / "cache"), "GOFLAGS": "-mod=mod"}
+        go = {
+            "GOPATH": str(folder / "go"),
+            "GOCACHE": str(folder / "cache"),
+            "GOFLAGS": "-mod=mod -buildvcs=false",
+        }
         run(["go", "mod", "download", f"{path}@{version}"], folder, go)
         shutil.copytree(folder / "go/pkg/mod" / f"{path}@{version}", folder, dirs_exist_ok=True)
         run(["chmod", "--recursive", "u+w", "."], folder)
-        run(["go", "test", "-c", "-o", f"{name}.test", "."], folder, go)
+        program = f"{package or name}.test"
+        run(["go", "test", "-c", "-o", program, f"./{package}"], folder, go)
 
     needed("go")
     return fetched(f"{name}-{version}", fetch)

@@ -22,6 +22,7 @@ from binlane.service.private_server import (
     PrivateServer,
 )
 from binlane.service.server_programs import MARIADB
+from tests.certificates import make_certificate
 from tests.judged_port import set_up
 from tests.serve_process import ServeProcess
 from tests.servers import QUICK, mysql_program
@@ -82,6 +83,7 @@ def place(
     options: Sequence[str] = (),
     prepare: Callable[[PrivateServer], None] | None = None,
     scope: str = "test",
+    has_tls: bool = False,
 ) -> Iterator[Place]:
     """Start a server, and what `kind` has before it.
 
@@ -92,8 +94,12 @@ def place(
         options: Of the server; they win.
         prepare: Makes what the suite expects there.
         scope: What a MIXED binlog is of, as LOG has it, beside a STATEMENT one over everything.
+        has_tls: A MariaDB has TLS, as a MySQL has by itself.
     """
     is_mysql = flavor == "mysql"
+    if has_tls and not is_mysql:
+        certificate, key = make_certificate(directory, "localhost")
+        options = (*options, f"--ssl-cert={certificate}", f"--ssl-key={key}")
     with ExitStack() as stack:
         server = PrivateServer.start(
             directory,

@@ -22,6 +22,7 @@ class Suite:
         run: Runs it at a place, with a directory of its own; what came of each test.
         flavors: Of the servers on which it is run.
         options: Of the server, by flavor.
+        has_tls: It wants servers with TLS.
     """
 
     name: str
@@ -31,6 +32,7 @@ class Suite:
     run: Callable[[Place, Path], dict[str, str]]
     flavors: Sequence[str] = ("mariadb", "mysql")
     options: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    has_tls: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,13 @@ def run_suite(
 def _run(suite: Suite, flavor: str, kind: str, directory: Path) -> tuple[dict[str, str], str]:
     own = directory / f"{kind}-own"
     own.mkdir(parents=True)
-    options = suite.options.get(flavor, ())
-    with place(kind, directory, flavor=flavor, options=options, scope=suite.scope) as where:
+    with place(
+        kind,
+        directory,
+        flavor=flavor,
+        options=suite.options.get(flavor, ()),
+        scope=suite.scope,
+        has_tls=suite.has_tls,
+    ) as where:
         suite.prepare(where)
         return suite.run(where, own), where.log

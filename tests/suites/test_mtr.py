@@ -9,20 +9,23 @@ import pytest
 
 from tests.suites.mtr import MAIN, SAMPLE, compare_mtr
 
-_ENOUGH = 160
+_PIECES = 16
+_PASS_AT_LEAST = 0.9
+"""Such a part of the tests that they are known to pass at the server, whatever the machine."""
 
 
-def _check(tests: Sequence[str], directory: Path, at_least: int) -> None:
+def _check(tests: Sequence[str], directory: Path) -> None:
     for kind, compared in compare_mtr(tests, directory).items():
-        assert compared.comparison.run >= at_least
+        assert compared.comparison.run >= _PASS_AT_LEAST * len(tests)
         assert compared.comparison.shown == "", kind
         assert "Traceback" not in compared.log
 
 
 def test_a_few(tmp_path: Path) -> None:
-    _check(SAMPLE, tmp_path, len(SAMPLE))
+    _check(SAMPLE, tmp_path)
 
 
 @pytest.mark.slow
-def test_main(tmp_path: Path) -> None:
-    _check(MAIN, tmp_path, _ENOUGH)
+@pytest.mark.parametrize("piece", range(_PIECES))
+def test_main(piece: int, tmp_path: Path) -> None:
+    _check(MAIN[piece::_PIECES], tmp_path)

@@ -8,15 +8,9 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
-from cryptography.x509.oid import NameOID
 
 from binlane.capture.capture import Capture, is_transient
 from binlane.capture.identity import SourceIdentity
@@ -30,6 +24,7 @@ from binlane.grouping.walk import walk
 from binlane.positions import FilePosition, GtidPosition, GtidSet, MysqlGtid, parse_position
 from binlane.service.private_server import MYSQL_SOURCE_OPTIONS, SOURCE_OPTIONS, PrivateServer
 from binlane.service.server_programs import MARIADB
+from tests.certificates import make_certificate
 from tests.servers import ServerFactory, connect, execute, mysql_program
 
 TIMEOUT_S = 30.0
@@ -789,24 +784,6 @@ def test_a_source_without_checksums(servers: ServerFactory, tmp_path: Path, flav
         assert [finding.key for finding in capture.facts.warnings()] == ["binlog_checksum"]
     execute(server, "SET GLOBAL binlog_checksum = CRC32", insert_one)
     assert numbers(read_until(capture_of(server, tmp_path), position_of(server)))
-
-
-def make_certificate(directory: Path, host: str) -> tuple[Path, Path]:
-    """A self-signed certificate for `host` and its key."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, host)])
-    now = datetime.now(UTC)
-    certificate = (
-        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
-        .not_valid_before(now - timedelta(days=1))
-        .not_valid_after(now + timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName(host)]), critical=False)
-        .sign(key, SHA256())
-    )
-    paths = directory / "cert.pem", directory / "key.pem"
-    paths[0].write_bytes(certificate.public_bytes(Encoding.PEM))
-    paths[1].write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
-    return paths
 
 
 def test_tls(servers: ServerFactory, tmp_path: Path) -> None:

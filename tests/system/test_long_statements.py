@@ -11,7 +11,11 @@ import pytest
 from pymysql.constants import CLIENT
 
 from binlane.cli.main import main
+from binlane.codec.packets.execution import Execution
+from binlane.codec.types import ColumnType
+from binlane.gateway import prepared
 from binlane.gateway.client_statements import Uncut
+from binlane.gateway.judge import Reading
 from binlane.policy.refusals import NO_OUTCOME, Outcome
 from binlane.session.group_plans import Planned, PlannedSession
 from binlane.sql import reading
@@ -19,6 +23,7 @@ from binlane.sql.facts import StatementFacts
 from binlane.sql.servers import Dialect
 from binlane.sql.tokens import LONG
 from tests.judged_statements import judging, run_judged
+from tests.raw_client import RawClient
 from tests.servers import ServerFactory, execute
 
 pytestmark = pytest.mark.system
@@ -117,3 +122,38 @@ def test_many_statements_of_a_packet_take_turns_with_other_sessions(
         port.run(end())
     # The other one is not long.
     assert cutters == ["long texts"]
+
+
+def test_many_values_are_put_into_a_text_in_a_thread(
+    servers: ServerFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = servers.start("source")
+    assert main(["setup", "--quiet", source.url]) == 0
+    execute(source, "CREATE DATABASE d", "CREATE TABLE d.t (a BIGINT PRIMARY KEY)")
+    writers: list[str] = []
+    find = prepared._find_parameters
+
+    def noted(one: prepared.Prepared, reading: Reading) -> None:
+        writers.append(threading.current_thread().name.rpartition("_")[0])
+        find(one, reading)
+
+    monkeypatch.setattr(prepared, "_find_parameters", noted)
+    count = 20_000
+    with judging(source) as (port, parts), RawClient(port.port, database="d") as client:
+        statement = client.prepare("INSERT INTO t VALUES " + ",".join(["(?)"] * count))
+        assert writers == []
+        values = [range(count), range(count, 2 * count)]
+        for each in values:
+            types = (ColumnType.LONGLONG,) * count
+            client.execute(Execution(statement_id=statement, types=types, values=tuple(each)))
+    assert writers == ["long texts"]
+    told: Any = parts.attributions
+    texts = [
+        binlogs["all"][0].events[-1].body.decode()
+        for kind, _, *_, plans in told.heard.told
+        if kind == "intend"
+        for _, binlogs, _, _ in plans
+    ]
+    assert [text.partition(" VALUES ")[2] for text in texts] == [
+        ",".join(f"({value})" for value in each) for each in values
+    ]

@@ -14,6 +14,7 @@ from binlane.codec.packets.framing import bytes_of
 from binlane.service.private_server import MYSQL_SOURCE_OPTIONS, SOURCE_OPTIONS, PrivateServer
 from binlane.service.server_programs import MARIADB
 from tests.judged_port import judged
+from tests.raw_client import RawClient
 from tests.serve_process import ServeProcess
 from tests.servers import QUICK, mysql_program
 
@@ -123,6 +124,44 @@ def test_what_a_text_of_more_than_16_mib_adds_is_in_binlogs(serve: ServeProcess)
         for name in ("all", "some"):
             serve.wait_until_complete(name)
             assert _LONG.encode() in serve.binlog_bytes(name)  # as its text, or as a row
+
+
+@pytest.mark.parametrize(
+    ("charset", "written"),
+    [
+        pytest.param("utf8mb4", b"INSERT INTO {} VALUES ('" + b"x" * (33 << 20) + b"')", id="long"),
+        pytest.param("gbk", b"INSERT INTO {} VALUES ('x') /* \xff\xff */", id="no text"),
+    ],
+)
+def test_what_is_not_read_is_rows_in_a_binlog_of_statements(
+    serve: ServeProcess, charset: str, written: bytes
+) -> None:
+    before = len(_events(serve))
+    with _session(serve.port) as client, serve.connect("root", "") as other:
+        for statement in (
+            f"SET NAMES {charset}",
+            "CREATE TABLE t (a LONGTEXT)",
+            "CREATE TEMPORARY TABLE u (a LONGTEXT)",
+            "INSERT INTO u VALUES ('text')",
+        ):
+            client.query(statement)
+        for table in (b"t", b"u"):
+            client.query(written.replace(b"{}", table))
+        # What was not read has left more there than the binlog has.
+        client.query("INSERT INTO t SELECT LEFT(a, 4) FROM u")
+        with other.cursor() as cursor:
+            cursor.execute("SELECT LEFT(a, 4) FROM d.t ORDER BY 1")
+            first = "xxxx" if charset == "utf8mb4" else "x"
+            assert cursor.fetchall() == (("text",), (first,), (first,))
+        serve.wait_until_complete("all")
+        events = _events(serve)[before:]
+        assert not [row for row in events if row[2] == "Query" and "INTO t" in str(row[5])]
+        assert len([row for row in events if "rite_rows" in str(row[2])]) >= 2
+
+
+def _events(serve: ServeProcess) -> Sequence[Sequence[str | None]]:
+    with RawClient(serve.port) as client:
+        return client.rows("SHOW BINLOG EVENTS IN 'all.000001'")
 
 
 def test_rows_found_while_a_table_is_made(serve: ServeProcess) -> None:

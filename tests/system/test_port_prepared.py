@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from struct import Struct
 
 import pytest
 
+from binlane.codec.buffer import Reader
 from binlane.codec.packets.execution import (
     DatetimeValue,
     DecimalValue,
@@ -15,6 +17,9 @@ from binlane.codec.packets.execution import (
     Value,
 )
 from binlane.codec.packets.flags import Command, ExtendedCapability
+from binlane.codec.packets.framing import frame, packed_bytes, text_of
+from binlane.codec.packets.replies import is_eof
+from binlane.codec.packets.results import ColumnDefinition
 from binlane.codec.types import ColumnType
 from binlane.errors import StatementError
 from tests.judged_port import judged
@@ -163,3 +168,89 @@ def test_many_rows_of_values_are_refused_as_the_server_does(
     assert errors[0] == errors[1]
     with connect(source) as connection, connection.cursor() as cursor:
         assert cursor.execute("SELECT * FROM d.t") == 4
+
+
+def _executed(client: RawClient, statement_id: int) -> list[tuple[str | None, ...]]:
+    """Heads and rows of a prepared statement, numbers as text."""
+    _, *payloads = client.say(Execution(statement_id=statement_id).encode())
+    at = next(place for place, payload in enumerate(payloads) if is_eof(payload))
+    heads = list(map(ColumnDefinition.decode, payloads[:at]))
+    rows: list[tuple[str | None, ...]] = [tuple(head.name for head in heads)]
+    for payload in payloads[at + 1 : -1]:
+        reader, cells = Reader(payload, 1), list[str | None]()
+        nulls = int.from_bytes(reader.take((len(heads) + 9) // 8), "little") >> 2
+        for place, head in enumerate(heads):
+            if nulls >> place & 1:
+                cells.append(None)
+            elif head.type_code == ColumnType.LONGLONG:
+                cells.append(str(reader.unpack(Struct("<q"))[0]))
+            elif head.type_code == ColumnType.DOUBLE:
+                cells.append(str(reader.unpack(Struct("<d"))[0]))
+            else:
+                cells.append(text_of(packed_bytes(reader)))
+        reader.finish()
+        rows.append(tuple(cells))
+    return rows
+
+
+def test_what_binlane_answers_may_be_prepared(serve: ServeProcess) -> None:
+    is_mariadb = serve.source.program.scheme == "mariadb"
+    status = "SHOW MASTER STATUS" if is_mariadb else "SHOW BINARY LOG STATUS"
+    asked = (
+        "SHOW BINLOGS",
+        status,
+        "SHOW BINARY LOGS",
+        "SHOW GLOBAL VARIABLES LIKE 'binlog_checksum'",
+        "SELECT name, LENGTH(name), LENGTH(name) / 2, NULL FROM system.binlogs",
+    )
+    with RawClient(serve.port, database="d") as client:
+        ids = [client.prepare(text) for text in asked]
+        for text, statement_id in zip(asked, ids, strict=True):
+            expected = client.rows(text)
+            assert expected[1:], text
+            for _ in range(2):
+                assert _executed(client, statement_id) == expected
+        create = client.prepare("CREATE BINLOG 'p'")
+        client.execute(Execution(statement_id=create))
+        with pytest.raises(StatementError, match="exists"):
+            client.execute(Execution(statement_id=create))
+        assert "p" in {row[0] for row in client.rows("SHOW BINLOGS")}
+        # What stands at the source in their place goes with them.
+        for statement_id in (*ids, create):
+            client.send(frame(bytes((Command.STMT_CLOSE,)) + statement_id.to_bytes(4, "little"), 0))
+        assert client.rows("SHOW STATUS LIKE 'Prepared_stmt_count'")[1:] == [
+            ("Prepared_stmt_count", "0")
+        ]
+
+
+def test_rows_are_fetched_where_nothing_is_judged(serve: ServeProcess) -> None:
+    serve.execute_as_root("DROP BINLOG 's'", "CREATE BINLOG 'r'")
+    execute(serve.source, "INSERT INTO d.t VALUES (1, 'a'), (2, 'b'), (3, 'c')")
+    with RawClient(serve.port, database="d") as client:
+        statement_id = client.prepare("SELECT id FROM t ORDER BY id")
+        client.say(Execution(statement_id=statement_id, flags=1).encode())
+        fetch = bytes((Command.STMT_FETCH,)) + statement_id.to_bytes(4, "little")
+        for count in (2, 1):
+            rows = client.say(fetch + count.to_bytes(4, "little"))
+            assert len(rows) == count + 1
+        client.query("DELETE FROM t")
+        assert client.rows("SELECT COUNT(*) FROM t")[1:] == [("0",)]
+
+
+def test_what_a_program_prepares_from_a_variable_of_its_caller(serve: ServeProcess) -> None:
+    execute(
+        serve.source,
+        "CREATE PROCEDURE d.p() BEGIN PREPARE s FROM @text; EXECUTE s; END",
+        "CREATE TABLE d.texts (a VARCHAR(100))",
+    )
+    texts = ["INSERT INTO d.t (v) VALUES ('given')", "INSERT INTO d.t (v) VALUES ('selected')"]
+    with serve.connect("root", "") as connection, connection.cursor() as cursor:
+        cursor.execute('SET @text = "' + texts[0] + '"')
+        cursor.execute("CALL d.p()")
+        cursor.execute('INSERT INTO d.texts VALUES ("' + texts[1] + '")')
+        cursor.execute("SELECT a INTO @text FROM d.texts")
+        cursor.execute("CALL d.p()")
+        serve.wait_until_complete("s")
+        cursor.execute("SHOW BINLOG EVENTS IN 's.000001'")
+        found = [row[5] for row in cursor.fetchall()]
+    assert [text for text in found if text in texts] == texts

@@ -45,7 +45,7 @@ def _cat(*, files: tuple[str, ...], **given: Any) -> int:
         run.summarise()
     else:
         run.render()
-    return _EXIT_WRONG if run.has_damage else 0
+    return _EXIT_WRONG if run.has_damage or run.is_unmatched else 0
 
 
 class _Run:
@@ -53,11 +53,13 @@ class _Run:
 
     Attributes:
         has_damage: Whether damage was passed over.
+        is_unmatched: Whether the log has nothing of what the filter names.
     """
 
     def __init__(self, request: CatRequest) -> None:
-        self.has_damage = False
+        self.has_damage = self.is_unmatched = False
         self._request = request
+        self._filter = request.filter_state()
         self._notes = 0
         self._cut: Callable[[], None] = _nothing
 
@@ -86,13 +88,27 @@ class _Run:
                 )
                 self._run(printer, writes_to_terminal=output.isatty())
             output.writelines(f"{line}\n" for line in renderer.finish())
+        self._tell_of_filter()
+
+    def _tell_of_filter(self) -> None:
+        if self._filter is None:
+            return
+        self.is_unmatched = self._filter.is_unmatched
+        for text in () if self._request.given["quiet"] else self._filter.summary():
+            click.echo(f"binlane: {text}", err=True)
 
     def _print_fast(self, renderer: Renderer, output: TextIO) -> None:
         from binlane.cli.cat_fast import print_fast  # noqa: PLC0415  # for large logs only
 
         with self._metered(writes_to_terminal=output.isatty()) as meter:
             print_fast(
-                self._request, renderer, output, keys=self._keys(), meter=meter, note=self._note
+                self._request,
+                renderer,
+                output,
+                keys=self._keys(),
+                meter=meter,
+                state=self._filter,
+                note=self._note,
             )
 
     def summarise(self) -> None:
@@ -111,11 +127,12 @@ class _Run:
         else:
             self._run(lambda event, file: summary.feed(event, file=file), writes_to_terminal=False)
         print_summary(summary, self._request)
+        self._tell_of_filter()
 
     def _run(self, print_event: Callable[[Event, str], None], *, writes_to_terminal: bool) -> None:
         from binlane.cli.cat_print import Pipeline  # noqa: PLC0415  # after --help
 
-        pipeline = Pipeline(self._request, print_event, self._note)
+        pipeline = Pipeline(self._request, print_event, self._filter, self._note)
         with self._metered(writes_to_terminal=writes_to_terminal) as meter:
             pipeline.run(self._files(meter))
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from binlane.cat.renderer import Renderer
     from binlane.cat.text.options import TextOptions
     from binlane.codec.encryption import KeyRing
+    from binlane.filters.state import FilterState
 
 _WORTH_BYTES: Final = 1 << 20
 
@@ -76,13 +77,14 @@ def _parts(request: CatRequest) -> list[LogPart | None]:
     return found
 
 
-def print_fast(
+def print_fast(  # noqa: PLR0913  # what is printed, how, and who is told
     request: CatRequest,
     renderer: Renderer,
     output: TextIO,
     *,
     keys: KeyRing | None,
     meter: Callable[[int], None] | None,
+    state: FilterState | None,
     note: Callable[[str], None],
 ) -> None:
     """Print all files of a request for which `is_worth_kernels`.
@@ -93,6 +95,7 @@ def print_fast(
         output: Its bytes are written directly.
         keys: Of encrypted files.
         meter: Told how many bytes were read.
+        state: What goes by tables and kinds of statements; None if nothing does.
         note: Told where a filter leaves out what its rules do not plainly say.
 
     Raises:
@@ -110,7 +113,8 @@ def print_fast(
         renderer, request.text_options(), output.buffer.write, kernel=kernels().print_events
     )
     if not request.prints_all:
-        _print_filtered(request, printer, meter, note)
+        assert state is not None, "a filter is all that kernels can do else"
+        _print_filtered(request, printer, meter, state, note)
         return
     for path in request.files:
         with closing(FileBytes.of_log(path, keys=keys)) as source:
@@ -122,16 +126,15 @@ def _print_filtered(
     request: CatRequest,
     printer: FastText,
     meter: Callable[[int], None] | None,
+    state: FilterState,
     note: Callable[[str], None],
 ) -> None:
     from binlane.cat.fast_text.filtered import FilteredBytes  # noqa: PLC0415  # needs numpy
     from binlane.filters.events import EventFilter, GroupFilter  # noqa: PLC0415
     from binlane.filters.runs import RunFilter  # noqa: PLC0415
-    from binlane.filters.state import FilterState  # noqa: PLC0415
     from binlane.store.byte_source import FileBytes, MeteredBytes  # noqa: PLC0415
     from binlane.store.chunks import base_name  # noqa: PLC0415
 
-    state = FilterState(request.filter_terms())
     events, runs = EventFilter(state, note), RunFilter(GroupFilter(state, note))
     for path, part in zip(request.files, _parts(request), strict=True):
         assert part is not None, "it is worth kernels"

@@ -18,6 +18,7 @@ from binlane.errors import CodecError
 if TYPE_CHECKING:
     from binlane.cat.filters.names import NameFilter
     from binlane.filters.events import EventFilter
+    from binlane.filters.state import FilterState
 
 
 class _Filter(Protocol):
@@ -32,6 +33,7 @@ class Pipeline:
         self,
         request: CatRequest,
         print_event: Callable[[Event, str], None],
+        state: FilterState | None,
         note: Callable[[str], None],
     ) -> None:
         """Put the stages together.
@@ -39,10 +41,11 @@ class Pipeline:
         Args:
             request: The command line.
             print_event: Takes each selected event, with the base name of its file.
+            state: What goes by tables and kinds of statements; None if nothing does.
             note: Told, once for each place, of what a filter leaves out beyond its plain words.
         """
         self._selector = Selector(request.selection)
-        self._filters = tuple(_filters(request, note))
+        self._filters = tuple(_filters(request, state, note))
         self._has_stop = request.selection.has_stop
         self._note = note
         self._print = print_event
@@ -108,7 +111,7 @@ class Pipeline:
 
 
 def _filters(
-    request: CatRequest, note: Callable[[str], None]
+    request: CatRequest, state: FilterState | None, note: Callable[[str], None]
 ) -> Iterator[NameFilter | EventFilter]:
     if request.prints_all:
         return
@@ -119,13 +122,11 @@ def _filters(
         yield NameFilter(
             database=given["database"], table=given["table"], rewrites=request.rewrites
         )
-    terms = request.filter_terms()
-    if not terms.is_everything:
+    if state is not None:
         from binlane.cli.cat_renderers import known_objects  # noqa: PLC0415  # as above
         from binlane.filters.events import EventFilter  # noqa: PLC0415  # as above
-        from binlane.filters.state import FilterState  # noqa: PLC0415  # as above
 
-        yield EventFilter(FilterState(terms), note, known_objects(request))
+        yield EventFilter(state, note, known_objects(request))
 
 
 def event_printer(

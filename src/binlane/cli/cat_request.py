@@ -15,6 +15,7 @@ from binlane.positions import GtidPosition
 
 if TYPE_CHECKING:
     from binlane.cat.text.options import TextOptions
+    from binlane.filters.state import FilterState
     from binlane.filters.terms import FilterTerms
 
 # Of each pair, one says the opposite of the other, or leaves nothing for it to do.
@@ -131,6 +132,19 @@ class CatRequest:
         from binlane.cli.filter_options import filter_terms  # noqa: PLC0415  # needs the SQL layer
 
         return filter_terms(self.given, kinds=self.statement_kinds)
+
+    def filter_state(self) -> FilterState | None:
+        """What goes by that, before the first event; None where everything is printed.
+
+        Raises:
+            click.UsageError: If a name is none.
+        """
+        terms = None if self.prints_all else self.filter_terms()
+        if terms is None or terms.is_everything:
+            return None
+        from binlane.filters.state import FilterState  # noqa: PLC0415  # as above
+
+        return FilterState(terms)
 
     def text_options(self) -> TextOptions:
         """What the text shows."""

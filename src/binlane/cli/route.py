@@ -145,7 +145,7 @@ def command(  # noqa: PLR0913  # one parameter an option
             meter.close()
     _tell(report, quiet=quiet)
     if report.fault is None:
-        return 0
+        return EXIT_WRONG if report.is_unmatched else 0
     report_error(report.fault)
     click.echo(
         "hint: what stands before is in the binlogs; run this again with the mended file, or with "

@@ -13,6 +13,7 @@ from enum import Enum
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
+from binlane.codec.client_text import SWE7, text_telling
 from binlane.codec.types import Flavor
 from binlane.errors import StatementError
 from binlane.names import TableName, quote
@@ -37,7 +38,10 @@ _NO_SUCH_TABLE: Final = 1146
 _NO_SUCH_ROUTINE: Final = 1305
 _NO_SUCH_TRIGGER: Final = 1360
 _BAD_DATABASE: Final = 1049
-_VIEW_RECURSION: Final = 1462
+_CANNOT_LOAD: Final = 1728
+_NOT_SHOWN: Final = frozenset((1253, 1267, 1270, 1271, 1462))
+"""Errors of SHOW CREATE of a view that renames have led to itself, or whose collations do not go with
+those of who asks."""
 _BROKEN: Final = frozenset(
     (1016, 1017, 1030, 1033, 1034, 1035, 1168, 1194, 1195, 1286, 1812, 1814, 1932)
 )
@@ -56,6 +60,7 @@ _SQL_MODE: Final = 1
 """Which column of SHOW CREATE it is, of whatever is a program."""
 _PROGRAM: Final = 2
 """Which column of SHOW CREATE FUNCTION, PROCEDURE and TRIGGER is the text."""
+_CLIENT_CHARSET: Final = 1
 _COLLATION_CONNECTION: Final = 2
 _DATABASE_COLLATION: Final = 3
 """Which column it is behind that of the text."""
@@ -219,9 +224,9 @@ def _table(name: TableName, asked: Asked) -> Asking:
     except StatementError as error:
         if error.errno in _BROKEN or 1 < error.errno < _OWN_ERROR_MIN:
             raise NotUnderstoodError(str(error)) from None
-        if error.errno != _VIEW_RECURSION:
+        if error.errno not in _NOT_SHOWN:
             raise
-        text = yield from _recursive_view(name, asked)
+        text = yield from _listed_view(name, asked)
     if text is None:
         return Answer()
     if _is_sequence(text):
@@ -242,10 +247,10 @@ def _table(name: TableName, asked: Asked) -> Asking:
     )
 
 
-def _recursive_view(name: TableName, asked: Asked) -> Generator[str, Rows, str | None]:
-    """The statement that makes a view which renames have led to itself; None if there is none.
+def _listed_view(name: TableName, asked: Asked) -> Generator[str, Rows, str | None]:
+    """The statement that makes a view which the server does not show; None if there is none.
 
-    The servers do not show it, and who wants to drop or to replace the view has it to be known.
+    Who wants to drop or to replace the view has it to be known.
     """
     algorithm = "ALGORITHM" if asked.is_mariadb else "'UNDEFINED'"
     rows = yield (
@@ -271,7 +276,7 @@ def _triggers(table: TableName, asked: Asked) -> Asking:
     for name in asked.programs[table.database].triggers.get(table, ()):
         row = yield from _shown("TRIGGER", _PROGRAM, name)
         if row is not None:
-            text = row[_PROGRAM] or ""
+            text = _program(row, asked)
             _apply(catalog, table.database, text, creation_context(row, _PROGRAM))
     triggers = catalog.store.triggers.get(table, ())
     return Answer(
@@ -302,7 +307,7 @@ def _routine(kind: str, name: TableName, asked: Asked) -> Asking:
     collation = row[_PROGRAM + _DATABASE_COLLATION] or ""
     catalog.store.databases[name.database] = collation.partition("_")[0]
     context = creation_context(row, _PROGRAM)
-    catalog.apply(row[_PROGRAM] or "", database=name.database, context=context)
+    catalog.apply(_program(row, asked), database=name.database, context=context)
     routine = catalog.store.routines.get((kind == "FUNCTION", small(name)))
     if routine is None or catalog.problems:
         return _not_understood(kind, name)
@@ -310,6 +315,13 @@ def _routine(kind: str, name: TableName, asked: Asked) -> Asking:
         objects=ObjectStore(routines=catalog.store.routines),
         needs=_needs_of_body(routine, name.database),
     )
+
+
+def _program(row: Sequence[str | None], asked: Asked) -> str:
+    """The text of a routine or trigger; MariaDB tells ASCII bytes of one in swe7 as letters."""
+    text = row[_PROGRAM] or ""
+    is_swe7 = asked.is_mariadb and row[_PROGRAM + _CLIENT_CHARSET] == SWE7
+    return text_telling(text, SWE7) or text if is_swe7 else text
 
 
 def _not_understood(kind: str, name: TableName) -> Answer:
@@ -402,9 +414,10 @@ def _programs(name: TableName, _: Asked) -> Asking:
             if trigger not in tables:
                 triggers[table] = (*triggers.get(table, ()), trigger)
                 tables[trigger] = table
-    rows = yield (
+    rows = yield from _allowed(
         "SELECT ROUTINE_SCHEMA, ROUTINE_NAME, ROUTINE_TYPE FROM information_schema.ROUTINES"  # noqa: S608  # as above
-        f" WHERE ROUTINE_SCHEMA = {text_literal(database)}"
+        f" WHERE ROUTINE_SCHEMA = {text_literal(database)}",
+        (_CANNOT_LOAD,),  # nobody can run any then
     )
     routines = {(row[2] == "FUNCTION", small(_name(row))) for row in rows if row[0] == database}
     return Answer(triggers=triggers, tables=tables, routines=frozenset(routines))

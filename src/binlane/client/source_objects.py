@@ -38,6 +38,11 @@ _SESSION: Final = (
     *("default_storage_engine", "default_tmp_storage_engine", "sql_log_bin", "sql_mode"),
     *("character_set_client", "foreign_key_checks", "transaction_isolation", "tx_isolation"),
 )
+_SWITCHES: Final = (
+    *("autocommit", "binlog_direct_non_transactional_updates", "foreign_key_checks", "sql_log_bin"),
+)
+_RENAMED: Final = (11, 1)
+"""Since when tx_isolation of MariaDB has its other name, and warns where it is read by the old one."""
 _HAS_ALL: Final = frozenset(("binary", "utf8mb4"))
 """Character sets that have every letter."""
 _ACCESS_DENIED: Final = 1142
@@ -214,25 +219,30 @@ class Source:
         values = (
             await self._session.query_source(f"SELECT DATABASE(), VERSION(), {transaction} LIMIT 1")
         ).texts()[0]
-        variables = await self._variables()
+        server = _server(values[1] or "", is_mariadb=self.is_mariadb)
+        variables = await (self._values(server) if self.is_mariadb else self._variables())
         self._sql_mode = variables.get("sql_mode", "")
         return SourceSession(
-            server=_server(values[1] or "", is_mariadb=self.is_mariadb),
+            server=server,
             database=values[0] or "",
             variables=variables,
             is_in_transaction=values[2] == "1",
         )
 
+    async def _values(self, server: Server) -> dict[str, str]:
+        """MariaDB's variables by a question without a table, which leaves the client its warnings."""
+        lacking = "tx_isolation" if server.version >= _RENAMED else "transaction_isolation"
+        names = [name for name in _SESSION if name != lacking]
+        asked = ", ".join(f"@@SESSION.{name}" for name in names)
+        (row,) = (await self._session.query_source(f"SELECT {asked} LIMIT 1")).texts()
+        told = {name: value or "" for name, value in zip(names, row, strict=True)}
+        return told | {name: "ON" if told[name] == "1" else "OFF" for name in _SWITCHES}
+
     async def _variables(self) -> dict[str, str]:
         listed = ", ".join(f"'{name}'" for name in _SESSION)
         # SHOW VARIABLES would tell no more of them than the client's sql_select_limit lets through.
-        database, table = (
-            ("information_schema", "SESSION_VARIABLES")
-            if self.is_mariadb
-            else ("performance_schema", "session_variables")
-        )
         found = await self._session.query_source(
-            f"SELECT VARIABLE_NAME, VARIABLE_VALUE FROM {database}.{table}"  # noqa: S608  # all of it stands here
+            "SELECT VARIABLE_NAME, VARIABLE_VALUE FROM performance_schema.session_variables"  # noqa: S608  # all of it stands here
             f" WHERE VARIABLE_NAME IN ({listed}){ALL_ROWS}"
         )
         told = {(row[0] or "").lower(): row[1] or "" for row in found.texts()}

@@ -26,11 +26,28 @@ SWE7: Final = "swe7"
 AS_IT_IS: Final = frozenset(("utf8mb4", "utf8mb3", "utf8", "ascii", "binary"))
 """Read as UTF-8; any other byte is a lone surrogate."""
 _NOT_OF_CLIENTS: Final = frozenset(("ucs2", "utf16", "utf16le", "utf32"))
-_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _HIDDEN: Final = 0x10FF00
 """Before the code of an ASCII character that a text has not got by its own byte: private ones."""
 _UTF8: Final = "utf-8"
 _ERRORS: Final = "surrogateescape"
+_UNREADABLE: Final = "\ud800"
+"""What no character set can encode."""
+_EUC: Final = rb"[\xa1-\xfe]{2}|\x8e[\xa0-\xdf]|\x8f[\xa1-\xfe]{2}"
+_SJIS: Final = rb"[\x81-\x9f\xe0-\xfc][\x40-\x7e\x80-\xfc]"
+_MULTIBYTE: Final[Mapping[str, bytes]] = MappingProxyType(
+    {
+        "big5": rb"[\xa1-\xf9][\x40-\x7e\xa1-\xfe]",
+        "cp932": _SJIS,
+        "eucjpms": _EUC,
+        "euckr": rb"[\x81-\xfe][\x41-\x5a\x61-\x7a\x81-\xfe]",
+        "gb18030": rb"[\x81-\xfe](?:[\x40-\x7e\x80-\xfe]|[\x30-\x39][\x81-\xfe][\x30-\x39])",
+        "gb2312": rb"[\xa1-\xf7][\xa1-\xfe]",
+        "gbk": rb"[\x81-\xfe][\x40-\x7e\x80-\xfe]",
+        "sjis": _SJIS,
+        "ujis": _EUC,
+    }
+)
+"""What the servers' lexers skip as one character, whether there is such a character or not."""
 _ASCII: Final = "".join(map(chr, range(128)))
 _OTHER_IN_SWE7: Final = re.compile(
     "[" + re.escape("".join(map(chr, codec_differences(SWE7)))) + "]"
@@ -85,9 +102,28 @@ def client_codec(charset: str) -> ClientCodec | None:
     differences = {
         code: _HIDDEN + other if other < len(_ASCII) else other for code, other in others.items()
     }
-    return _of_python(
-        name, differences, {one: one - _HIDDEN for one in differences.values() if one >= _HIDDEN}
-    )
+    told = {one: one - _HIDDEN for one in differences.values() if one >= _HIDDEN}
+    return _of_python(name, differences, told, errors=_errors(charset))
+
+
+def _errors(charset: str) -> str:
+    """How bytes without a character are decoded: as many at a time as the servers' lexers skip."""
+    pattern = _MULTIBYTE.get(charset)
+    if pattern is None:
+        return _ERRORS
+    multibyte, name = re.compile(pattern), f"binlane-{charset}"
+
+    def handle(error: UnicodeError) -> tuple[str, int]:
+        assert isinstance(error, UnicodeDecodeError), "to encode is strict about it"
+        found = multibyte.match(error.object, error.start)
+        skipped = error.object[error.start : found.end() if found else error.start + 1]
+        # A later byte that looks like ASCII would be read as that.
+        is_cut = any(byte < len(_ASCII) for byte in skipped)
+        text = _UNREADABLE if is_cut else skipped.decode("ascii", _ERRORS)
+        return text, error.start + len(skipped)
+
+    codecs.register_error(name, handle)
+    return name
 
 
 def _inverse(codes: Mapping[int, int]) -> Mapping[int, int]:
@@ -103,14 +139,16 @@ def _of_table(table: str, told: Mapping[int, int]) -> ClientCodec:
     )
 
 
-def _of_python(name: str, differences: Mapping[int, int], told: Mapping[int, int]) -> ClientCodec:
+def _of_python(
+    name: str, differences: Mapping[int, int], told: Mapping[int, int], *, errors: str = _ERRORS
+) -> ClientCodec:
     if not differences:
         return ClientCodec(
-            lambda data: data.decode(name, _ERRORS), lambda text: text.encode(name, _ERRORS), told
+            lambda data: data.decode(name, errors), lambda text: text.encode(name, _ERRORS), told
         )
     back = _inverse(differences)
     return ClientCodec(
-        lambda data: data.decode(name, _ERRORS).translate(differences),
+        lambda data: data.decode(name, errors).translate(differences),
         lambda text: text.translate(back).encode(name, _ERRORS),
         told,
     )
@@ -118,6 +156,8 @@ def _of_python(name: str, differences: Mapping[int, int], told: Mapping[int, int
 
 def read_text(data: bytes, charset: str) -> str | None:
     """A client's text; None where it cannot be read and written back.
+
+    A byte that belongs to no character is a lone surrogate.
 
     Args:
         data: As it was sent.
@@ -129,7 +169,7 @@ def read_text(data: bytes, charset: str) -> str | None:
     text = codec.decode(data)
     if charset in AS_IT_IS:
         return text
-    return text if _SURROGATE.search(text) is None and written_text(text, charset) == data else None
+    return text if written_text(text, charset) == data else None
 
 
 def written_text(text: str, charset: str) -> bytes | None:

@@ -15,7 +15,7 @@ from typing import Any, Final
 from binlane.codec.buffer import Reader
 from binlane.codec.charsets import charset_of, text_decoder
 from binlane.codec.query import QueryEvent
-from binlane.codec.types import GtidExtraFlag
+from binlane.codec.types import UNDONE_ALTER, GtidExtraFlag
 from binlane.errors import CodecError
 
 DDL_LOGGED_WITH_XID: Final = 17
@@ -25,6 +25,7 @@ _CHARSET: Final = 4
 _INVOKER: Final = 11
 _DATABASES_MAX: Final = 16
 _TOO_MANY_DATABASES: Final = 254
+_GTID_FLAGS: Final = 130
 _ALTER_END: Final = GtidExtraFlag.COMMIT_ALTER | GtidExtraFlag.ROLLBACK_ALTER
 
 
@@ -98,6 +99,14 @@ def invoker(event: QueryEvent) -> tuple[str, str] | None:
     """User and host of the account that ran the statement; None where that is not written."""
     value: Any = _value(event, _INVOKER)
     return value if isinstance(value, tuple) else None
+
+
+def is_undone(event: QueryEvent) -> bool:
+    """Whether the statement begins an ALTER in two phases, or takes it back: nothing of it is done."""
+    if _GTID_FLAGS not in event.status_vars:
+        return False
+    value: Any = _value(event, _GTID_FLAGS)
+    return isinstance(value, tuple) and bool(value[0] & UNDONE_ALTER)
 
 
 def _value(event: QueryEvent, code: int) -> object:
@@ -237,7 +246,7 @@ _LAYOUTS: Final[Mapping[int, _Layout]] = MappingProxyType(
         21: _number("ENABLE_CASCADE_TRIGGERS", 1),
         128: _number("HRNOW", 3),
         129: _number("XID", 8),
-        130: _Layout("GTID_FLAGS3", _read_gtid_flags, _write_gtid_flags),
+        _GTID_FLAGS: _Layout("GTID_FLAGS3", _read_gtid_flags, _write_gtid_flags),
         131: _Layout("CHARACTER_SET_COLLATIONS", _read_collations, _write_collations),
     }
 )

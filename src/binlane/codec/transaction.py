@@ -8,7 +8,7 @@ from typing import Final, Self
 
 from binlane.codec.buffer import Reader
 from binlane.codec.format import Format
-from binlane.codec.types import GtidExtraFlag, GtidFlag
+from binlane.codec.types import UNDONE_ALTER, GtidExtraFlag, GtidFlag
 from binlane.positions import Gtid, GtidPosition
 
 _GTID: Final = Struct("<QIB")
@@ -16,8 +16,6 @@ _GTID_LIST_ENTRY: Final = Struct("<IIQ")
 _XID: Final = Struct("<IBB")
 _XA_PREPARE: Final = Struct("<BIII")
 _COUNT_BITS: Final = 28
-# Of a two-phase ALTER only the commit counts, which repeats the statement.
-_NOT_DONE: Final = GtidExtraFlag.START_ALTER | GtidExtraFlag.ROLLBACK_ALTER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +124,7 @@ class GtidEvent:
     @property
     def is_undone(self) -> bool:
         """Whether the statement of the group has no effect: it is begun here only, or rolled back."""
-        return bool((self.flags_extra or 0) & _NOT_DONE)
+        return bool((self.flags_extra or 0) & UNDONE_ALTER)
 
     def gtid(self, server_id: int) -> Gtid:
         """The GTID, with the server id of the event's header."""

@@ -196,3 +196,7 @@ class GtidExtraFlag(IntFlag):
     COMMIT_ALTER = 4
     ROLLBACK_ALTER = 8
     THREAD_ID = 0x10
+
+
+UNDONE_ALTER: Final = GtidExtraFlag.START_ALTER | GtidExtraFlag.ROLLBACK_ALTER
+"""Of an ALTER in two phases only the commit counts, which repeats the statement."""

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Final
 
+from binlane.codec.control import FormatDescriptionEvent
 from binlane.codec.event import Event
 from binlane.codec.format import Format
 from binlane.codec.load_data import DeleteFileEvent, ExecuteLoadQueryEvent, FileBlockEvent
@@ -26,6 +27,7 @@ from binlane.filters.state import FilterState, Verdict
 from binlane.grouping.event_group import END_QUERIES, GTID_TYPES, EventGroup, GroupTracker
 from binlane.grouping.unexpected import UnexpectedError
 from binlane.grouping.xa import finished_by, prepared_by
+from binlane.names import TableName
 from binlane.routing.payload import select_inside
 from binlane.routing.queries import with_text
 from binlane.sql.facts import WRITING_KINDS
@@ -69,7 +71,8 @@ class EventFilter:
         self._tracker = GroupTracker()
         terms = state.terms
         self._takes_pieces = format_ is not None
-        self._rows = RowStatements(state.includes, terms.rows if terms.has_kinds else None, format_)
+        kinds = terms.rows if terms.has_kinds else None
+        self._rows = RowStatements(state.includes, kinds, format_, leave_out=self._leave_out)
         # Events of the group that are needed only if something else of it is given.
         self._frame: list[Event] = []
         self._context: list[Event] = []
@@ -88,6 +91,7 @@ class EventFilter:
         if place is not None and place.begins:
             yield from self.finish()
         if place is not None and place.is_control:
+            follow_control(event, self.state)
             if self._known is not None:
                 self._known.feed(event)
             yield event
@@ -121,6 +125,11 @@ class EventFilter:
         """What stands before something that is given from now on, however it came to that."""
         frame, self._frame, self._is_given = self._frame, [], True
         return frame
+
+    def _leave_out(self, table: TableName, file: str, position: int) -> None:
+        """Count rows that are left out of a table that the rules name."""
+        if self.state.is_lost(table) and (note := self.state.lose(table)):
+            self._note(f"{file}:{position}: {note}")
 
     def _select(self, event: Event, file: str) -> Iterator[Event]:
         """What is given of one event, but for the frame of its group."""
@@ -165,6 +174,12 @@ class EventFilter:
             empty.discard(xid)
 
 
+def follow_control(event: Event, state: FilterState) -> None:
+    """Have a filter know of an event that stands between groups."""
+    if isinstance(event.body, FormatDescriptionEvent) and event.body.created:
+        state.restarted()
+
+
 def judged(body: QueryEvent, state: FilterState) -> bool:
     """Whether a statement passes; the state follows what it does to tables.
 
@@ -195,16 +210,17 @@ class GroupFilter:
     def judge_text(self, event: Event) -> bool | None:
         """Whether a statement passes that only changes rows; None if it must be judged in its place.
 
-        So must one that a note is told of, and any where there is a schema.
+        So must one that a note is told of, or that is counted, any where there is a schema, and
+        while there are temporary tables.
         """
         body = event.body
         if self._known is not None or not isinstance(body, QueryEvent) or is_frame(body):
             return None
         concern = concern_of(body)
-        if concern.kind not in WRITING_KINDS:
+        if concern.kind not in WRITING_KINDS or self.state.goes_by_session:
             return None
-        verdict = self.state.take(concern)
-        return None if verdict.note else verdict.passes
+        verdict = self.state.judge(concern)
+        return None if verdict.note or verdict.lost else verdict.passes
 
     def group(self, group: EventGroup, format_: Format) -> EventGroup | None:
         """What is left of a group; None if that is nothing.
@@ -217,6 +233,7 @@ class GroupFilter:
             CodecError: With file and position, if an event of the group is damaged.
         """
         if group.is_control:
+            follow_control(group.events[0], self.state)
             if self._known is not None:
                 self._known.feed(group.events[0])
             return group
@@ -233,6 +250,17 @@ class GroupFilter:
         kept += events.finish()
         kept = _without_orphans(kept)
         return replace(group, events=tuple(kept)) if kept else None
+
+    def lose_rows(self, table: TableName, count: int, *, place: str) -> None:
+        """Count rows events that are left out of a table that the rules name.
+
+        Args:
+            table: That the filter's `state.is_lost` is true of.
+            count: How many.
+            place: Of the first.
+        """
+        if note := self.state.lose(table, count):
+            self._note(f"{place}: {note}")
 
     def rows(self, events: Iterable[Event], format_: Format, *, file: str) -> Iterator[Event]:
         """What is left of a group of rows, as often as need be: it is not held.

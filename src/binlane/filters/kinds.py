@@ -9,7 +9,7 @@ from typing import Final
 
 from binlane.codec.types import EventType
 from binlane.errors import ConfigError
-from binlane.sql.facts import DDL_KINDS, WRITING_KINDS, StatementKind
+from binlane.sql.facts import CREATE_TABLE_KINDS, DDL_KINDS, WRITING_KINDS, StatementKind
 
 
 class RowKind(Enum):
@@ -40,6 +40,7 @@ _GROUPS: Final[Mapping[str, tuple[frozenset[StatementKind], frozenset[RowKind]]]
         {
             "ddl": (DDL_KINDS, frozenset()),
             "dml": (WRITING_KINDS, frozenset(RowKind)),
+            "create table": (CREATE_TABLE_KINDS | {StatementKind.CREATE_TABLE_LIKE}, frozenset()),
             # These are logged as rows of all kinds.
             "replace": (frozenset({StatementKind.REPLACE}), frozenset()),
             "load data": (frozenset({StatementKind.LOAD_DATA}), frozenset()),

@@ -41,6 +41,8 @@ class RowStatements:
         includes: Callable[[TableName], bool],
         kinds: frozenset[RowKind] | None = None,
         format_: Format | None = None,
+        *,
+        leave_out: Callable[[TableName, str, int], None] = lambda _table, _file, _position: None,
     ) -> None:
         """Start before the first statement.
 
@@ -49,8 +51,10 @@ class RowStatements:
             kinds: Which changes of them; None for all.
             format_: Of the FORMAT_DESCRIPTION before them: then rows events that were cut up are
                 put together. None if somebody else gives the whole ones.
+            leave_out: Told of each rows event of another table, and where it stands.
         """
         self._includes = includes
+        self._leave_out = leave_out
         self._kinds = kinds
         self._format = format_
         self._pieces: list[Event] = []
@@ -81,17 +85,21 @@ class RowStatements:
         if not isinstance(body, RowsEvent):
             self._before.append(event)
             return
-        if table_map is not None and self._takes(whole, table_map):
+        if table_map is not None and self._takes(whole, table_map, file):
             yield from self._release()
             yield from pieces[:-1]
             self._last, self._ends = event, body.ends_statement
         if body.ends_statement:
             yield from self._end()
 
-    def _takes(self, event: Event, table_map: TableMapEvent) -> bool:
+    def _takes(self, event: Event, table_map: TableMapEvent, file: str) -> bool:
         if self._kinds is not None and row_kind(event.header.type_code) not in self._kinds:
             return False
-        return self._includes(TableName(table_map.database, table_map.table))
+        table = TableName(table_map.database, table_map.table)
+        if self._includes(table):
+            return True
+        self._leave_out(table, file, event.position)
+        return False
 
     def finish(self) -> Iterator[Event]:
         """What is held of a statement whose end was cut off."""

@@ -131,6 +131,22 @@ class TableRules:
             return True
         return not self.has_tables_to_do and not _matches(self.wild_ignore, name)
 
+    def may_include_of(self, database: str) -> bool:
+        """Whether any table of a database may be wanted."""
+        if not self._passes_database(database):
+            return False
+        is_named = any(table.database == database for table in self.do_tables)
+        return not self.has_tables_to_do or is_named or bool(self.do_names or self.wild_do)
+
+    def includes_whole(self, database: str) -> bool:
+        """Whether all tables of a database are wanted, whatever they are called."""
+        is_one_ignored = any(table.database == database for table in self.ignore_tables)
+        return (
+            self._passes_database(database)
+            and not self.has_tables_to_do
+            and not (is_one_ignored or self.ignore_names or self.wild_ignore)
+        )
+
     def names_in(self, database: str) -> frozenset[TableName]:
         """The tables of a database that are to be done by their name."""
         return frozenset(

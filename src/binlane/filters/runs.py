@@ -99,6 +99,8 @@ class RunFilter:
         self._groups = groups
         self._tables: list[KnownTable] = []
         self._wanted: _Flags = np.zeros(64 + _NO_TABLES, np.bool_)
+        # By their numbers, tables that the rules name and that are not wanted all the same.
+        self._lost: dict[int, TableName] = {}
         self._seen = 0
         self._version = -1
         self._texts = np.zeros(0, np.uint8)
@@ -211,6 +213,8 @@ class RunFilter:
         # Events without a table have numbers below 0, which stand for tables that nobody wants.
         wanted = self._wanted_tables(run.tables)[run.events[layout.EVENT_MAP, begin:end]]
         kept_rows = wanted & (kinds == _KEPT_ROWS)
+        if self._lost:
+            self._count_lost(run, begin, kinds == _KEPT_ROWS)
         ends = _ends(run, begin, kinds >= _ROWS_KIND)
         firsts = run.groups[layout.GROUP_FIRST, first:stop] - begin
         groups = np.logical_or.reduceat(kept_rows, firsts)
@@ -231,6 +235,16 @@ class RunFilter:
         places = _last_before(cut, kept_rows) if cut.shape[0] else cut
         events = kept_rows | beside | frames | kept_texts
         return Marks(events=events, groups=groups, ends=places)
+
+    def _count_lost(self, run: RawRun, begin: int, is_rows: _Flags) -> None:
+        """Count the rows events that are left out of tables that the rules name."""
+        maps = run.events[layout.EVENT_MAP, begin : begin + is_rows.shape[0]]
+        for number, table in self._lost.items():
+            found = np.flatnonzero(is_rows & (maps == number))
+            if found.shape[0]:
+                offset = run.events.item(layout.EVENT_OFFSET, begin + int(found[0]))
+                place = f"{run.file}:{run.base + offset}"
+                self._groups.lose_rows(table, found.shape[0], place=place)
 
     def _rows(self, run: RawRun, first: int, stop: int) -> RawRun | None:
         """What is left of groups of rows."""
@@ -258,11 +272,15 @@ class RunFilter:
         if tables is not self._tables or self._version != state.version:
             self._tables, self._seen, self._version = tables, 0, state.version
             self._wanted[:] = False
+            self._lost.clear()
         while self._wanted.shape[0] < len(tables) + _NO_TABLES:
             self._wanted = np.concatenate([self._wanted, np.zeros_like(self._wanted)])
         for number in range(self._seen, len(tables)):
             table_map = tables[number].table_map
-            self._wanted[number] = state.includes(TableName(table_map.database, table_map.table))
+            table = TableName(table_map.database, table_map.table)
+            self._wanted[number] = state.includes(table)
+            if state.is_lost(table):
+                self._lost[number] = table
         self._seen = len(tables)
         return self._wanted
 

@@ -43,6 +43,30 @@ class Uncut(NamedTuple):
         parts = (written_text(part, charset) for part in statement_texts(told, dialect))
         return [text_of(part or b"") for part in parts]
 
+    def statements(self) -> tuple[ClientStatement, ...]:
+        """The statements as a judge has them."""
+        return tuple(map(ClientStatement, self.cut()))
+
+
+class Unwritten(NamedTuple):
+    """An execution of a prepared statement; to write its values into its text takes long.
+
+    Attributes:
+        prepared: The session's prepared statements.
+        command: As of `PreparedStatements.executed`, like all others.
+        payload: All of it.
+        style: How the session's values are logged.
+    """
+
+    prepared: PreparedStatements
+    command: int
+    payload: bytes
+    style: LogStyle
+
+    def statements(self) -> tuple[ClientStatement, ...]:
+        """The statement as a judge has it."""
+        return self.prepared.executed(self.command, self.payload, self.style)
+
 
 def bare(text: str) -> str:
     """A statement as a server runs and logs it."""
@@ -77,7 +101,7 @@ class ClientStatements:
 
     def of(
         self, command: int, payload: bytes, reading: Reading | None
-    ) -> tuple[ClientStatement, ...] | Uncut | None:
+    ) -> tuple[ClientStatement, ...] | Uncut | Unwritten | None:
         """The statements of COM_QUERY, COM_STMT_EXECUTE or COM_STMT_BULK_EXECUTE.
 
         Args:
@@ -101,7 +125,7 @@ class ClientStatements:
         uncut = Uncut(text, reading)
         if len(text) > LONG:
             return uncut
-        return tuple(map(ClientStatement, uncut.cut()))
+        return uncut.statements()
 
     def only(self, query: bytes) -> tuple[ClientStatement] | None:
         """The one statement of a COM_QUERY; None where there may be several.
@@ -124,7 +148,7 @@ class ClientStatements:
 
     def _executed(
         self, command: int, payload: bytes, reading: Reading | None
-    ) -> tuple[ClientStatement, ...] | None:
+    ) -> tuple[ClientStatement, ...] | Unwritten | None:
         is_read_otherwise = self.prepared.is_read_otherwise(payload, reading)
         if is_read_otherwise is None:
             return None
@@ -138,4 +162,5 @@ class ClientStatements:
         dialect = reading.dialect
         flavor = Flavor.MYSQL if dialect.flavor == Flavor.MYSQL.value else Flavor.MARIADB
         style = LogStyle(flavor, reading.character_set, dialect.no_backslash_escapes)
-        return self.prepared.executed(command, payload, style)
+        execution = Unwritten(self.prepared, command, payload, style)
+        return execution if self.prepared.is_long(payload) else execution.statements()

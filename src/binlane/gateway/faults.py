@@ -75,6 +75,11 @@ class GuardedJudge:
         """As of `Judge`."""
         return self._judge.hides_gtids
 
+    @property
+    def reads_long_texts(self) -> bool:
+        """As of `Judge`."""
+        return self._judge.reads_long_texts
+
     async def learn(self) -> None:
         """As of `Judge`; with a fault it stays unknown how statements are read."""
         await self._waited("learning how its statements are read", self._judge.learn())
@@ -115,13 +120,6 @@ class GuardedJudge:
         except Exception as fault:  # noqa: BLE001 - as above
             return self._stumble(fault, "following a statement")
         return done if done.then is None else replace(done, then=partial(self._then, done.then))
-
-    def failed(self, statement: str, reply: Reply) -> Done:
-        """As of `Judge`."""
-        try:
-            return self._judge.failed(statement, reply)
-        except Exception as fault:  # noqa: BLE001 - as above
-            return self._stumble(fault, "following a statement of binlane's own")
 
     def local_data(self, data: bytes) -> None:
         """As of `Judge`."""

@@ -11,7 +11,6 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import replace
 from enum import Enum
-from functools import cache
 from struct import Struct
 from types import MappingProxyType
 from typing import Final, Protocol
@@ -56,8 +55,7 @@ _QUERY: Final = int(Command.QUERY)
 # Members of enumerations are looked up anew each time that they are named.
 _HEAD: Final = Step.HEAD
 _RESULTS: Final = b"\x15character_set_results"
-_LAST_GTID: Final = b"\x09last_gtid"
-"""Variables' names behind their lengths."""
+"""A variable's name behind its length."""
 
 
 class Role(Enum):
@@ -144,54 +142,38 @@ class FollowedReplies(ReplyTracker):
         self._step = _HEAD
 
     def feed(self, data: bytes) -> bytes:
-        """Look at bytes from the source; arguments and errors as of `ReplyTracker.feed`."""
-        passed = self._lone_ok(data)
-        return self._read_packets(data) if passed is None else passed
+        """Look at bytes from the source; arguments and errors as of `ReplyTracker.feed`.
 
-    def _lone_ok(self, data: bytes) -> bytes | None:
-        """What the client gets of an OK packet that came alone, to the only command under way.
-
-        Args:
-            data: What the source sent.
-
-        Returns:
-            None for anything else, which was not looked at: replies to binlane's own statements,
-            packets that are long, or not whole, and those of which more follow.
+        An OK packet that came alone, to the only command under way, is read here; anything else by
+        `_read_packets`: replies to binlane's own statements, packets that are long or not whole, and
+        those of which more follow.
         """
         length = len(data) - FRAME_HEADER_LENGTH
         if not _SHORT_OK <= length < _SHORT_REPLY or data[0] != length or data[1] or data[2]:
-            return None
+            return self._read_packets(data)
         if self._step is not _HEAD or self._rest or self._bytes_left or self._continues:
-            return None
-        if self._replies:
-            return None  # of the same command
+            return self._read_packets(data)
         commands, roles = self._commands, self._roles
-        if data[4] != OK_MARK or self._drops or len(commands) != 1 or commands[0] != _QUERY:
-            return None
+        if len(commands) != 1 or commands[0] != _QUERY or data[4] != OK_MARK or self._drops:
+            return self._read_packets(data)
         role, payload = roles[0], data[FRAME_HEADER_LENGTH:]
         ok = _short_ok(payload)
-        if ok is None or ok[2] & _MORE_RESULTS:
-            return None
+        if ok is None or ok[2] & _MORE_RESULTS or self._replies:
+            return self._read_packets(data)  # of several results
+        if role is not _JUDGED and role is not _PASSES:
+            return self._read_packets(data)
+        commands.clear()
+        roles.clear()
+        self._status = ok[2]
         if _RESULTS in ok[5]:
             self._note_results(ok[5])
+        warnings = 0
         if role is _JUDGED:
-            self._end_only(ok[2])
-            warnings = self._listener.answered([_reply_of(ok, is_result_set=False)])
-            changed = (
-                self._for_client(payload, ok, warnings) if warnings or self._is_changed else None
-            )
-        elif role is _PASSES:
-            self._end_only(ok[2])
-            changed = self._for_client(payload, ok, 0) if self._is_changed else None
-        else:
-            return None
+            warnings = self._listener.answered([_reply_of(ok)])
+        if not (warnings or self._is_untold or self._listener.hides_gtids):
+            return data
+        changed = self._for_client(payload, ok, warnings)
         return data if changed is None else bytes((len(changed), 0, 0, data[3])) + changed
-
-    def _end_only(self, status: int) -> None:
-        """The only command under way is answered."""
-        self._commands.clear()
-        self._roles.clear()
-        self._status = status
 
     def _read_packets(self, data: bytes) -> bytes:  # noqa: C901, PLR0912 - the hottest loop
         """Look at any bytes from the source."""
@@ -318,7 +300,7 @@ class FollowedReplies(ReplyTracker):
 
     def _reply(self, payload: bytes, mark: int, ok: _Ok | None, *, is_result_set: bool) -> Reply:
         if ok is not None:
-            return _reply_of(ok, is_result_set=is_result_set)
+            return _reply_of(ok)._replace(is_result_set=is_result_set)
         if mark == ERR_MARK:
             error = ErrPacket.decode(payload)
             return Reply(errno=error.errno, message=error.message, status=self.status)
@@ -328,7 +310,7 @@ class FollowedReplies(ReplyTracker):
     def _for_client(self, payload: bytes, ok: _Ok, warnings: int) -> bytes | None:
         """An OK packet as the client gets it, with some more warnings; None for as it came."""
         _, _, status, count, info, state, status_at = ok
-        if not warnings and len(payload) == status_at + _STATUS.size:
+        if not warnings and not status & _STATE_CHANGED:
             return None
         if warnings:
             count = min(count + warnings, _WARNINGS_MAX)
@@ -340,9 +322,9 @@ class FollowedReplies(ReplyTracker):
         if not tells:
             status &= ~_STATE_CHANGED
         head = payload[:status_at] + _STATUS.pack(status, count)
-        if not (info or tells):
-            return head
-        return head + encode_packed_bytes(info) + (encode_packed_bytes(state) if tells else b"")
+        if tells:
+            return head + encode_packed_bytes(info) + encode_packed_bytes(state)
+        return head + encode_packed_bytes(info) if info else head
 
 
 _Ok = tuple[int, int, int, int, bytes, bytes, int]
@@ -397,12 +379,7 @@ def _long_ok(ok: OkPacket) -> _Ok:
     )
 
 
-@cache
-def _status_of(number: int) -> ServerStatus:
-    return ServerStatus(number)
-
-
-def _reply_of(ok: _Ok, *, is_result_set: bool) -> Reply:
+def _reply_of(ok: _Ok) -> Reply:
     rows, insert_id, status, warnings, info, state, _ = ok
     tracked: Mapping[str, str] = _NOTHING
     gtids, database = "", None
@@ -418,10 +395,10 @@ def _reply_of(ok: _Ok, *, is_result_set: bool) -> Reply:
         "",
         rows,
         insert_id,
-        _status_of(status),
+        status,
         warnings,
         text_of(info) if info else "",
-        is_result_set,
+        False,
         tracked,
         gtids,
         database,
@@ -432,10 +409,6 @@ def _reply_of(ok: _Ok, *, is_result_set: bool) -> Reply:
 def _only_variable(state: bytes) -> dict[str, str] | None:
     """The variable of a session state that is nothing else, as it mostly is; else None."""
     size = len(state)
-    if state.startswith(_LAST_GTID, 2) and size <= _ONE_BYTE:
-        at = 2 + len(_LAST_GTID)
-        if not state[0] and state[1] == size - 2 and size > at and state[at] == size - at - 1:
-            return {"last_gtid": text_of(state[at + 1 :])}
     if size < _SHORT_STATE or state[0] or state[1] != size - 2 or state[1] >= _ONE_BYTE:
         return None
     name_end = 3 + state[2]

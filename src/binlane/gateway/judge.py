@@ -79,24 +79,20 @@ class Run:
     Attributes:
         before: Statements of binlane's own that go first, all in one write; their replies are kept
             from the client. The command goes once the last one has succeeded, which costs the time
-            of one more way to the source. If one fails, the client gets its error, the command and
-            `after` are not run, and `Judge.done` is called with no reply at all; those behind it
-            have run.
-        after: Likewise behind it, whatever came of it, in the same write as the command. The client
-            has its reply before they are done; its next command waits for them.
+            of one more way to the source. If one fails, the client gets its error, the command is
+            not run, and `Judge.done` is called with no reply at all; those behind it have run.
         text: What the source runs in the command's place, as COM_QUERY; None for the command as it
             came. Of a prepared statement only where it gives no rows, since those come as text.
     """
 
     before: tuple[str, ...] = ()
-    after: tuple[str, ...] = ()
     text: str | None = None
 
 
 Verdict = Pass | Refuse | Give | Run
 PASS: Final = Pass()
 AS_IT_IS: Final = Run()
-"""Goes to the source as it came, with nothing before or behind it."""
+"""Goes to the source as it came, with nothing before it."""
 
 
 _NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
@@ -110,8 +106,9 @@ class Reply(NamedTuple):
         message: Its text; empty for none.
         affected_rows: As the OK packet says; 0 for a result set.
         insert_id: Likewise.
-        status: Of the session afterwards; servers tell none with an error, so that it is then the
-            one before.
+        status: Flags of `ServerStatus`, of the session afterwards; servers tell none with an error,
+            so that it is then the one before. A number: the operators of flags take many times as
+            long.
         warnings: How many there are.
         info: As the OK packet has it, such as `Rows matched: 1  Changed: 0  Warnings: 0`.
         is_result_set: It had columns.
@@ -124,7 +121,7 @@ class Reply(NamedTuple):
     message: str = ""
     affected_rows: int = 0
     insert_id: int = 0
-    status: ServerStatus = ServerStatus.AUTOCOMMIT
+    status: int = int(ServerStatus.AUTOCOMMIT)
     warnings: int = 0
     info: str = ""
     is_result_set: bool = False
@@ -161,6 +158,11 @@ class Judge(Protocol):
     @property
     def hides_gtids(self) -> bool:
         """Whether the source tells GTIDs in the session's state that the client has not asked for."""
+        ...
+
+    @property
+    def reads_long_texts(self) -> bool:
+        """Whether the texts of long statements are held for it, as far as they can be."""
         ...
 
     async def learn(self) -> None:
@@ -228,14 +230,6 @@ class Judge(Protocol):
         Args:
             replies: In order; ends with an error where one of several statements failed. None at
                 all where the command was not sent (`Run.before`).
-        """
-        ...
-
-    def failed(self, statement: str, reply: Reply) -> Done:
-        """Be told that a statement of `Run.after` failed, as by KILL QUERY; others have run.
-
-        Returns:
-            Of which only `then` counts.
         """
         ...
 

@@ -37,6 +37,7 @@ from binlane.codec.packets.framing import (
     FRAME_PAYLOAD_MAX,
     Packet,
     PacketSplitter,
+    bytes_of,
     frame,
     frame_count,
     frames,
@@ -63,7 +64,7 @@ from binlane.codec.packets.results import (
 from binlane.errors import CodecError, StatementError
 from binlane.gateway.answers import OkAnswer, RowsAnswer, RowsInParts
 from binlane.gateway.authentication import Authentication, clear_password_refusal
-from binlane.gateway.client_statements import ClientStatements, Uncut, bare
+from binlane.gateway.client_statements import ClientStatements, Uncut, Unwritten, bare
 from binlane.gateway.counts import PortCounts
 from binlane.gateway.followed_replies import FollowedReplies, Role
 from binlane.gateway.handler import SessionAge
@@ -128,7 +129,7 @@ _LONG_DATA: Final = Struct("<BIH")
 _STATEMENT_ID: Final = Struct("<BI")
 # All that a login holds, or a dump; a set of GTIDs may take as much as one frame.
 _READ_MAX: Final = 1 << 18
-_GATHERED_MAX: Final = 1 << 25
+_HELD_MAX: Final = 1 << 25
 """Bytes of a statement that is held as a whole, as its judge has to know it."""
 _COMMANDS_AT_ONCE: Final = 64
 """Of one client, before others get on: it may send as many as it likes in one packet of the network."""
@@ -182,14 +183,14 @@ class Learning:
 
 @dataclass(frozen=True, slots=True)
 class Cutting:
-    """A question: which are the statements of a long packet?
+    """A question: which are the statements of a long command?
 
     Attributes:
         uncut: They.
         command: That holds them.
     """
 
-    uncut: Uncut
+    uncut: Uncut | Unwritten
     command: ClientCommand
 
 
@@ -227,11 +228,13 @@ class Statement:
         text: SQL as the client sent it.
         packet: Its frame, for the source.
         is_prepared: It is to be prepared, and executed later.
+        is_executed: It was prepared, and is executed now.
     """
 
     text: str
     packet: bytes
     is_prepared: bool = False
+    is_executed: bool = False
 
 
 Question = (
@@ -265,6 +268,8 @@ _PLAIN: Final = LoginRules()
 _DUMPS: Final = (BinlogDump, BinlogDumpGtid)
 # Members of enumerations are looked up anew each time that they are named.
 _DONE: Final = LoginPhase.DONE
+_PASSES: Final = Role.PASSES
+_JUDGED: Final = Role.JUDGED
 
 
 class Relay:
@@ -281,6 +286,19 @@ class Relay:
         find_judge: Called once when the client logs in: who judges its statements.
         judge: Whom that gave.
     """
+
+    # CPython 3.11 is slow with objects of more than thirty attributes that have none.
+    __slots__ = (
+        *("_asked_users", "_authentication", "_authentication_packets", "_befores_left"),
+        *("_client_bytes", "_commands", "_continues", "_counts", "_followed", "_former_user"),
+        *("_gathering", "_has_to_wait", "_header_left", "_heads", "_held", "_is_binary"),
+        *("_is_closed", "_is_running", "_is_told", "_is_unknown", "_login", "_logins"),
+        *("_next_number", "_next_start", "_passes_large", "_passing_bytes", "_pending"),
+        *("_refusal", "_reply", "_reply_number", "_reply_packets", "_reply_reader", "_rules"),
+        *("_statements", "_thens", "_to_client", "_to_source", "_tracker", "_watchers"),
+        *("find_judge", "has_more", "judge", "question", "replica", "tls_side", "user"),
+        "variables",
+    )
 
     def __init__(self, rules: LoginRules = _PLAIN, *, counts: PortCounts | None = None) -> None:
         """Begin before the greeting.
@@ -301,7 +319,6 @@ class Relay:
         self._passes_large = False
         self._refusal: StatementError | None = None
         # Of a long statement that is to be there as a whole: why it is refused where it does not.
-        self._gathering: StatementError | None = None
         self._tracker = ReplyTracker(self._login.capabilities, self._login.extended)
         self._to_client: list[bytes] = []
         self._to_source: list[bytes] = []
@@ -326,9 +343,8 @@ class Relay:
         self._asked_users: deque[str] = deque()
         # Of a command that a judge has let run:
         self._is_running = False
-        self._pending: tuple[ClientCommand, tuple[str, ...]] | None = None
+        self._pending: ClientCommand | None = None
         self._befores_left = 0
-        self._own: deque[str] = deque()
         self._thens: deque[Callable[[], Awaitable[None]]] = deque()
         self._next_start: Starting | None = None
         self._watchers: deque[Callable[[bytes], None]] = deque()
@@ -417,7 +433,9 @@ class Relay:
         taken = self._to_client
         if not taken:
             return b""
-        data = taken[0] if len(taken) == 1 else b"".join(taken)
+        if len(taken) == 1:
+            return taken.pop()
+        data = b"".join(taken)
         taken.clear()
         return data
 
@@ -426,7 +444,9 @@ class Relay:
         taken = self._to_source
         if not taken:
             return b""
-        data = taken[0] if len(taken) == 1 else b"".join(taken)
+        if len(taken) == 1:
+            return taken.pop()
+        data = b"".join(taken)
         taken.clear()
         return data
 
@@ -556,7 +576,8 @@ class Relay:
         """Let the source answer the open statement, if its judge does.
 
         Args:
-            text: What is to be run in its place; None for itself.
+            text: What is to be run in its place; None for itself. Of one that is to be prepared it is
+                prepared in its place, and binlane answers its executions.
         """
         question = self.question
         assert isinstance(question, Statement), "a dump is not handed on"
@@ -564,10 +585,13 @@ class Relay:
         self._commands += 1
         number = Command.STMT_PREPARE if question.is_prepared else Command.QUERY
         if text is not None:
-            assert not question.is_prepared, "what is prepared is run later"
             packet = frame(encode_query(text, self.capabilities), 0)
         if self._followed is None or self.judge is None:
             self._forward(number, packet)
+        elif question.is_prepared and text is not None:
+            self._watchers.append(partial(self._own_prepared, question.text))
+            self._followed.expect(number, Role.WATCHED)
+            self._to_source.append(frame(bytes((number,)) + bytes_of(text), 0))
         else:
             command = ClientCommand(number, packet[FRAME_HEADER_LENGTH:], packet)
             self._take_command(self._followed, self.judge, command)
@@ -591,13 +615,13 @@ class Relay:
         if self._get_question() is None:
             self._close_question()
 
-    def cut(self, texts: Iterable[str]) -> None:
-        """Say which are the statements of the packet."""
+    def cut(self, statements: tuple[ClientStatement, ...]) -> None:
+        """Say which are the statements of the command."""
         question, judge = self.question, self.judge
         assert isinstance(question, Cutting), "nothing was to be cut"
         assert judge is not None, "statements are for a judge"
         self.question = None
-        self._ask_judge(judge, tuple(map(ClientStatement, texts)), question.command)
+        self._ask_judge(judge, statements, question.command)
         if self._get_question() is None:
             self._close_question()
 
@@ -867,6 +891,9 @@ class Relay:
             self.question = BinlogDumpGtid.decode(payload)
         elif command == Command.STMT_PREPARE:
             self.question = Statement(text_of(payload[1:]), packet, is_prepared=True)
+        elif command == Command.STMT_EXECUTE:
+            text = self._statements.prepared.own(payload) or ""
+            self.question, self._is_binary = Statement(text, packet, is_executed=True), True
         else:
             self.question = Statement(text_of(decode_query(payload, self.capabilities)), packet)
 
@@ -947,10 +974,12 @@ class Relay:
             followed.expect(number)
             self._begin_to_pass(length)
             return True
-        if length == FRAME_PAYLOAD_MAX and self._gathering is None:
-            return self._read_large_command(followed, judge, number)
-        if self._gathering is not None and not self._is_gathered(self._gathering):
-            return self._passes_large
+        if length == FRAME_PAYLOAD_MAX:
+            is_held = number == Command.QUERY and judge.reads_long_texts and self._is_held()
+            if is_held is None:
+                return False
+            if not is_held:
+                return self._read_large_command(followed, judge, number)
         found = self._find_packet(length)
         if found is None:
             return False
@@ -999,9 +1028,9 @@ class Relay:
         verdict = judge.judge(statements)
         if verdict is AS_IT_IS:
             self._is_running = True
-            followed.expect_query(Role.JUDGED)
+            followed.expect_query(_JUDGED)
         elif verdict is PASS:
-            followed.expect_query(Role.PASSES)
+            followed.expect_query(_PASSES)
         else:
             command = ClientCommand(_QUERY, data[FRAME_HEADER_LENGTH:], data)
             if verdict is None:
@@ -1009,15 +1038,14 @@ class Relay:
             else:
                 self._decide(verdict, statements, command)
             return True
-        self._counts.judge(verdict)
+        self._counts.verdicts[type(verdict)] += 1
         self._to_source.append(data)
         return True
 
     def _read_large_command(self, followed: FollowedReplies, judge: Judge, number: int) -> bool:
         """Read a command of more than one frame before its text is known.
 
-        Where the judge lets it run, it passes as it comes, and is never held as a whole. A statement
-        that the judge refuses so is held, and judged by its text.
+        Where the judge lets it run, it passes as it comes, and is never held as a whole.
         """
         head = bytes(
             self._client_bytes[FRAME_HEADER_LENGTH : FRAME_HEADER_LENGTH + _LONG_DATA.size]
@@ -1075,6 +1103,8 @@ class Relay:
             )
         if number == Command.STMT_PREPARE:
             return len(payload) <= INSPECTED_MAX and may_concern_binlogs(payload[1:])
+        if number == Command.STMT_EXECUTE:
+            return self._statements.prepared.own(payload) is not None
         return number in _READ_COMMANDS and number not in _RESETTING_COMMANDS
 
     def _find_packet(self, length: int) -> tuple[bytes, int] | None:
@@ -1095,11 +1125,11 @@ class Relay:
             payload += buffer[start:end]
         return payload, end
 
-    def _is_gathered(self, error: StatementError) -> bool:
-        """Whether a statement of several frames is there as a whole; it is refused if it is too long.
+    def _is_held(self) -> bool | None:
+        """Whether a statement of several frames is there as a whole.
 
-        Args:
-            error: By which.
+        Returns:
+            None as long as more of it may come; False if it is too long to be held.
 
         Raises:
             CodecError: If its frames are not numbered one behind the other.
@@ -1107,26 +1137,22 @@ class Relay:
         buffer = self._client_bytes
         at, number, length = 0, 0, FRAME_PAYLOAD_MAX
         while length == FRAME_PAYLOAD_MAX:
-            if at > _GATHERED_MAX:
-                self._refusal, self._passes_large, self._gathering = error, True, None
+            if at > _HELD_MAX:
                 return False
             if len(buffer) < at + FRAME_HEADER_LENGTH:
-                return False
+                return None
             if buffer[at + FRAME_HEADER_LENGTH - 1] != number:
                 raise CodecError(f"the client sends packet {buffer[at + 3]}, and {number} is next")
             length = int.from_bytes(buffer[at : at + 3], "little")
             at, number = at + FRAME_HEADER_LENGTH + length, (number + 1) & 0xFF
-        if len(buffer) < at:
-            return False
-        self._gathering = None
-        return True
+        return True if len(buffer) >= at else None
 
     def _judge(self, judge: Judge, command: ClientCommand) -> None:
         self._reply_number = frame_count(len(command.payload)) & 0xFF
         statements = self._statements.of(command.number, command.payload, judge.reading)
         if statements is None:
             self.question = Learning(command)
-        elif isinstance(statements, Uncut):
+        elif isinstance(statements, Uncut | Unwritten):
             self.question = Cutting(statements, command)
         else:
             self._ask_judge(judge, statements, command)
@@ -1145,12 +1171,10 @@ class Relay:
     ) -> None:
         """Do what was said; a question is open behind it only if rows are to be sent in parts."""
         is_large = not command.packet
-        if is_large and isinstance(verdict, Refuse) and command.number == Command.QUERY:
-            self._gathering = verdict.error
-            return
         self._counts.judge(verdict)
         if isinstance(verdict, Pass):
-            self._forward(command.number, command.packet)
+            self._tracker.expect(command.number, opens_cursor=opens_cursor(command.payload))
+            self._to_source.append(command.packet)
             self._passes_large = is_large
         elif isinstance(verdict, Run):
             self._run(verdict, command)
@@ -1176,13 +1200,13 @@ class Relay:
             packet = self._own_packet(verdict.text)
             command = ClientCommand(Command.QUERY, packet[FRAME_HEADER_LENGTH:], packet)
         if verdict.before:
-            self._pending = command, verdict.after
+            self._pending = command
             self._befores_left = len(verdict.before)
             self._send_own(verdict.before)
         else:
-            self._send(command, verdict.after)
+            self._send(command)
 
-    def _send(self, command: ClientCommand, after: Iterable[str]) -> None:
+    def _send(self, command: ClientCommand) -> None:
         assert self._followed is not None, "there is a judge"
         self._followed.expect(
             command.number, Role.JUDGED, opens_cursor=opens_cursor(command.payload)
@@ -1190,13 +1214,10 @@ class Relay:
         self._to_source.append(command.packet)
         if not command.packet:
             self._passes_large = True
-            assert not after, "it would come before the command"
-        self._send_own(after)
 
     def _send_own(self, statements: Iterable[str]) -> None:
         assert self._followed is not None, "there is a judge"
         for statement in statements:
-            self._own.append(statement)
             self._followed.expect(Command.QUERY, Role.OWN)
             self._to_source.append(self._own_packet(statement))
 
@@ -1214,11 +1235,6 @@ class Relay:
     def own_answered(self, reply: Reply, payload: bytes) -> None:
         """Be told what came of a statement of binlane's own, and its last packet."""
         assert self.judge is not None, "it wanted the statement"
-        statement = self._own.popleft()
-        if not self._befores_left:
-            if reply.errno:
-                self._take(self.judge.failed(statement, reply))
-            return
         self._befores_left -= 1
         if self._pending is None:
             return  # another one has failed before
@@ -1228,9 +1244,9 @@ class Relay:
             self._reply_number = 1
             self._take(self.judge.done(()))
         elif not self._befores_left:
-            (command, after), self._pending = self._pending, None
+            command, self._pending = self._pending, None
             self._reply_number = 1
-            self._send(command, after)
+            self._send(command)
 
     def _take(self, done: Done) -> Done:
         if done.then is not None:
@@ -1287,6 +1303,13 @@ class Relay:
         _, statement_id, _, parameter_count = Reader(reply).unpack(_PREPARED)
         flavor = flavor_of(self.server_version)
         prepared.add(statement_id, text, parameter_count, judge.reading, flavor)
+
+    def _own_prepared(self, text: str, reply: bytes) -> None:
+        prepared = self._statements.prepared
+        if is_error(reply):
+            prepared.add_none()
+        else:
+            prepared.add_own(Reader(reply).unpack(_PREPARED)[1], text)
 
     def _reset(self, followed: FollowedReplies, command: ClientCommand) -> None:
         user = self.user

@@ -15,7 +15,7 @@ from binlane.errors import CodecError, UnsupportedError
 from binlane.gateway.judge import ClientStatement, Reading
 from binlane.gateway.value_texts import LogStyle, logged
 from binlane.sql.servers import Dialect
-from binlane.sql.tokens import SqlSyntaxError, TokenKind, read_tokens
+from binlane.sql.tokens import LONG, SqlSyntaxError, TokenKind, read_tokens
 
 _UTF8: Final = "utf8mb4"
 LAST: Final = 0xFFFFFFFF
@@ -40,6 +40,8 @@ class Prepared:
         types: Of its values, as the client told them last; None before.
         long_data: Values that were sent before, by number.
         has_lost_data: There were more of them than are kept.
+        is_own: binlane answers it; the source has another one in its place.
+        unread: How it is to be read for the places of its values; None once these are known.
     """
 
     text: str
@@ -50,6 +52,8 @@ class Prepared:
     types: Sequence[int] | None = None
     long_data: dict[int, bytearray] = field(default_factory=dict)
     has_lost_data: bool = False
+    is_own: bool = False
+    unread: Reading | None = None
 
 
 class PreparedStatements:
@@ -87,8 +91,13 @@ class PreparedStatements:
             flavor: Of the source.
         """
         prepared = Prepared(text, parameter_count, reading)
-        _find_parameters(prepared, reading or Reading(Dialect(flavor=flavor.value), _UTF8))
+        prepared.unread = reading or Reading(Dialect(flavor=flavor.value), _UTF8)
         self._by_id[statement_id] = prepared
+        self._last = statement_id
+
+    def add_own(self, statement_id: int, text: str) -> None:
+        """Be told of one that binlane answers, and by which id the source knows another one."""
+        self._by_id[statement_id] = Prepared(text, 0, is_own=True)
         self._last = statement_id
 
     def add_none(self) -> None:
@@ -179,6 +188,23 @@ class PreparedStatements:
             return False
         return None if reading is None else prepared.reading != reading
 
+    def is_long(self, payload: bytes) -> bool:
+        """Whether it takes long to put the values of an execution into its text."""
+        prepared = self._find(_statement_id(payload))
+        if prepared is None:
+            return False
+        given = sum(map(len, prepared.long_data.values()))
+        return len(prepared.text) + len(payload) + given > LONG
+
+    def own(self, payload: bytes) -> str | None:
+        """The text of what an execution runs, if binlane answers it.
+
+        Args:
+            payload: Of a COM_STMT_EXECUTE.
+        """
+        prepared = self._find(_statement_id(payload))
+        return prepared.text if prepared is not None and prepared.is_own else None
+
     def _find(self, statement_id: int) -> Prepared | None:
         return self._by_id.get(self._last if statement_id == LAST else statement_id)
 
@@ -205,6 +231,9 @@ class PreparedStatements:
         if not prepared.parameter_count:
             return prepared.text or None
         prepared.types = execution.types
+        if prepared.unread is not None:
+            reading, prepared.unread = prepared.unread, None
+            _find_parameters(prepared, reading)
         if not prepared.parts or style is None:
             return None
         parts = [prepared.parts[0]]

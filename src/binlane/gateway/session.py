@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing
 from typing import Final
@@ -16,8 +17,8 @@ from binlane.codec.format import flavor_of
 from binlane.codec.packets.commands import BinlogDump, BinlogDumpGtid, RegisterSlave
 from binlane.codec.packets.flags import Capability
 from binlane.codec.packets.replies import ErrPacket, OkPacket
-from binlane.codec.packets.results import Cell, ResultSet
-from binlane.codec.types import Flavor
+from binlane.codec.packets.results import Cell, ColumnDefinition, ResultSet
+from binlane.codec.types import ColumnType, Flavor
 from binlane.errors import BinlaneError, CodecError, PeerError, StatementError
 from binlane.gateway.answers import Answer, HandOn, OkAnswer, RowsAnswer, RowsInParts
 from binlane.gateway.faults import GuardedJudge, kind_of, place_of
@@ -60,6 +61,7 @@ from binlane.gateway.replica_statements import (
 from binlane.gateway.seldom import Seldom
 from binlane.gateway.side import Side, nothing
 from binlane.gateway.socket_accounts import check_account
+from binlane.names import quote
 from binlane.positions import FilePosition
 
 _BAD_HANDSHAKE: Final = 1043
@@ -74,7 +76,34 @@ _SETTLE_S: Final = 2.0
 # The connection behind a dump is silent: without this the source would close it after 8 hours.
 _KEEP_OPEN: Final = "SET SESSION wait_timeout = 31536000"
 
+_SHOW: Final = re.compile(r"\s*SHOW\b", re.IGNORECASE)
+_VALUES: Final[Mapping[int, str]] = {
+    ColumnType.LONGLONG: "CAST(0 AS SIGNED)",
+    ColumnType.DOUBLE: "0e0",
+}
+
 logger = logging.getLogger(__name__)
+
+
+def _not_prepared() -> StatementError:
+    return StatementError(
+        "This command is not supported in the prepared statement protocol yet",
+        errno=_NOT_PREPARED,
+        sqlstate="HY000",
+        hint="send it as text: binlane answers it",
+    )
+
+
+def _stand_in(heads: Sequence[ColumnDefinition]) -> str:
+    """What the source prepares for the id of a statement that binlane answers.
+
+    Args:
+        heads: Its columns; nothing where they are not known. Clients take them from what comes of
+            an execution then.
+    """
+    values = (_VALUES.get(one.type_code, "''") for one in heads)
+    columns = [f"{value} AS {quote(one.name)}" for value, one in zip(values, heads, strict=True)]
+    return f"SELECT {', '.join(columns)}" if columns else "DO 0"
 
 
 class Session:
@@ -459,7 +488,7 @@ class Session:
                 await self._learn()
                 return
             if isinstance(question, Cutting):
-                relay.cut(await read_beside(question.uncut.cut))
+                relay.cut(await read_beside(question.uncut.statements))
                 return
             if isinstance(question, Judging):
                 await self._judge(question)
@@ -525,33 +554,41 @@ class Session:
             return OkAnswer()
         statement = recognise(question.text, self._flavor)
         if question.is_prepared:
-            await self._check_prepared(question.text, statement)
-            return None
-        if statement is not None:
-            return await self._answer_replica(statement)
-        return await self._handler.answer(self, question.text)
+            return await self._prepared_as(question.text, statement)
+        answer = await self._answer_recognised(question.text, statement)
+        if question.is_executed and (answer is None or isinstance(answer, HandOn)):
+            raise _not_prepared()  # the source has another one in its place
+        return answer
 
-    async def _check_prepared(self, text: str, statement: ReplicaStatement | None) -> None:
-        """See that the source is to answer what is prepared; clients then send the rest as text.
+    async def _prepared_as(self, text: str, statement: ReplicaStatement | None) -> HandOn | None:
+        """What the source is to prepare; None for the statement itself, which it answers, too.
 
         Raises:
-            StatementError: Error 1295 where it is not.
+            StatementError: Error 1295 where binlane would have to answer, and cannot; clients then
+                send it as text.
         """
         if isinstance(statement, Reads):
-            is_ours = any(not isinstance(place.what, UserVariable) for place in statement.places)
-        elif isinstance(statement, Shows):
+            if any(not isinstance(place.what, UserVariable) for place in statement.places):
+                raise _not_prepared()
+            return None
+        if isinstance(statement, Shows):
             is_ours = statement.is_exact
-        elif statement is None:
-            is_ours = await self._handler.answers(self, text)
         else:
-            is_ours = False
-        if is_ours:
-            raise StatementError(
-                "This command is not supported in the prepared statement protocol yet",
-                errno=_NOT_PREPARED,
-                sqlstate="HY000",
-                hint="send it as text: binlane answers it",
-            )
+            is_ours = statement is None and await self._handler.answers(self, text)
+        if not is_ours:
+            return None
+        if self._relay.judge is None:
+            raise _not_prepared()
+        # The servers tell the columns of SHOW before it is executed.
+        shown = await self._answer_recognised(text, statement) if _SHOW.match(text) else None
+        return HandOn(_stand_in(shown.heads if isinstance(shown, RowsAnswer) else ()))
+
+    async def _answer_recognised(
+        self, text: str, statement: ReplicaStatement | None
+    ) -> Answer | HandOn | None:
+        if statement is None:
+            return await self._handler.answer(self, text)
+        return await self._answer_replica(statement)
 
     async def _answer_replica(self, statement: ReplicaStatement) -> Answer | HandOn | None:
         if isinstance(statement, SetVariables):

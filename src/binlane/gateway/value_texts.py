@@ -30,7 +30,10 @@ _SIMPLE_ESCAPES: Final = {
     0x27: rb"\'",
     0x5C: rb"\\",
 }
-_ESCAPED: Final = re.compile(rb"[\0\n\r\x1a\"'\\]")
+_IN_TURN: Final = [
+    (bytes((byte,)), _SIMPLE_ESCAPES[byte]) for byte in sorted(_SIMPLE_ESCAPES, reverse=True)
+]
+"""The backslash comes first: escapes have one."""
 _NO_TEXT: Final = frozenset(("big5", "cp932", "gbk", "gb18030", "sjis"))
 """Character sets in which a backslash may be half of a character: their strings are hexadecimal."""
 _PLAIN_DECIMAL: Final = re.compile(rb"([+-]?)0*([0-9]*)(?:\.([0-9]*))?")
@@ -99,7 +102,9 @@ def _string(data: bytes, style: LogStyle) -> bytes | None:
     if style.no_backslash_escapes:
         return b"'%s'" % data.replace(b"'", b"''")
     if data.isascii() or charset not in _UNICODE:
-        return b"'%s'" % _ESCAPED.sub(_escaped, data)
+        for byte, escape in _IN_TURN:
+            data = data.replace(byte, escape)
+        return b"'%s'" % data
     return b"'%s'" % _unicode(style.flavor, charset).sub(_escaped, data)
 
 

@@ -13,13 +13,16 @@ import uuid
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pyarrow import fs
 
 from binlane.errors import ConfigError, StoreError
 from binlane.landing.definitions import Definitions
 from binlane.landing.places import FOLDER, resolve
+
+if TYPE_CHECKING:
+    from binlane.filters.state import Saved
 
 _LANDING: Final = "landing.json"
 _EARLIER: Final = "journal.json"
@@ -63,7 +66,7 @@ class JournalState:
     definitions: str = ""
     snapshots: dict[str, dict[str, Any]] = field(default_factory=dict)
     run_id: str = ""
-    followed: Sequence[tuple[str, str, bool]] = field(default_factory=list)
+    followed: Saved | Sequence[Sequence[Any]] = field(default_factory=dict)
 
     @property
     def flushed(self) -> int:

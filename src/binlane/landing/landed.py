@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from binlane.columnar.selection import file_number
@@ -12,7 +11,7 @@ from binlane.ranges.offset import Offset
 from binlane.scope.scope import Scope
 
 if TYPE_CHECKING:
-    from binlane.filters.state import FilterState
+    from binlane.filters.state import FilterState, Saved
     from binlane.ranges.statements import Statement
 
 
@@ -29,9 +28,14 @@ class LandedTables:
     Args:
         scope: The lists.
         state: What the filter lets through there; None without one.
+
+    Attributes:
+        notes: With a place each, what the filter left out or doubted of tables that it names, since
+            somebody looked.
     """
 
     def __init__(self, scope: Scope, state: FilterState | None) -> None:
+        self.notes: list[str] = []
         self._scope = scope
         self._state = state
 
@@ -46,21 +50,25 @@ class LandedTables:
         from binlane.filters.concern import concern_of_statement  # noqa: PLC0415 - for filters only
 
         state = self._state.copy()
-        state.take(concern_of_statement(statement, statement.told))
-        return LandedTables(self._scope, state)
+        verdict = state.take(concern_of_statement(statement, statement.told))
+        behind = LandedTables(self._scope, state)
+        if verdict.note:
+            behind.notes.append(f"{statement.file}:{statement.position}: {verdict.note}")
+        return behind
 
     def become(self, other: LandedTables) -> None:
         """Go on with the tables of another place."""
         self._state = other._state
+        self.notes += other.notes
 
     def copy(self) -> LandedTables:
         """The tables of this place."""
         return LandedTables(self._scope, self._state)
 
     @property
-    def followed(self) -> Sequence[tuple[str, str, bool]]:
+    def followed(self) -> Saved:
         """What the filter remembers of names."""
-        return [] if self._state is None else self._state.saved
+        return {} if self._state is None else self._state.saved
 
 
 def filter_at(state: FilterState, place: Offset | None) -> FilterAt:

@@ -189,6 +189,8 @@ class Lander:
             rows = f", with rows of {', '.join(tables)}" if tables else ""
             self.progress.notes.append(f"event group {gtid} was passed over, as asked{rows}")
         self._skipped.clear()
+        self.progress.notes += self._tables.notes
+        self._tables.notes.clear()
         if self._current is not None:
             for name, reason in self._current.abandoned.items():
                 self.progress.tables.setdefault(name, TableReport()).why_not = reason

@@ -55,6 +55,8 @@ JOURNAL_DIRECTORY: Final = "port"
 """In the data directory."""
 
 _KEPT_MOST: Final = 8192
+_KEPT_BYTES_MOST: Final = 32 << 20
+"""Of the plans that are kept; those of other groups are read from the journal."""
 _TOLD_MOST: Final = 8192
 _KEPT_SESSIONS: Final = 1024
 _PATIENCE_LEAST_S: Final = 0.05
@@ -100,10 +102,12 @@ class _Waiting(NamedTuple):
     Attributes:
         arrival: It.
         statements: Those that were under way and could have made it, with their threads.
+        others: Threads with statements that may have made it, as nobody knows what they make.
     """
 
     arrival: Arrival
     statements: tuple[tuple[int, Statement], ...]
+    others: frozenset[int]
 
     @property
     def is_over(self) -> bool:
@@ -187,13 +191,14 @@ class Attributions:
         self._waiting: dict[Point, _Waiting] = {}
         # Groups that were told and not read yet, with their threads; those of sessions that had
         # the number of a thread before, with a minus.
-        self._told: OrderedDict[Point, int] = OrderedDict()
+        self._told: dict[tuple[Stream, int], int] = {}
         self._order = 0
         # Those with statements or groups that are not done with, and some that were.
         self._busy: set[int] = set()
         self._read: dict[Stream, int] = {}
         self._position: Position | None = None
         self._known: OrderedDict[Point, GroupPlan | Unattributed] = OrderedDict()
+        self._known_bytes = 0
         self._patience_s: dict[int, float] = {}
         self._is_closed = False
         self._is_begun = False
@@ -203,7 +208,7 @@ class Attributions:
         self._moved: dict[Stream, int] = {}
         self._found: list[records.FoundGroup] = []
         self._doubts: list[tuple[int, int]] = []
-        self._has_gap = False
+        self._must_save = False
         self._statements: StatementJournal | None = None
         self._groups: GroupJournal | None = None
         if folder is not None:
@@ -219,10 +224,7 @@ class Attributions:
             else:
                 self._sessions, self._read = found.sessions, found.read
                 self._busy.update(found.sessions)
-                for thread_id, groups in found.sessions.items():
-                    self._open.update((each.point, thread_id) for each in groups.arrivals)
-                for arrival in found.unknown:
-                    self._keep(arrival.point, Unattributed(Reason.LOST, None))
+                self._take_up(found)
                 self._run, self.lost_threads = found.run, found.lost
                 self._is_begun = found.epoch is not None
                 self._epoch = self._epoch if found.epoch is None else found.epoch
@@ -261,21 +263,21 @@ class Attributions:
             has_older = groups is not None and bool(groups.arrivals or groups.gone)
             if encoded is None:
                 encoded = encode_plans(plans)
-            body = records.intent_body(
-                *(thread_id, number, encoded), has_older=has_older, is_split=is_split
-            )
+            bits = has_older * records.OLDER_BIT | is_split * records.SPLIT_BIT
+            body = records.intent_body(thread_id, number, encoded, bits)
             place = journal.write(records.INTENT, body)
             if place is None:
                 doubt = Reason.NOT_WRITTEN
                 self.unwritten += 1
-        statement = Statement(number, len(plans), plans, place, is_split=is_split, doubt=doubt)
+        statement = Statement(number, len(plans), plans, place)
+        statement.is_split, statement.doubt = is_split, doubt
         with self._lock:
             if groups is None:
                 groups = self._session(thread_id)
             self._busy.add(thread_id)
             if groups.arrivals:
                 self._settle([thread_id])  # what was read before is of statements before
-            if groups.statements:
+            if groups.unanswered:
                 groups.drop_old(number)
             groups.add(statement)
 
@@ -307,9 +309,8 @@ class Attributions:
         """
         spans = told_of(last or "", is_bound=is_bound)
         is_known = bool(last) or plans is None or len(plans) > 0
-        with self._lock:
-            groups = self._session(thread_id)
-            statement = groups.find(number)
+        known = self._sessions.get(thread_id)
+        statement = None if known is None else known.unanswered.get(number)
         if encoded is None and plans is not None and statement is not None:
             plans = None if _are_same(statement.plans, plans) else plans
         if statement is None and not spans:
@@ -320,12 +321,11 @@ class Attributions:
                 encoded = b"" if statement is not None else _NO_PLANS
             elif encoded is None:
                 encoded = encode_plans(plans)
-            body = records.answer_body(
-                *(thread_id, number, last or "", encoded), is_known=is_known, is_bound=is_bound
-            )
+            bits = is_known * records.KNOWN_BIT | is_bound * records.OF_BOUND_BIT
+            body = records.answer_body(thread_id, number, last or "", encoded, bits)
             place = journal.write(records.ANSWER, body)
         with self._lock:
-            self._busy.add(thread_id)
+            groups = self._session(thread_id)
             if statement is None:
                 statement = Statement(number, 0, (), is_answered=True)
                 groups.add(statement)
@@ -335,8 +335,6 @@ class Attributions:
             statement.is_split &= statement.count > 1 and bool(spans)
             groups.answer(statement, spans, is_known=is_known, is_bound=is_bound)
             self._hear_of(thread_id, groups, statement)
-            if journal is not None and statement.place is not None and statement.last:
-                journal.need(statement)
             if self._patience_s and statement.doubt is None:
                 self._patience_s.pop(thread_id, None)
             self._wake()
@@ -396,7 +394,7 @@ class Attributions:
             )
             if is_gap:
                 self._skip(ends)
-                self._has_gap = True
+                self._must_save = True
             self._is_begun = True
             if self._position is None or is_gap:
                 self._position = position
@@ -418,7 +416,7 @@ class Attributions:
             for thread_id, groups in self._sessions.items():
                 groups.doubt_open(Reason.LOST)
                 self._busy.add(thread_id)
-            self._has_gap = True
+            self._must_save = True
         self._save()
 
     def watch(self) -> Watch:
@@ -453,10 +451,10 @@ class Attributions:
         """
         with self._lock:
             found = {
-                point.number
+                number
                 for points in (self._known, self._told, self._open)
-                for point in points
-                if first <= point.number <= last
+                for _, number in points
+                if first <= number <= last
             }
         if self._groups is not None:
             found |= self._groups.numbers(first, last)
@@ -607,22 +605,34 @@ class Attributions:
             for groups in self._sessions.values():
                 groups.arrivals.clear()
                 groups.statements.clear()
+                groups.unanswered.clear()
                 groups.told.clear()
             for known in (self._read, self._known, self._moved, self._patience_s):
                 known.clear()
             for points in (self._open, self._waiting, self._told):
                 points.clear()
             self._found.clear()
+            self._known_bytes = 0
             self._position, self._is_begun = None, False
             # What was written before is of the other source, and stays so if it cannot be deleted.
             self._epoch = secrets.randbits(64)
-            self._has_gap = True
+            self._must_save = True
         if self._statements is not None and self._groups is not None:
             self._statements.renew(is_stale=True)
             self._groups.forget()
             self._save()
 
     # What is known of sessions; all of it with the lock.
+
+    def _take_up(self, found: Recovery) -> None:
+        """Know whose groups are of which the process before had not found it out."""
+        for thread_id, groups in found.sessions.items():
+            self._open.update((each.point, thread_id) for each in groups.arrivals)
+            for point in (point for one in groups.statements for point in one.told()):
+                if self._read.get(point.stream, 0) < point.number:
+                    self._told[point] = thread_id
+        for point in found.unknown:
+            self._keep(point, Unattributed(Reason.LOST, None))
 
     def _wake(self) -> None:
         if self._is_waited_for:
@@ -689,39 +699,52 @@ class Attributions:
             if (one.is_split or _may_have_made(one))
             and any(map(group.could_be, self._plans(one) or ()))
         ]
-        self._waiting[arrival.point] = _Waiting(arrival, tuple(found))
+        others = frozenset(
+            thread_id
+            for thread_id in self._busy
+            if any(map(self._may_make_anything, self._sessions[thread_id].statements))
+        )
+        self._waiting[arrival.point] = _Waiting(arrival, tuple(found), others)
         self._open[arrival.point] = 0
         self._end_waiting()
+
+    def _may_make_anything(self, one: Statement) -> bool:
+        """Whether nobody knows which groups a statement makes, and some may still come."""
+        if one.count or one.is_lost:
+            return False
+        return not one.is_answered or any(
+            self._read.get(span.stream, 0) < span.last for span in one.last
+        )
 
     def _hear_of(self, thread_id: int, groups: SessionGroups, statement: Statement) -> None:
         """Take in which groups are told to be of a statement."""
         if len(statement.last) == 1 and not statement.is_bound:
             # What nearly all come to: one group, which is not read yet.
             stream, first, last = statement.last[0]
-            if first in {0, last} and self._read.get(stream, 0) < last:
-                self._told[tuple.__new__(Point, (stream, last))] = thread_id
-                self._end_told()
+            if (not first or first == last) and self._read.get(stream, 0) < last:
+                self._told[stream, last] = thread_id
+                if self._waiting or len(self._told) > _TOLD_MOST:
+                    self._end_told()
                 return
-        for stream, first, last in () if statement.is_bound else statement.last:
-            for number in range(first or last, last + 1):
-                point = Point(stream, number)
-                if self._read.get(stream, 0) < number:
-                    self._told[point] = thread_id
-                    continue
-                waiting = self._waiting.pop(point, None)
-                if waiting is not None:
-                    groups.arrive(waiting.arrival)
-                    self._open[point] = thread_id
-                elif self._open.get(point) != thread_id and statement.count:
-                    # It was taken for nobody's: what was to be in it is not there.
-                    known = self._known.get(point)
-                    is_told = isinstance(known, Unattributed) and thread_id in (known.threads or ())
-                    groups.is_missed |= not is_told
+        for point in statement.told():
+            if self._read.get(point.stream, 0) < point.number:
+                self._told[point] = thread_id
+                continue
+            waiting = self._waiting.pop(point, None)
+            if waiting is not None:
+                groups.arrive(waiting.arrival)
+                self._open[point] = thread_id
+            elif self._open.get(point) != thread_id and statement.count:
+                # It was taken for nobody's: what was to be in it is not there.
+                known = self._known.get(point)
+                is_told = isinstance(known, Unattributed) and thread_id in (known.threads or ())
+                groups.is_missed |= not is_told
         self._end_told()
 
     def _end_told(self) -> None:
-        while len(self._told) > _TOLD_MOST:
-            self._told.popitem(last=False)
+        if len(self._told) > _TOLD_MOST:
+            for point in tuple(self._told)[: _TOLD_MOST // 2]:
+                del self._told[point]
         if self._waiting:
             self._end_waiting()
 
@@ -731,11 +754,11 @@ class Attributions:
             if not waiting.is_over:
                 continue
             makers = [each for each in waiting.statements if _may_have_made(each[1])]
-            reason = Reason.STRANGER
+            reason = Reason.UNKNOWN if waiting.others else Reason.STRANGER
             if makers:
                 is_any_lost = any(one.is_lost for _, one in makers)
                 reason = Reason.LOST if is_any_lost else Reason.SEVERAL
-            threads = frozenset(thread_id for thread_id, _ in makers)
+            threads = waiting.others.union(thread_id for thread_id, _ in makers)
             self._keep(point, Unattributed(reason, threads))
 
     def _advance(self, after: Position | None) -> None:
@@ -832,9 +855,10 @@ class Attributions:
     def _keep(self, point: Point, known: GroupPlan | Unattributed) -> None:
         self._open.pop(point, None)
         self._waiting.pop(point, None)
-        if len(self._known) >= _KEPT_MOST:
-            self._known.popitem(last=False)
+        self._known_bytes += _bytes_of(known) - _bytes_of(self._known.pop(point, None))
         self._known[point] = known
+        while len(self._known) > _KEPT_MOST or self._known_bytes > _KEPT_BYTES_MOST:
+            self._known_bytes -= _bytes_of(self._known.popitem(last=False)[1])
         if isinstance(known, Unattributed) and known.reason is not Reason.STRANGER:
             for thread_id in known.threads or ():
                 found = records.FoundGroup(thread_id, point, records.NO_PLACE, records.NO_PLAN)
@@ -888,8 +912,13 @@ class Attributions:
 
     def _present(self) -> Present:
         with self._lock:
+            ends = dict(self._read)
+            for groups in self._sessions.values():
+                for stream, last in groups.told.items():
+                    ends[stream] = max(last, ends.get(stream, 0))
             return Present(
                 self._epoch,
+                ends,
                 [head_of(thread_id, groups) for thread_id, groups in self._sessions.items()],
                 [
                     (thread_id, statement)
@@ -919,17 +948,15 @@ class Attributions:
                     is_any_open = True
                     if statement.doubt is not None:
                         doubts.append((thread_id, statement.number))
-            has_news = bool(found or arrivals or self._has_gap) or doubts != self._doubts
+            has_news = bool(found or arrivals or self._must_save) or doubts != self._doubts
             has_news |= bool(gone) or (journal is not None and bool(journal.failure))
             if journal is None or not (has_news or (self._moved and is_any_open)):
                 for statements, _ in gone:
                     statements.clear()
                 return
             ends = dict(self._read) if journal.is_file_due else self._moved
-            reading = records.Reading(
-                *(self._epoch, self._has_gap, self._run, ends, arrivals, doubts, found)
-            )
-            self._moved, self._has_gap, self._doubts = {}, False, doubts
+            reading = records.Reading(*(self._epoch, self._run, ends, arrivals, doubts, found))
+            self._moved, self._must_save, self._doubts = {}, False, doubts
         journal.write(reading)
         if gone:
             with self._lock:
@@ -960,6 +987,10 @@ def _may_have_made(statement: Statement) -> bool:
     if not statement.is_answered:
         return True
     return not statement.count or (bool(statement.last) and statement.count > 1)
+
+
+def _bytes_of(known: GroupPlan | Unattributed | None) -> int:
+    return known.text_bytes if isinstance(known, GroupPlan) else 0
 
 
 def _nothing() -> None:

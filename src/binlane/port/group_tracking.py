@@ -10,14 +10,16 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Final
 
 from binlane.codec.format import flavor_of
 from binlane.codec.types import Flavor
-from binlane.errors import StatementError
+from binlane.errors import NotLoggableError, StatementError
 from binlane.gateway.handler import SessionContext
 from binlane.gateway.judge import Reply
+from binlane.policy.engines import traits
 from binlane.port.binlog_variables import TRACKING, Rewritten, telling_gtids, tells_gtids
 from binlane.port.context_use import ContextUse
 from binlane.port.doubts import Doubt
@@ -25,14 +27,19 @@ from binlane.port.group_planning import GroupPlanning, bases
 from binlane.port.parts import PortParts
 from binlane.port.statement_context import StatementContext
 from binlane.positions import parse_position
+from binlane.programs.runner import is_program
 from binlane.routing.plan import EncodedEvent, GroupPlan, Part
 from binlane.session.group_plans import DraftPart, Planned, PlannedSession
+from binlane.session.report import StatementResult
 from binlane.session.session import Session
-from binlane.sql.facts import QUIET_KINDS, StatementFacts
+from binlane.sql.facts import QUIET_KINDS, WRITING_KINDS, StatementFacts
 
 logger = logging.getLogger(__name__)
 
 _AND_ITS_OWN: Final = 2
+_SYNTAX: Final = 1064
+_ENDING_ALL: Final = frozenset((1205, 1213))
+"""Errors by which a statement may end its transaction."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -128,6 +135,8 @@ class GroupTracking:
         self._last = ""
         # When a statement was sent that the source has answered.
         self._there_s = 0.0
+        # The number of a command under way that nobody has read; 0 for none.
+        self._unread = 0
         self._unsettled: list[_Told] = []
         self._doubts: list[Doubt] = []
         self._homeless: list[_Homeless] = []
@@ -190,11 +199,32 @@ class GroupTracking:
             )
             one.is_intended = True
 
+    def intend_unread(self, model: PlannedSession) -> None:
+        """Tell that a command runs of which nobody knows yet which groups it makes."""
+        if self.shared is not None:
+            self._unread = model.count()
+            self.shared.attributions.intend(self.thread_id, self._unread, ())
+
+    def answer_unread(self, replies: Sequence[Reply]) -> None:
+        """Tell what the replies to such a command say; none if it was not sent."""
+        number, self._unread = self._unread, 0
+        if number and self.shared is not None:
+            plans = () if replies else None
+            self.shared.attributions.done(self.thread_id, number, self.told(replies), plans)
+
     def withdraw(self, under_way: Iterable[UnderWay]) -> None:
         """Tell that statements were not sent: what was intended does not come."""
         for one in under_way:
             if one.is_intended and self.shared is not None:
                 self.shared.attributions.done(self.thread_id, one.expected.number, None)
+
+    def muddle(self, under_way: Sequence[UnderWay], replies: Sequence[Reply]) -> None:
+        """Tell that replies came, and nobody knows which of them are to which statement."""
+        if self.shared is not None:
+            last = self.told(replies)
+            for one in under_way:
+                told = last if one is under_way[-1] else None
+                self.shared.attributions.done(self.thread_id, one.expected.number, told, ())
 
     def stumbled(self, numbers: Iterable[int]) -> None:
         """Tell that nothing is certain of statements that were intended, nor of what is unsettled.
@@ -221,7 +251,7 @@ class GroupTracking:
     @property
     def is_settled(self) -> bool:
         """Whether all is told of the statements that were followed."""
-        return not (self._unsettled or self._doubts or self._homeless)
+        return not (self._unsettled or self._doubts or self._homeless or self._unread)
 
     def doubt(self, one: UnderWay, session: Session) -> None:
         """Note what a statement was judged with, where it may not be what it ran with.
@@ -256,8 +286,13 @@ class GroupTracking:
             _lose_unplanned(model, planned, ())
             return
         last = self.told(replies)
-        is_silent = replies[-1].errno or any(reply.is_result_set for reply in replies)
-        may_write = one.facts.effects.kind not in QUIET_KINDS or bool(planned.groups)
+        errno = replies[-1].errno
+        is_silent = errno or any(reply.is_result_set for reply in replies)
+        if errno and _leaves_nothing(one.facts, model.session, errno):
+            is_silent = False
+        may_write = bool(planned.groups) or not (
+            one.facts.effects.kind in QUIET_KINDS or _is_quiet(one.facts, planned.result)
+        )
         # Now, as the contexts of a transaction go with its end.
         is_same = one.is_intended and planned is one.expected and not self.spoils
         # An id that the server chose is told by the reply.
@@ -297,6 +332,7 @@ class GroupTracking:
             self.spoils = True
         for one in unsettled:
             await self._find_last(shared, one)
+        self.answer_unread(())  # by now it is told of each statement of the packet
         for what in homeless:
             await self._mark(what, model)
 
@@ -417,9 +453,26 @@ def _lose(model: PlannedSession, name: str, groups: Iterable[Iterable[DraftPart]
         model.lose(name, group)
 
 
+def _leaves_nothing(facts: StatementFacts, session: Session, errno: int) -> bool:
+    """Whether a statement that failed has made no group for certain, so that nobody has to ask."""
+    if facts.error is not None:
+        return errno == _SYNTAX
+    if facts.effects.kind not in WRITING_KINDS or errno in _ENDING_ALL:
+        return False
+    accesses = session.opened_by(facts, session.database).accesses
+    with suppress(NotLoggableError):
+        return all(traits(one.table, session.server).is_transactional for one in accesses)
+    return False
+
+
 def _is_split(planned: Planned) -> bool:
     """Whether a statement commits what was done before it, and then makes a group of its own."""
     if len(planned.groups) != _AND_ITS_OWN:
         return False
     numbers = [number for number, _ in planned.groups[0].sections]
     return bool(numbers) and all(number < planned.number for number in numbers)
+
+
+def _is_quiet(facts: StatementFacts, result: StatementResult) -> bool:
+    """Whether a program is known to have written nothing, if it made no group."""
+    return is_program(facts) and result.unanalysed is None and result.ways == 1

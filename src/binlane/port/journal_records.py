@@ -17,7 +17,7 @@ from binlane.routing.plan import GroupPlan
 from binlane.routing.plan_bytes import decode_plans
 from binlane.store.record_log import Place
 
-VERSION: Final = 2
+VERSION: Final = 3
 """Of all records, plans included: another one is for another binlane."""
 
 SESSIONS: Final = 1
@@ -46,7 +46,7 @@ INTENT_HEAD_BYTES: Final = _INTENT.size
 _ANSWER: Final = Struct("<IQBI")
 _STATE: Final = Struct("<IBI")
 _SESSIONS: Final = Struct("<QI")
-_READ: Final = Struct("<BQBIIIII")
+_READ: Final = Struct("<BQIIIII")
 _NUMBER: Final = Struct("<Q")
 _ARRIVAL: Final = Struct("<IB")
 _FOUND: Final = Struct("<IIQII")
@@ -61,10 +61,11 @@ _ANSWERED_BIT: Final = 1
 _LOST_BIT: Final = 2
 _DOUBT_BIT: Final = 4
 _BOUND_BIT: Final = 8
-_OLDER_BIT: Final = 1
-_SPLIT_BIT: Final = 2
-_KNOWN_BIT: Final = 1
-_OF_BOUND_BIT: Final = 2
+OLDER_BIT: Final = 1
+SPLIT_BIT: Final = 2
+KNOWN_BIT: Final = 1
+OF_BOUND_BIT: Final = 2
+"""Of INTENT and ANSWER, as `Intent` and `Answer` have them."""
 
 
 class SessionHead(NamedTuple):
@@ -146,7 +147,6 @@ class Reading(NamedTuple):
 
     Attributes:
         epoch: As the head of files of statements has it.
-        is_gap: Groups between what was read before and this were not read.
         run: How often the log was seen to go on behind a start of the source.
         ends: Up to where streams were read; those that moved since the record before.
         arrivals: By thread the groups that were read and are not attributed; 0 where it is not known.
@@ -155,7 +155,6 @@ class Reading(NamedTuple):
     """
 
     epoch: int
-    is_gap: bool
     run: int
     ends: Mapping[Stream, int]
     arrivals: Sequence[tuple[int, Arrival]]
@@ -163,20 +162,14 @@ class Reading(NamedTuple):
     found: Sequence[FoundGroup]
 
 
-def intent_body(
-    thread_id: int, number: int, plans: bytes, *, has_older: bool = False, is_split: bool = False
-) -> bytes:
+def intent_body(thread_id: int, number: int, plans: bytes, bits: int) -> bytes:
     """Of an INTENT."""
-    bits = has_older * _OLDER_BIT | is_split * _SPLIT_BIT
     return _INTENT.pack(thread_id, number, bits) + plans
 
 
-def answer_body(
-    thread_id: int, number: int, last: str, plans: bytes, *, is_known: bool, is_bound: bool
-) -> bytes:
+def answer_body(thread_id: int, number: int, last: str, plans: bytes, bits: int) -> bytes:
     """Of an ANSWER."""
     told = last.encode()
-    bits = is_known * _KNOWN_BIT | is_bound * _OF_BOUND_BIT
     return _ANSWER.pack(thread_id, number, bits, len(told)) + told + plans
 
 
@@ -216,7 +209,7 @@ def sessions_body(epoch: int, heads: Sequence[SessionHead]) -> bytes:
 def reading_body(reading: Reading) -> bytes:
     """Of READ."""
     counts = len(reading.ends), len(reading.arrivals), len(reading.doubts), len(reading.found)
-    pieces = [_READ.pack(VERSION, reading.epoch, reading.is_gap, reading.run, *counts)]
+    pieces = [_READ.pack(VERSION, reading.epoch, reading.run, *counts)]
     pieces += [_stream(stream) + _NUMBER.pack(number) for stream, number in reading.ends.items()]
     for thread_id, arrival in reading.arrivals:
         pieces += (_ARRIVAL.pack(thread_id, arrival.is_commit), _point(arrival.point))
@@ -258,7 +251,7 @@ def read_intent(body: bytes) -> Intent:
     """
     reader = Reader(body)
     thread_id, number, bits = reader.unpack(_INTENT)
-    has_older, is_split = bool(bits & _OLDER_BIT), bool(bits & _SPLIT_BIT)
+    has_older, is_split = bool(bits & OLDER_BIT), bool(bits & SPLIT_BIT)
     return Intent(thread_id, number, has_older, is_split, reader.u32())
 
 
@@ -284,7 +277,7 @@ def read_answer(body: bytes) -> Answer:
     thread_id, number, bits, length = reader.unpack(_ANSWER)
     last = reader.take(length).decode("ascii")
     count = reader.u32() if reader.remaining else None
-    is_known, is_bound = bool(bits & _KNOWN_BIT), bool(bits & _OF_BOUND_BIT)
+    is_known, is_bound = bool(bits & KNOWN_BIT), bool(bits & OF_BOUND_BIT)
     return Answer(thread_id, number, is_known, is_bound, count, last)
 
 
@@ -346,7 +339,7 @@ def read_sessions(body: bytes) -> tuple[int, list[SessionHead]]:
 def read_reading(body: bytes) -> Reading:
     """The inverse of `reading_body`."""
     reader = Reader(body)
-    version, epoch, is_gap, run, *counts = reader.unpack(_READ)
+    version, epoch, run, *counts = reader.unpack(_READ)
     if version != VERSION:
         raise UnsupportedError(f"it is of version {version}")
     end_count, arrival_count, doubt_count, found_count = counts
@@ -361,7 +354,7 @@ def read_reading(body: bytes) -> Reading:
         thread_id, file, offset, checksum, plan = reader.unpack(_FOUND)
         place = Place(file, offset, checksum)
         found.append(FoundGroup(thread_id, _read_point(reader), place, plan))
-    return Reading(epoch, bool(is_gap), run, ends, arrivals, doubts, found)
+    return Reading(epoch, run, ends, arrivals, doubts, found)
 
 
 def _read_open(reader: Reader) -> tuple[int, int, int, tuple[Span, ...]]:

@@ -73,71 +73,35 @@ class KnownWrite:
         has_insert_id = self.text is not None and self.text.has_insert_id
         object.__setattr__(self, "has_insert_id", has_insert_id)
 
-    def body(self, text: str) -> bytes | None:
-        """The event of another one's text; None where that has to be found out.
+    def foreseen(self, text: str) -> Foreseen | None:
+        """The plan of another one; None where that has to be found out.
 
         Args:
             text: The statement.
         """
         planned = self.text
         if planned is None:
-            return b""
+            return Foreseen(self, b"")
         if text.isascii():
-            return planned.head + text.encode()
+            return Foreseen(self, planned.head + text.encode())
         values = self.circumstances.values
         if values is None or not values.is_text_as_it_came:
             return None
-        return planned.head + text.encode("utf-8", "surrogateescape")
-
-    def plan_of(self, body: bytes, insert_id: int = 0) -> GroupPlan:
-        """The plan of another one.
-
-        Args:
-            body: As of `body`.
-            insert_id: The first value that it was given; 0 leaves it to the rows.
-        """
-        plan, text = self.plan, self.text
-        if text is None:
-            return plan
-        event = EncodedEvent(_QUERY, body, text.flags)
-        events: tuple[EncodedEvent, ...] = (event,)
-        if text.has_insert_id:
-            value = insert_id.to_bytes(_VALUE_BYTES, "little")
-            events = (EncodedEvent(_INTVAR, _INSERT_ID_KIND + value), event)
-        parts = (Text(events, text.section, text.generated, is_as_sent=text.is_as_sent),)
-        binlogs: dict[str, tuple[Part, ...]] = dict.fromkeys(plan.binlogs, parts)
-        if text.others:
-            binlogs |= text.others
-        return GroupPlan(sections=plan.sections, binlogs=binlogs, bases=plan.bases, ends=plan.ends)
-
-    def plans_of(self, body: bytes, insert_id: int = 0) -> Sequence[GroupPlan]:
-        """The plans of another one, made once somebody looks at them; arguments as of `plan_of`."""
-        return _Foreseen(self, body, insert_id)
-
-    def encoded(self, body: bytes, insert_id: int = 0) -> bytes:
-        """The bytes of that plan alone, as `encode_plans` gives them; arguments as of `plan_of`."""
-        text = self.text
-        if text is None:
-            return encode_plans((self.plan,))
-        head = EVENT_HEAD.pack(_QUERY, text.flags, len(body))
-        if text.has_insert_id:
-            value = insert_id.to_bytes(_VALUE_BYTES, "little")
-            return b"".join((text.before, value, head, body, text.after))
-        return b"".join((text.before, head, body, text.after))
+        return Foreseen(self, planned.head + text.encode("utf-8", "surrogateescape"))
 
 
-class _Foreseen(Sequence[GroupPlan]):
+class Foreseen(Sequence[GroupPlan]):
     """The plan of a write; its session has no time to make it.
 
     Args:
         write: What is known of such writes.
-        body: As of `KnownWrite.plan_of`.
-        insert_id: Likewise.
+        body: The event of its text.
+        insert_id: The first value that it was given; 0 leaves it to the rows.
     """
 
     __slots__ = ("_body", "_insert_id", "_plans", "_write")
 
-    def __init__(self, write: KnownWrite, body: bytes, insert_id: int) -> None:
+    def __init__(self, write: KnownWrite, body: bytes, insert_id: int = 0) -> None:
         self._write, self._body, self._insert_id = write, body, insert_id
         self._plans: tuple[GroupPlan] | None = None
 
@@ -152,11 +116,42 @@ class _Foreseen(Sequence[GroupPlan]):
 
     def __getitem__(self, index: int | slice) -> GroupPlan | Sequence[GroupPlan]:
         if self._plans is None:
-            self._plans = (self._write.plan_of(self._body, self._insert_id),)
+            self._plans = (self._plan(),)
         return self._plans[index]
 
+    def with_id(self, insert_id: int) -> Foreseen:
+        """The same with the first value that it was given."""
+        return Foreseen(self._write, self._body, insert_id)
 
-class PlannedText(NamedTuple):
+    def _plan(self) -> GroupPlan:
+        plan, text = self._write.plan, self._write.text
+        if text is None:
+            return plan
+        event = EncodedEvent(_QUERY, self._body, text.flags)
+        events: tuple[EncodedEvent, ...] = (event,)
+        if text.has_insert_id:
+            value = self._insert_id.to_bytes(_VALUE_BYTES, "little")
+            events = (EncodedEvent(_INTVAR, _INSERT_ID_KIND + value), event)
+        parts = (Text(events, text.section, text.generated, is_as_sent=text.is_as_sent),)
+        binlogs: dict[str, tuple[Part, ...]] = dict.fromkeys(plan.binlogs, parts)
+        if text.others:
+            binlogs |= text.others
+        return GroupPlan(sections=plan.sections, binlogs=binlogs, bases=plan.bases, ends=plan.ends)
+
+    def encoded(self) -> bytes:
+        """The bytes of that plan alone, as `encode_plans` gives them."""
+        body, text = self._body, self._write.text
+        if text is None:
+            return encode_plans((self._write.plan,))
+        head = EVENT_HEAD.pack(_QUERY, text.flags, len(body))
+        if text.has_insert_id:
+            value = self._insert_id.to_bytes(_VALUE_BYTES, "little")
+            return b"".join((text.before, value, head, body, text.after))
+        return b"".join((text.before, head, body, text.after))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PlannedText:
     """Where a text stands in a plan.
 
     Attributes:
@@ -217,11 +212,9 @@ def known_write(
     if found is None:
         return None
     write = KnownWrite(circumstances, is_update, plan, found)
-    body = write.body(text)
+    foreseen = write.foreseen(text)
     is_right = (
-        body is not None
-        and write.plan_of(body) == plan
-        and write.encoded(body) == encode_plans((plan,))
+        foreseen is not None and foreseen[0] == plan and foreseen.encoded() == encode_plans((plan,))
     )
     return write if is_right else None
 

@@ -73,8 +73,8 @@ _SETTINGS: Final = Question(Topic.SETTINGS)
 _AGAIN_MAX: Final = 64
 """How often a question is asked again because DDL was seen meanwhile."""
 _ACCESS_DENIED: Final = 1142
-_LOCK_WAIT_TIMEOUT: Final = 1205
-_WAITED_IN_VAIN: Final = frozenset((_LOCK_WAIT_TIMEOUT, 1213, 1317, 1969, 3024))
+_TIMED_OUT: Final = frozenset((1205, 1969, 3024))
+_WAITED_IN_VAIN: Final = _TIMED_OUT | {1213, 1317}
 """Errors of who waited: too long, for each other, until somebody ended it."""
 _REFUSED: Final = frozenset((1044, 1064, _ACCESS_DENIED, 1143, 1227, 1370))
 """Errors of a statement that did nothing at all: it is not understood, or not allowed."""
@@ -515,7 +515,7 @@ class LiveCatalog:
 
 def _has_waited(result: object) -> bool:
     """Whether a question waited in vain for a lock of somebody."""
-    return isinstance(result, StatementError) and result.errno == _LOCK_WAIT_TIMEOUT
+    return isinstance(result, StatementError) and result.errno in _TIMED_OUT
 
 
 class _Source:

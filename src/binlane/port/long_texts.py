@@ -8,6 +8,7 @@ from functools import partial
 from typing import Final
 
 from binlane.gateway.long_texts import is_long, read_beside
+from binlane.session.log_events import query
 from binlane.sql.facts import StatementFacts
 from binlane.sql.reading import hold, let_go, read
 from binlane.sql.servers import Dialect
@@ -42,6 +43,8 @@ class LongTexts:
 
     def forget(self) -> None:
         """The command is over."""
+        if self._held:
+            query.cache_clear()
         for facts, database in self._held:
             let_go(facts, database)
         self._held.clear()

@@ -21,6 +21,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
+from binlane.client.prepared_texts import question as question_of_text
+from binlane.client.prepared_texts import with_text
 from binlane.client.questions import NotUnderstoodError
 from binlane.client.source_objects import Source
 from binlane.codec.client_text import written_text
@@ -46,7 +48,6 @@ from binlane.gateway.judge import (
     Run,
     Verdict,
 )
-from binlane.gateway.long_texts import is_long
 from binlane.names import quote
 from binlane.policy.refusals import NO_OUTCOME, Outcome
 from binlane.port.binlog_variables import (
@@ -68,17 +69,20 @@ from binlane.port.context_reader import (
 )
 from binlane.port.context_use import ContextUse
 from binlane.port.group_tracking import GroupTracking, UnderWay
-from binlane.port.known_statements import Circumstances, KnownRead, KnownWrite, known_write
+from binlane.port.known_statements import (
+    Circumstances,
+    Foreseen,
+    KnownRead,
+    KnownWrite,
+    known_write,
+)
 from binlane.port.live_catalog import LiveCatalog
 from binlane.port.long_texts import TURN, LongTexts, turn_ends
 from binlane.port.own_questions import own_questions
 from binlane.port.parts import FindParts, PortParts
 from binlane.port.refusals import (
     NO_BULK,
-    NO_TEXT,
-    NO_VALUES,
     NOT_PREPARED,
-    TOO_LONG,
     Refusals,
     is_logged_by_its_text,
     may_take_rows,
@@ -104,8 +108,9 @@ from binlane.sql.facts import (
 )
 from binlane.sql.lexis import lexed_as
 from binlane.sql.reading import read
-from binlane.sql.servers import Dialect
+from binlane.sql.servers import Dialect, LoggingMode
 from binlane.sql.stored import runs_nothing_stored
+from binlane.sql.tokens import LONG
 from binlane.sql.tree.statements import Prepare
 
 logger = logging.getLogger(__name__)
@@ -117,14 +122,16 @@ _CHANGING: Final = frozenset(
 )
 _WITHOUT_ROWS: Final = frozenset((StatementKind.UPDATE, StatementKind.DELETE))
 _ALIKE_MAX: Final = 256
+_NONE_CHANGED: Final = " Changed: 0 "
+"""In the OK packet of an UPDATE."""
 _ACTIVE: Final = int(ServerStatus.IN_TRANSACTION)
 
 
 _Replied = tuple[UnderWay, Sequence[Reply]]
 """A statement that the source has run, and its replies."""
-_KnownUnderWay = tuple[str, KnownRead | KnownWrite, int, bytes | None]
+_KnownUnderWay = tuple[str, KnownRead | KnownWrite, int, Foreseen | None]
 """A statement that the source runs, of which others have run that are alike: its text, what is known
-of them, the number it has, and the event of its text; None of one that is not planned."""
+of them, the number it has, and its plan; None of one that is not planned."""
 
 
 class _NotToldError(Exception):
@@ -195,6 +202,16 @@ class PortSession:
         """Whether the source tells GTIDs that the client has not asked for."""
         return self._tracking.hides_gtids
 
+    @property
+    def reads_long_texts(self) -> bool:
+        """Whether binlogs may have the texts of long statements."""
+        model, shared = self._model, self._shared
+        if model is not None:
+            return not model.session.may_log_rows
+        if shared is None:
+            return not self._is_relayed
+        return any(one.logging_mode is LoggingMode.STATEMENT for one in shared.definitions())
+
     async def learn(self) -> None:
         """Find out how the source reads the session's next statement."""
         model = self._model or await self._begin()
@@ -216,21 +233,17 @@ class PortSession:
             return None
         told, _, is_complete, _ = statements[0]
         model, reader, shared = self._model, self._reader, self._shared
-        if not is_complete or is_long(told):
+        if not is_complete or len(told) > LONG:
             return None
         if model is None or reader is None:
             return self._unfollowed.judge(told, shared)
-        if (
-            self._begins_anew
-            # Else notes of the binlogs, or what a refused statement left, are still to be put in.
-            and not self._warnings.are_changed
-            and self._unfollowed.only_reads_diagnostics(told)
-        ):
-            return AS_IT_IS
-        text = reader.read_text(told)
-        if text is None or shared is None or self._is_out_of_step:
-            return None
-        if shared.definitions() is not self._definitions:
+        if self._is_out_of_step:
+            # Where warnings are changed, what is not the source's is still to be put in.
+            is_apart = self._begins_anew and not self._warnings.are_changed
+            return AS_IT_IS if is_apart and self._unfollowed.only_reads_diagnostics(told) else None
+        is_as_told = reader.is_charset_known and told.isascii()
+        text = told if is_as_told else reader.read_text(told)
+        if text is None or shared is None or shared.definitions() is not self._definitions:
             return None
         effect = model.unchanging(text)
         known = None if effect is None else self._alike.get(effect)
@@ -351,17 +364,11 @@ class PortSession:
             if one.context is not None:
                 one.context.add_data(data)
 
-    def failed(self, statement: str, reply: Reply) -> Done:
-        """Nothing is run behind a client's statement."""
-        del statement, reply
-        return NOTHING_LEFT
-
     def done(self, replies: Sequence[Reply]) -> Done:
         """Follow what came of the command."""
         model, reader, known = self._model, self._reader, self._known_under_way
         if replies:
-            # The operator of flags takes many times as long.
-            self._is_in_transaction = bool(int.__and__(replies[-1].status, _ACTIVE))
+            self._is_in_transaction = bool(replies[-1].status & _ACTIVE)
         if (
             known is not None
             and model is not None
@@ -371,6 +378,8 @@ class PortSession:
             self._known_under_way = None
             return NOTHING_LEFT
         under_way, self._under_way = self._under_way, []
+        if not (under_way and replies):
+            self._tracking.answer_unread(replies)
         if model is None or reader is None:
             return NOTHING_LEFT
         if known is not None:
@@ -415,6 +424,7 @@ class PortSession:
         self._tracking.stumbled(numbers)
         self._followed.clear()
         self._under_way.clear()
+        self._tracking.answer_unread(())
         self._long_texts.forget()
         if self._reader is not None:
             self._reader.lost_track()
@@ -459,7 +469,7 @@ class PortSession:
     async def _drop_temporary(self) -> None:
         """Have binlogs drop the temporary tables that the source has dropped by itself."""
         model, reader = self._model, self._reader
-        if model is None or reader is None or self._is_under_way or self._is_out_of_step:
+        if model is None or reader is None or self._may_be_writing or self._is_out_of_step:
             return
         context = reader.last()
         planned = model.disconnect()
@@ -542,18 +552,13 @@ class PortSession:
         self, model: PlannedSession, reader: ContextReader, statement: ClientStatement
     ) -> Verdict:
         """Judge a command whose text is not known, or not with its values."""
-        may_log_rows = model.session.may_log_rows
         text = reader.read_text(statement.text) if statement.is_prepared else None
-        if text and (may_log_rows or not statement.is_bulk):
-            facts = await self._known(model, text)
-            return await self._judge_text(model, reader, text, facts, is_complete=False)
-        if may_log_rows:
-            return self._run_unread(None)
-        if statement.is_bulk:
+        if statement.is_bulk and not model.session.may_log_rows:
             return Refuse(NO_BULK)
-        if statement.is_prepared:
-            return Refuse(NO_VALUES)
-        return Refuse(NO_TEXT if statement.text else TOO_LONG)
+        if not text:
+            return self._run_unread(None)
+        facts = await self._known(model, text)
+        return await self._judge_text(model, reader, text, facts, is_complete=False)
 
     def _run_unread(self, *ran: StatementFacts | None) -> Verdict:
         """Let a command run that nobody follows: what is known of the session does not hold then.
@@ -563,6 +568,11 @@ class PortSession:
         """
         self._lose_step(*ran)
         self._warnings.forget()
+        model, shared = self._model, self._shared
+        if model is not None and shared is not None:
+            self._tracking.intend_unread(model)
+            for one in filter(None, ran):
+                shared.catalog.changed(one, model.session.database)
         reader = self._reader
         if reader is None:
             self._unfollowed.has_passed = True
@@ -578,8 +588,9 @@ class PortSession:
         if answer is not None:
             return Give(answer)
         await self._learn_prepared(model, facts)
-        if concerns(facts):
-            told = await self._rewrite(model, facts)
+        told = None if is_prepared else await self._with_prepared_text(model, reader, facts)
+        if told is not None or concerns(facts):
+            told = told or await self._rewrite(model, facts)
             if told.global_values:
                 return await self._set_global(model, reader, told)
             if told.source != told.model:
@@ -605,14 +616,27 @@ class PortSession:
         ):
             await self._learn_variables(model, facts)
 
-    async def _learn_variables(self, model: PlannedSession, facts: StatementFacts) -> bool:
-        """Ask for user variables that a statement names and the model does not know; whether any was.
+    async def _with_prepared_text(
+        self, model: PlannedSession, reader: ContextReader, facts: StatementFacts
+    ) -> Rewritten | None:
+        """A statement with the text that an expression gives; None for others."""
+        asked = question_of_text(facts)
+        if asked is None or reader.values is None or may_take_rows(model.session):
+            return None
+        answer = await self._client.query_source(self._as_sent(asked))
+        texts = with_text(facts, answer, reader.values.client_charset)
+        return None if texts is None else Rewritten(source=texts[0], model=texts[1])
 
-        What asking changes for the client, FOUND_ROWS() and on MySQL its warnings, weighs less than a
+    async def _learn_variables(self, model: PlannedSession, facts: StatementFacts) -> bool:
+        """Ask for user variables that the model does not know; whether any was asked for.
+
+        A statement names them, or programs in it. What asking changes for the client, FOUND_ROWS() and on MySQL its warnings, weighs less than a
         refusal.
         """
-        programs = model.session.programs
-        names = dict.fromkeys(use.name.lower() for use in facts.user_variables)
+        programs, names = model.session.programs, {use.name.lower() for use in facts.user_variables}
+        if self._shared is not None:
+            use = self._shared.uses.of(facts, model.session, self._shared.catalog.version)
+            names.update(name for name, _ in use.variable_names)
         unknown = [name for name in names if programs.user_variables.get(name) in (None, UNKNOWN)]
         if not unknown:
             return False
@@ -720,6 +744,8 @@ class PortSession:
             refusal = await self._refusals.of_source(facts, self._as_sent) or refusal
         if refusal is not None:
             return Refuse(refusal)
+        if expected.result.unanalysed is not None and may_take_rows(model.session):
+            return self._run_unread(facts)
         needs = self._needs(model, reader, facts, expected) if is_complete else None
         if needs is not None and reader.must_ask(needs):
             await self._read_context(model, reader, needs)
@@ -755,6 +781,7 @@ class PortSession:
                 )
         finally:
             model.restore(before)
+        self._tracking.intend_unread(model)
         self._under_way = under_way
         # Behind a comment to the end of its line nothing else may stand.
         owed = () if self._reader is None else self._reader.owed(None)
@@ -792,6 +819,13 @@ class PortSession:
         """Whether the source runs a statement that is followed."""
         return bool(self._under_way) or self._known_under_way is not None
 
+    @property
+    def _may_be_writing(self) -> bool:
+        """Whether the source runs a statement that may make groups."""
+        known = self._known_under_way
+        is_known_write = known is not None and isinstance(known[1], KnownWrite)
+        return is_known_write or any(one.is_intended for one in self._under_way)
+
     def _let_known_run(
         self,
         text: str,
@@ -819,16 +853,15 @@ class PortSession:
             or not reader.begin_plain(values)
         ):
             return False
-        number, body = model.session.state.number + 1, None
+        number, plans = model.session.state.number + 1, None
         if isinstance(known, KnownWrite):
-            body = known.body(text)
-            if self._tracking.shared is None or body is None:
+            plans, tracking = known.foreseen(text), self._tracking
+            if tracking.shared is None or plans is None:
                 return False
-            plans, thread_id = known.plans_of(body), self._tracking.thread_id
-            shared.attributions.intend(thread_id, number, plans, known.encoded(body))
+            shared.attributions.intend(tracking.thread_id, number, plans, plans.encoded())
         elif self._wants_tracking(model):
             return False
-        self._known_under_way = text, known, number, body
+        self._known_under_way = text, known, number, plans
         return True
 
     def _follow_known(self, one: _KnownUnderWay, model: PlannedSession, reply: Reply) -> bool:
@@ -839,13 +872,13 @@ class PortSession:
             model: The session.
             reply: The source's.
         """
-        _, known, number, body = one
+        _, known, number, plans = one
         shared, tracking = self._shared, self._tracking
         if (
             reply.errno
             or shared is None
             or known.circumstances.version is not shared.catalog.version
-            or self._is_in_transaction is not model.session.is_transaction_active
+            or self._is_in_transaction is not model.session.state.transaction.is_active
         ):
             return False
         if isinstance(known, KnownRead):
@@ -853,18 +886,17 @@ class PortSession:
                 return False
             model.repeat()
             return True
-        if tracking.shared is None or body is None or reply.is_result_set:
+        if tracking.shared is None or plans is None or reply.is_result_set:
             return False
-        changed = _changed_rows(reply.info) if known.is_update else None
-        if not (reply.affected_rows if changed is None else changed):
+        if _has_no_rows(reply, is_update=known.is_update):
             return False
         model.repeat()
         last, insert_id = tracking.told((reply,)), reply.insert_id
         if last is None or not (insert_id and known.has_insert_id):
             shared.attributions.done(tracking.thread_id, number, last)
         else:
-            plans, encoded = known.plans_of(body, insert_id), known.encoded(body, insert_id)
-            shared.attributions.done(tracking.thread_id, number, last, plans, encoded)
+            plans = plans.with_id(insert_id)
+            shared.attributions.done(tracking.thread_id, number, last, plans, plans.encoded())
         return True
 
     def _looked_at(
@@ -949,10 +981,12 @@ class PortSession:
         shared, session = self._shared, model.session
         assert shared is not None, "the model goes along with the source"
         facts = read(text, database=session.database, dialect=session.dialect)
-        if not shared.catalog.covers(facts, session.database):
+        for each in (*session.executed(facts), facts):
+            if shared.catalog.covers(each, session.database):
+                continue
             own = own_questions(self._client, session, facts)
             try:
-                asked = await shared.catalog.fetch(facts, session.database, own)
+                asked = await shared.catalog.fetch(each, session.database, own)
             except StatementError as error:
                 raise _NotToldError(error) from None
             if is_in_packet:
@@ -1059,6 +1093,7 @@ class PortSession:
         if len(under_way) == 1:
             return [(under_way[0], replies)]
         if any(is_program(one.facts) for one in under_way):
+            self._tracking.muddle(under_way, replies)
             self._lose_step(None)
             return []
         return [(one, [reply]) for one, reply in zip(under_way, replies, strict=False)]
@@ -1136,6 +1171,8 @@ class PortSession:
         kind = one.facts.effects.kind
         if kind in DDL_KINDS or kind is StatementKind.SET or is_program(one.facts):
             catalog.changed(one.facts, session.database, errno=reply.errno)
+            for facts in session.executed(one.facts):
+                catalog.changed(facts, session.database)
         if one.context is not None:
             one.context.answered(
                 errno=reply.errno,
@@ -1144,10 +1181,8 @@ class PortSession:
                 info=reply.info,
             )
             self._tracking.planning.know(planned.numbers, one.context)
-        if not reply.errno:
-            is_active = _is_in_transaction(reply)
-            if is_active != session.is_transaction_active:
-                self._lose_step(one.facts)
+        if not reply.errno and bool(reply.status & _ACTIVE) is not session.is_transaction_active:
+            self._lose_step(one.facts)
         more = self._warnings.follow(
             *(one.facts, replies, planned.result.notes),
             hides=self._hides(session, one, replies),
@@ -1192,11 +1227,6 @@ def _is_of_blackhole(facts: StatementFacts, session: Session) -> bool:
     )
 
 
-def _is_in_transaction(reply: Reply) -> bool:
-    # The operator of flags takes many times as long.
-    return bool(int.__and__(reply.status, _ACTIVE))
-
-
 def _literal(value: str) -> str:
     return value if _BARE.fullmatch(value) else "'" + value.replace("'", "''") + "'"
 
@@ -1207,16 +1237,10 @@ def _outcome(facts: StatementFacts, reply: Reply) -> Outcome:
         return Outcome(error=reply.errno)
     if facts.effects.kind not in WRITING_KINDS or reply.is_result_set:
         return NO_OUTCOME
-    changed = reply.affected_rows
-    if (
-        facts.effects.kind is StatementKind.UPDATE
-        and (told := _changed_rows(reply.info)) is not None
-    ):
-        changed = told  # a client may ask for the rows that were found instead
-    return NO_OUTCOME if changed else Outcome(rows=0)
+    is_update = facts.effects.kind is StatementKind.UPDATE
+    return Outcome(rows=0) if _has_no_rows(reply, is_update=is_update) else NO_OUTCOME
 
 
-def _changed_rows(info: str) -> int | None:
-    """How many rows the info of an UPDATE's OK packet says were changed."""
-    number = info.partition(" Changed: ")[2].partition(" ")[0]
-    return int(number) if number.isdigit() else None
+def _has_no_rows(reply: Reply, *, is_update: bool) -> bool:
+    """Whether a reply says that no rows were changed; a client may ask for those that were found."""
+    return not reply.affected_rows or (is_update and _NONE_CHANGED in reply.info)

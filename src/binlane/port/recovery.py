@@ -10,6 +10,7 @@ from binlane.port import journal_records as records
 from binlane.port.group_journal import GroupJournal
 from binlane.port.session_groups import (
     Arrival,
+    Point,
     Reason,
     SessionGroups,
     Statement,
@@ -28,7 +29,7 @@ class Recovery:
     Attributes:
         sessions: By the threads that they had at the source; all of them are over.
         lost: The threads of those that were there when it ended.
-        unknown: Groups that were read, of whom nobody said whose they are.
+        unknown: By their points, groups that were read, of which nobody said whose they are.
         read: Up to where each stream was read.
         epoch: Of which source this is; None where nothing tells it.
         run: How often the log was seen to go on behind a start of the source.
@@ -45,11 +46,10 @@ class Recovery:
             StoreError: If they cannot be read.
         """
         self.sessions: dict[int, SessionGroups] = {}
-        self.unknown: list[Arrival] = []
+        self.unknown: dict[Point, Arrival] = {}
         self.read: dict[Stream, int] = {}
         self.epoch: int | None = None
         self.run = 0
-        self._journal = statements
         last: records.Reading | None = None
         for last in groups.files():
             if last.epoch != self.epoch:
@@ -60,7 +60,7 @@ class Recovery:
             if thread_id:
                 self._session(thread_id).arrivals.append(arrival)
             else:
-                self.unknown.append(arrival)
+                self.unknown[arrival.point] = arrival
         for file in statements.files():
             self._take_file(file)
         for thread_id, number in last.doubts if last is not None else ():
@@ -123,10 +123,10 @@ class Recovery:
             groups = self._session(head.thread_id)
             groups.is_taken, groups.has_untold = head.is_taken, head.has_untold
             groups.run = head.run
-            groups.told, groups.start = dict(head.told), dict(head.start)
+            groups.start = dict(head.start)
+            groups.told = {**head.start, **head.told}
         for thread_id, statement in under_way:
-            self._session(thread_id).statements.append(statement)
-            self._journal.need(statement)
+            self._session(thread_id).add(statement)
         for groups in self.sessions.values():
             self._drop_over(groups)
 
@@ -146,7 +146,7 @@ class Recovery:
             self._replay_answer(records.read_answer(body), place)
         elif kind == records.TAKEN:
             thread_id, start, run = records.read_taken(body)
-            self.unknown += self._session(thread_id).arrivals
+            self.unknown |= {one.point: one for one in self._session(thread_id).arrivals}
             self.sessions[thread_id] = SessionGroups(start=start, run=run, is_taken=True)
         else:
             groups = self._session(records.read_thread(body))
@@ -157,7 +157,7 @@ class Recovery:
 
     def _replay_answer(self, answer: records.Answer, place: Place) -> None:
         groups = self._session(answer.thread_id)
-        statement = groups.find(answer.number)
+        statement = groups.unanswered.get(answer.number)
         if statement is None:
             # Which of its groups were read before it was known is not in the journal.
             statement = Statement(answer.number, 0, is_answered=True, doubt=Reason.FORGOTTEN)
@@ -167,7 +167,8 @@ class Recovery:
             statement.count = answer.plan_count
         spans = told_of(answer.last, is_bound=answer.is_bound)
         groups.answer(statement, spans, is_known=answer.is_known, is_bound=answer.is_bound)
-        self._journal.need(statement)
+        for point in filter(self.unknown.__contains__, statement.told()):
+            groups.arrive(self.unknown.pop(point))
         # Those of which nothing can come any more are many where binlogs lag.
         self._drop_over(groups)
 

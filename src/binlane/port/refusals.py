@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Final
 
 from binlane.check.hints import HINTS
+from binlane.client.prepared_texts import quoted
 from binlane.errors import StatementError, UnjudgedError, UnsafeStatementError
 from binlane.gateway.handler import SessionContext
 from binlane.policy.refusals import Refusal, Why
@@ -18,8 +19,7 @@ from binlane.scope.safety import ROW_HINT, SPLIT_HINT
 from binlane.session.group_plans import PlannedSession
 from binlane.session.report import StatementResult
 from binlane.session.session import Session
-from binlane.sql.facts import DDL_KINDS, StatementFacts
-from binlane.sql.stored import runs_nothing_stored
+from binlane.sql.facts import DDL_KINDS, StatementFacts, StatementKind
 from binlane.sql.tree.statements import Prepare
 
 NOT_PREPARED: Final = StatementError(
@@ -29,17 +29,6 @@ NO_BULK: Final = StatementError(
     "Only row based replication supported for bulk operations",
     errno=4033,
     hint="SET SESSION binlog_format = 'ROW', or execute it for each row of values",
-)
-NO_VALUES: Final = UnjudgedError(
-    "its values cannot be told as the server would log them",
-    hint="send them as other types, or SET SESSION binlog_format = 'ROW'",
-)
-TOO_LONG: Final = UnjudgedError(
-    "it is longer than 32 MiB and is not read", hint="SET SESSION binlog_format = 'ROW'"
-)
-NO_TEXT: Final = UnjudgedError(
-    "its text cannot be read in the session's character set",
-    hint="SET NAMES utf8mb4, or SET SESSION binlog_format = 'ROW'",
 )
 _AS_ROWS: Final = "SET SESSION binlog_format = 'ROW' lets it run"
 _WITHOUT_SCOPES: Final = "binlogs that log everything would have its rows; one here has a scope"
@@ -80,6 +69,10 @@ _UNNAMED: Final[Mapping[str, str]] = MappingProxyType(
 )
 """By symbol, what is told in the place of a text that names binlogs."""
 _DEFINITION: Final = "BINLANE_DEFINITION"
+_OF_THEIR_TABLES: Final = (
+    *(StatementKind.MAINTENANCE, StatementKind.DROP_TABLE, StatementKind.DROP_TRIGGER),
+)
+"""What concerns only the tables that it names, or that its triggers belong to, whatever they are."""
 
 
 class Refusals:
@@ -135,15 +128,12 @@ class Refusals:
             as_sent: Gives a text as it is sent in the session's character set.
         """
         tree = facts.tree
-        if isinstance(tree, Prepare) and tree.source is not None and runs_nothing_stored(facts):
+        if isinstance(tree, Prepare) and tree.source is not None:
             tried = facts.text_of(tree.source)
         elif is_program(facts):
             return None
         else:
-            text = facts.text.replace("'", "''")
-            if not facts.dialect.no_backslash_escapes:
-                text = text.replace("\\", "\\\\")
-            tried = f"'{text}'"
+            tried = quoted(facts.text, facts)
         try:
             await self._client.run_at_source(as_sent(f"PREPARE {_TRIED} FROM {tried}"))
         except StatementError as error:
@@ -163,7 +153,11 @@ def may_take_rows(session: Session) -> bool:
 def is_logged_by_its_text(facts: StatementFacts, session: Session) -> bool:
     """Whether a statement is in the source's log, and in each binlog, as its text, whatever it is."""
     effects = facts.effects
-    return effects.kind in DDL_KINDS and not effects.is_temporary and not session.has_scopes
+    if session.has_scopes:
+        # One table is in a scope or is not.
+        is_known = effects.stopped_at is None and len((*effects.writes, *effects.objects)) == 1
+        return is_known and effects.kind in _OF_THEIR_TABLES
+    return effects.kind in DDL_KINDS and not effects.is_temporary
 
 
 def not_known(what: str, model: PlannedSession | None) -> UnjudgedError:

@@ -103,7 +103,7 @@ class SentSayings:
         self._intended[thread_id] = number, plans
         if encoded is None:
             encoded = encode_plans(plans)
-        body = records.intent_body(thread_id, number, encoded, is_split=is_split)
+        body = records.intent_body(thread_id, number, encoded, is_split * records.SPLIT_BIT)
         self._say(records.INTENT, body)
 
     def done(
@@ -122,9 +122,8 @@ class SentSayings:
             intended = self._intended.get(thread_id)
             is_same = is_known and intended == (number, plans)
             encoded = b"" if is_same else encode_plans(plans)
-        body = records.answer_body(
-            *(thread_id, number, last or "", encoded or b""), is_known=is_known, is_bound=is_bound
-        )
+        bits = is_known * records.KNOWN_BIT | is_bound * records.OF_BOUND_BIT
+        body = records.answer_body(thread_id, number, last or "", encoded or b"", bits)
         self._say(records.ANSWER, body)
 
     def lost(self, thread_id: int) -> None:
@@ -183,14 +182,16 @@ class Hearing:
         with self._lock:
             self._speakers[connection] = _Speaker()
 
-    def remove(self, connection: socket.socket) -> None:
-        """Hear what is left of a process that is gone, and with it its sessions."""
+    def remove(self, connection: socket.socket) -> frozenset[int]:
+        """Hear what is left of a process that is gone, and with it its sessions; their threads."""
         with self._lock:
             self._hear(connection)
-            for thread_id in self._speakers.pop(connection).threads:
+            threads = frozenset(self._speakers.pop(connection).threads)
+            for thread_id in threads:
                 self._attributions.lost(thread_id)
                 self._attributions.given(thread_id)
         connection.close()
+        return threads
 
     def close(self) -> None:
         """Hear nobody any more, nor what was said and not heard."""

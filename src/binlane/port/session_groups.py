@@ -156,6 +156,12 @@ class Statement:
     doubt: Reason | None = None
     gone: dict[Stream, int] | None = None
 
+    def told(self) -> Iterator[Point]:
+        """The groups that the reply named."""
+        for stream, first, last in () if self.is_bound else self.last:
+            for number in range(first or last, last + 1):
+                yield Point(stream, number)
+
 
 @dataclass(slots=True, eq=False)
 class SessionGroups:
@@ -163,8 +169,10 @@ class SessionGroups:
 
     Attributes:
         statements: That may still have groups to come, in their order.
+        unanswered: Those that have no reply yet, by their numbers.
         arrivals: Groups that were read and not attributed, in the order of the log.
-        told: The last number of each stream that the session was told.
+        told: The last number of each stream that is not of a statement to come: the session was told
+            it, or `start` says it.
         is_taken: The session is there.
         has_untold: A statement was answered that does not tell whether it made groups.
         has_strangers: Groups came while no statement was known that might have made them.
@@ -177,8 +185,9 @@ class SessionGroups:
     """
 
     statements: deque[Statement] = field(default_factory=deque)
+    unanswered: dict[int, Statement] = field(default_factory=dict)
     arrivals: list[Arrival] = field(default_factory=list)
-    told: dict[Stream, int] = field(default_factory=dict)
+    told: dict[Stream, int] = field(init=False)
     is_taken: bool = False
     has_untold: bool = False
     has_strangers: bool = False
@@ -186,6 +195,10 @@ class SessionGroups:
     start: dict[Stream, int] = field(default_factory=dict)
     gone: list[Statement] = field(default_factory=list)
     run: int = 0
+
+    def __post_init__(self) -> None:
+        """Nothing was told yet."""
+        self.told = self.start.copy()
 
     def add(self, statement: Statement) -> None:
         """A statement is about to be sent, or was answered that was not known before."""
@@ -196,6 +209,8 @@ class SessionGroups:
             self.is_missed = False
         self.has_strangers = False
         self.statements.append(statement)
+        if not statement.is_answered:
+            self.unanswered[statement.number] = statement
 
     def arrive(self, arrival: Arrival) -> None:
         """A group was read, or is known by now to be of the session."""
@@ -204,25 +219,14 @@ class SessionGroups:
     def give(self) -> None:
         """The session ended."""
         self.is_taken = False
-        if any(not statement.is_answered for statement in self.statements):
-            self.lose()
+        self.lose()
 
     def drop_old(self, number: int) -> None:
         """Let go of what was said before of this statement."""
-        statements = self.statements
-        old = [each for each in statements if each.number == number and not each.is_answered]
-        if not old:
-            return
-        for each in old:
-            each.is_lost = True
-        self.statements = deque(each for each in statements if each not in old)
-
-    def find(self, number: int) -> Statement | None:
-        """The statement of a number that has no reply yet."""
-        for statement in reversed(self.statements):
-            if statement.number == number and not statement.is_answered:
-                return statement
-        return None
+        old = self.unanswered.pop(number, None)
+        if old is not None:
+            old.is_lost = True
+            self.statements.remove(old)
 
     def answer(
         self,
@@ -242,14 +246,17 @@ class SessionGroups:
             is_bound: `last` tells up to where its groups are, and not which they are.
         """
         statement.is_answered, statement.is_bound = True, is_bound
-        if len(last) == 1 and not (last[0].first or self.has_untold):
+        self.unanswered.pop(statement.number, None)
+        told = self.told
+        if len(last) == 1 and not self.has_untold:
             # What nearly all come to.
-            stream, _, number = last[0]
-            if number > self.last_before(stream):
+            stream, first, number = last[0]
+            before = told.get(stream, 0)
+            if number > before and (not first or first > before):
                 statement.last = last
-                self.told[stream] = number
+                told[stream] = number
                 return
-        new = [span for span in last if span.last > self.last_before(span.stream)]
+        new = [span for span in last if span.last > told.get(span.stream, 0)]
         if not new:
             self.has_untold |= not is_known
             return
@@ -260,17 +267,13 @@ class SessionGroups:
         statement.last = tuple(
             [
                 span
-                if not span.first or span.first > self.last_before(span.stream)
-                else span._replace(first=self.last_before(span.stream) + 1)
+                if not span.first or span.first > told.get(span.stream, 0)
+                else span._replace(first=told.get(span.stream, 0) + 1)
                 for span in new
             ]
         )
         for stream, _, number in new:
-            self.told[stream] = max(number, self.told.get(stream, 0))
-
-    def last_before(self, stream: Stream) -> int:
-        """The last number of a stream that is not of a statement to come."""
-        return max(self.told.get(stream, 0), self.start.get(stream, 0))
+            told[stream] = max(number, told.get(stream, 0))
 
     def is_over(self, statement: Statement, read: Mapping[Stream, int]) -> bool:
         """Whether all groups of a statement were attributed, in the order that they came in."""
@@ -287,8 +290,8 @@ class SessionGroups:
 
     def lose(self) -> None:
         """The session is gone; what was under way gets no reply."""
-        for statement in self.statements:
-            statement.is_lost |= not statement.is_answered
+        for statement in self.unanswered.values():
+            statement.is_lost = True
 
     @property
     def wait(self) -> Wait:
@@ -304,9 +307,8 @@ class SessionGroups:
 
     def doubt_open(self, reason: Reason) -> None:
         """Plan no group of statements that have no reply."""
-        for statement in self.statements:
-            if not statement.is_answered:
-                statement.doubt = statement.doubt or reason
+        for statement in self.unanswered.values():
+            statement.doubt = statement.doubt or reason
 
     def doubt_all(self, reason: Reason) -> None:
         """Plan no group of any statement that is known."""
@@ -442,6 +444,7 @@ class SessionGroups:
         yield from self._none(len(self.arrivals), first.doubt or Reason.LOST)
         self.gone.extend(self.statements)
         self.statements.clear()
+        self.unanswered.clear()
 
     def _give(self, statement: Statement, count: int) -> Iterator[Verdict]:
         """Attribute the first groups to a statement, if they are as many as were foreseen."""

@@ -35,11 +35,13 @@ class Present(NamedTuple):
 
     Attributes:
         epoch: Of which source it is; another number for another one.
+        ends: Behind these no group is told of in older files.
         heads: The sessions.
         under_way: Their statements that may still have groups to come, each behind its thread.
     """
 
     epoch: int
+    ends: Mapping[Stream, int]
     heads: Sequence[records.SessionHead]
     under_way: Sequence[tuple[int, Statement]]
 
@@ -92,7 +94,7 @@ class StatementJournal:
         self._is_file_due = True
         self._is_stale = self._is_shrunk = self._is_closed = False
         self._retry_s = 0.0
-        self._needs: dict[int, dict[Stream, int]] = {}
+        self._needs: dict[int, Mapping[Stream, int]] = {}
 
     def close(self) -> None:
         """Write nothing any more, and let go of the files."""
@@ -116,6 +118,7 @@ class StatementJournal:
 
     def _begin_file(self) -> None:
         log = self._log
+        last = log.number
         log.begin_file()
         log.append(records.MACHINE, self._machine)
         is_stale, self._is_stale = self._is_stale, False
@@ -129,7 +132,7 @@ class StatementJournal:
         log.append(records.SESSIONS, records.sessions_body(present.epoch, present.heads))
         for statement, place in places:
             statement.place = place
-            self.need(statement)
+        self._needs[last] = present.ends
         self._is_file_due = False
         if is_stale:
             for number in self._older():
@@ -162,18 +165,6 @@ class StatementJournal:
         self._is_file_due = True
         self._is_stale |= is_stale
 
-    def need(self, statement: Statement) -> None:
-        """Note which groups the file with a statement's plans tells of."""
-        place = statement.place
-        if place is None or not statement.last:
-            return
-        needs = self._needs.get(place.file)
-        if needs is None:
-            needs = self._needs[place.file] = {}
-        for stream, _, last in statement.last:
-            if last > needs.get(stream, 0):
-                needs[stream] = last
-
     def plans_of(self, statement: Statement) -> Sequence[GroupPlan] | None:
         """The plans of a statement; None if they cannot be read any more."""
         if statement.plans is None and statement.place is not None:
@@ -201,9 +192,7 @@ class StatementJournal:
         """
         for number in self._older():
             needs = self._needs.get(number, {})
-            if number in held or any(
-                ends.get(stream, 0) < last for stream, last in tuple(needs.items())
-            ):
+            if number in held or any(ends.get(stream, 0) < last for stream, last in needs.items()):
                 return
             self._remove(number)
 

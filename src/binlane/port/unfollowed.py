@@ -17,8 +17,8 @@ from binlane.port.context_reader import reads_diagnostics
 from binlane.port.long_texts import LongTexts, turn_ends
 from binlane.port.parts import PortParts
 from binlane.scope.definition import Definition
-from binlane.sql.facts import QUIET_KINDS, Shape, StatementFacts, StatementKind
-from binlane.sql.reading import read
+from binlane.sql.facts import QUIET_KINDS, StatementFacts, StatementKind
+from binlane.sql.reading import Key, pattern, read
 from binlane.sql.servers import Dialect, LoggingMode
 from binlane.sql.stored import runs_nothing_stored
 
@@ -57,7 +57,8 @@ class Unfollowed:
         self._dialect = dialect
         self._long_texts = long_texts
         self._definitions: tuple[Definition, ...] = ()
-        self._passing: set[Shape] = set()
+        self._split = pattern(dialect).split
+        self._passing: set[Key] = set()
 
     def forget(self) -> None:
         """The session begins anew."""
@@ -72,15 +73,15 @@ class Unfollowed:
         """
         if not _is_told_by_its_letters(text):
             return None
-        facts = self._read(text)
+        key = tuple(self._split(text))
         if (
-            facts.shape is not None
-            and facts.shape in self._passing
+            key in self._passing
             and shared is not None
             and shared.definitions() is self._definitions
             and not shared.global_values()
         ):
             return PASS
+        facts = self._read(text)
         if _leaves_nothing(facts):
             return PASS
         if shared is None or not _concerns_nobody(facts, shared):
@@ -90,7 +91,7 @@ class Unfollowed:
             self._definitions = shared.definitions()
             self._passing.clear()
         if facts.shape is not None:
-            self._passing.add(facts.shape)
+            self._passing.add(key)
         return PASS
 
     def only_reads_diagnostics(self, text: str) -> bool:

@@ -55,20 +55,22 @@ _LEVEL: Final = b"Note"
 class Warnings:
     """The notes that a client is to find among the warnings of its last statement.
 
+    Attributes:
+        are_changed: The client is to find others than the source's.
+
     Args:
         flavor: Of the source.
     """
 
     def __init__(self, flavor: Flavor) -> None:
         self._is_mariadb = flavor is Flavor.MARIADB
-        self._notes: tuple[Note, ...] = ()
-        self._refused: tuple[_Row, ...] = ()
-        self._hides = False
+        self._have()
 
-    @property
-    def are_changed(self) -> bool:
-        """Whether the client is to find others than the source's."""
-        return bool(self._notes or self._refused or self._hides)
+    def _have(
+        self, notes: tuple[Note, ...] = (), refused: tuple[_Row, ...] = (), *, hides: bool = False
+    ) -> None:
+        self._notes, self._refused, self._hides = notes, refused, hides
+        self.are_changed = bool(notes or refused or hides)
 
     @property
     def count(self) -> int:
@@ -85,7 +87,7 @@ class Warnings:
         reasons = [each for one in (refusal, *refusal.others) for each in (one, *one.behind)]
         errors = [("Error", str(one.errno), one.message) for one in reasons]
         notes = [("Note", _HINT, hint) for hint in hints]
-        self._notes, self._refused, self._hides = (), (*errors, *notes), False
+        self._have(refused=(*errors, *notes))
 
     def follow(
         self,
@@ -107,12 +109,12 @@ class Warnings:
             return 0
         told = tuple(note for note in notes if note.is_told)
         if told or hides or not self._keeps(facts, replies):
-            self._notes, self._refused, self._hides = told, (), hides
+            self._have(told, hides=hides)
         return len(told) - hides
 
     def forget(self) -> None:
         """Be told that something else ran, such as COM_INIT_DB or COM_RESET_CONNECTION."""
-        self._notes, self._refused, self._hides = (), (), False
+        self._have()
 
     def of_refused(self, facts: StatementFacts) -> RowsAnswer | None:
         """Answer a statement that asks for what the last one was refused for; None for others."""

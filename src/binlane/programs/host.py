@@ -98,7 +98,7 @@ def table_in_use(name: TableName, *, is_mariadb: bool) -> Refusal:
 
 STEPS_MAX: Final = 40_000
 """After so many statements and rounds a program is not followed any longer."""
-STEPS_OF_ALL_MAX: Final = 100_000
+STEPS_OF_ALL_MAX: Final = 20_000
 """After so many on all ways together no further way is followed."""
 
 

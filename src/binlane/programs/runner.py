@@ -31,19 +31,23 @@ from binlane.programs.routines import (
 )
 from binlane.programs.ways import Condition
 from binlane.sql.evaluation.evaluator import StatementText, evaluate, possible_values
-from binlane.sql.evaluation.values import UNKNOWN, UNKNOWN_TEXT, Text, Value, parameter
+from binlane.sql.evaluation.values import UNKNOWN, UNKNOWN_TEXT, Text, Value, as_integer, parameter
 from binlane.sql.facts import StatementFacts, StatementKind
 from binlane.sql.reading import read
 from binlane.sql.servers import Dialect
+from binlane.sql.stored import runs_nothing_stored
 from binlane.sql.tokens import SqlSyntaxError, server_text
 from binlane.sql.tree.expressions import (
     Call,
     Expression,
+    Limit,
     Node,
     Parameter,
+    Query,
     Subquery,
     SystemVariable,
     children,
+    walk,
 )
 from binlane.sql.tree.statements import PROGRAMS, CallProcedure, Prepare
 
@@ -207,6 +211,10 @@ class _Runner:
         name = tree.name.lower()
         if name and name in self._executing:
             return _IN_USE
+        if tree.source is not None and _is_stored(tree.source, facts):
+            verb = "PREPARE..FROM" if tree.verb == "PREPARE" else tree.verb
+            message = f"{verb} does not support subqueries or stored functions"
+            return Refusal(1970, "42000", "ER_SUBQUERIES_NOT_SUPPORTED", message)
         if tree.verb == "PREPARE":
             return self._prepare(facts, tree, environment)
         if tree.verb == "EXECUTE":
@@ -334,6 +342,15 @@ class _Runner:
         if len(parameters) != len(values):
             return _WRONG_ARGUMENTS
         is_mariadb = self._host.server.is_mariadb
+        if is_mariadb:
+            for place in (known.place(node.at) for node in _counts(known.tree)):
+                index = parameters.index(place)
+                value = values[index]
+                if value is None or value is UNKNOWN:
+                    continue
+                values[index] = as_integer(value)
+                if as_integer(value) < 0:
+                    return _WRONG_ARGUMENTS
         logged, shown = (
             [
                 None
@@ -451,11 +468,23 @@ def _does_anything(node: Node) -> bool:
     )
 
 
+def _is_stored(source: Expression, facts: StatementFacts) -> bool:
+    """Whether an expression asks tables, or functions that are not built in."""
+    return any(isinstance(node, Query) for node in walk(source)) or not runs_nothing_stored(facts)
+
+
 def _parameters(node: Node) -> Iterator[Parameter]:
     if isinstance(node, Parameter):
         yield node
     for each in children(node):
         yield from _parameters(each)
+
+
+def _counts(node: Node) -> Iterator[Parameter]:
+    """The parameters of LIMIT, which takes any value for a whole number."""
+    for each in walk(node):
+        if isinstance(each, Limit):
+            yield from (one for one in children(each) if isinstance(one, Parameter))
 
 
 def _with_values(

@@ -450,7 +450,9 @@ class Tracer:
             if misnamed is not None:
                 return misnamed
         for access in resolved.accesses:
-            is_written = access.changes and not access.is_prelocked
+            is_written = (
+                access.changes and not access.is_prelocked and not facts.effects.is_temporary
+            )
             if is_written and any(access.name in names for names in self.in_use):
                 return table_in_use(access.name, is_mariadb=environment.is_mariadb)
         return None

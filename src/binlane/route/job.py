@@ -103,12 +103,14 @@ class Report:
         counts: By binlog.
         files: How many files were read, at least in part.
         notes: What a user should know of.
+        is_unmatched: The files have nothing of what a filter names.
         fault: Where and why it ended early, behind whole groups; None if it did not.
     """
 
     counts: dict[str, BinlogCounts] = field(default_factory=dict)
     files: int = 0
     notes: list[str] = field(default_factory=list)
+    is_unmatched: bool = False
     fault: CodecError | None = None
 
 
@@ -170,6 +172,7 @@ def route_files(
     with Target(request.out, request.schedule, settings=settings, disk=disk) as target:
         job = _Job(request, files, target, meter)
         job.run()
+        job.tell_of_filter()
         return job.report
 
 
@@ -236,6 +239,14 @@ class _Job:
             return
         self._keep()
         self._outputs.collect(self.report)
+
+    def tell_of_filter(self) -> None:
+        """Note what the filter left out, and whether it let anything through."""
+        if self._filter is not None:
+            state = self._filter.groups.state
+            is_first = self._target.record is None
+            self.report.is_unmatched = is_first and state.is_unmatched
+            self.report.notes += state.summary(is_whole=is_first)
 
     def _begin_memory(self, *, is_new: bool) -> None:
         """Have binlogs know the tables before the first file, and no more than is true of a gap."""
@@ -561,7 +572,7 @@ class _Job:
                 position=self._position,
                 done=self._done,
                 filter_terms=self._request.filter_terms.text,
-                followed=() if self._filter is None else tuple(self._filter.groups.state.saved),
+                followed={} if self._filter is None else self._filter.groups.state.saved,
             )
         )
 
@@ -592,7 +603,8 @@ def _filter(
         )
     if terms.is_everything:
         return None
-    state = FilterState.restored(terms, () if record is None else record.reached.followed)
+    saved = {} if record is None else record.reached.followed
+    state = FilterState.restored(terms, saved)
     known = None if request.load_schema is None else KnownObjects(request.load_schema)
     groups = GroupFilter(state, note, known)
     return Filter(groups, RunFilter(groups))

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 from binlane.errors import CorruptStoreError
+from binlane.filters.state import Saved
 from binlane.positions import FilePosition, Position, parse_position
 from binlane.scope.definition import Definition
 from binlane.scope.scope import ScopeList
@@ -41,7 +42,7 @@ class Reached:
     position: int
     done: Position
     filter_terms: str = ""
-    followed: tuple[tuple[str, str, bool], ...] = ()
+    followed: Saved = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +70,7 @@ class Record:
             "position": reached.position,
             "gtids": str(reached.done),
             "filter": reached.filter_terms,
-            "followed": reached.followed,
+            "followed": dict(reached.followed),
             "binlogs": {
                 name: {
                     "definition": self.definitions[name],
@@ -119,10 +120,7 @@ def _record(fields: dict[str, Any]) -> Record:
             position=int(fields["position"]),
             done=parse_position(fields["gtids"], flavor),
             filter_terms=fields.get("filter", ""),
-            followed=tuple(
-                (str(database), str(table), bool(is_wanted))
-                for database, table, is_wanted in fields.get("followed", ())
-            ),
+            followed=fields.get("followed", {}),
         ),
         definitions={name: each["definition"] for name, each in fields["binlogs"].items()},
         marks={

@@ -131,6 +131,17 @@ class GroupPlan:
     bases: Mapping[str, int] = field(default_factory=dict)
     ends: Mapping[str, EncodedEvent | None] = field(default_factory=dict)
 
+    @property
+    def text_bytes(self) -> int:
+        """How long its texts are, with what belongs before them."""
+        return sum(
+            len(event.body)
+            for parts in self.binlogs.values()
+            for part in parts
+            if isinstance(part, Text)
+            for event in part.events
+        )
+
 
 @cache
 def basis_of(definition: Definition) -> int:

@@ -42,6 +42,17 @@ class TemporaryTables:
             {binlog: names - gone for binlog, names in self.begun.items()},
         )
 
+    def renamed(self, old: TableName, new: TableName) -> TemporaryTables:
+        """With a table under another name."""
+
+        def follow(names: frozenset[TableName]) -> frozenset[TableName]:
+            return frozenset(new if name == old else name for name in names)
+
+        return TemporaryTables(
+            {binlog: follow(names) for binlog, names in self.whole.items()},
+            {binlog: follow(names) for binlog, names in self.begun.items()},
+        )
+
     def stopped(self, binlog: str, names: Iterable[TableName]) -> TemporaryTables:
         """With tables that a binlog does not log any more."""
         left = self.whole.get(binlog, _NONE) - frozenset(names)

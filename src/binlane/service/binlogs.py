@@ -227,6 +227,10 @@ class Binlogs:
         """The feed of those that keep up."""
         return self._loop.main
 
+    def end_threads(self, threads: frozenset[int]) -> None:
+        """Have replicas drop the temporary tables of connections that ended with a process."""
+        self._loop.submit(lambda _: self._loop.end_threads(threads))
+
     @property
     def source_problem(self) -> str:
         """Why nothing comes from the source; empty while it does."""

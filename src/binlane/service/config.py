@@ -17,12 +17,12 @@ from binlane.capture.settings import SourceSettings, StartAt, parse_start
 from binlane.client.settings import ServerUrl
 from binlane.errors import ConfigError
 from binlane.gateway.settings import GatewaySettings, TlsMode
-from binlane.port.settings import Bypass, PortSettings
 from binlane.service.access import BinlogAccess
 from binlane.service.archive import ArchiveSettings
 from binlane.service.certificates import check_given
 from binlane.service.embedded_settings import EmbeddedSettings, embedded_source
 from binlane.service.logs import LogFormat, LogLevel, LogSettings
+from binlane.service.port_settings import Bypass, PortSettings
 from binlane.service.setting_keys import setting_of
 from binlane.service.setting_sources import (
     FROM_FILE,

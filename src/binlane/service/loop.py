@@ -249,6 +249,12 @@ class RoutingLoop:
         self.outputs = MappingProxyType(dict(sorted(outputs.items())))
         return output
 
+    def end_threads(self, threads: frozenset[int]) -> bool:
+        """Have replicas drop the temporary tables of connections that nobody follows any more."""
+        for output in self.outputs.values():
+            output.end_threads(threads)
+        return True
+
     def remove_output(self, output: Output) -> None:
         """Keep a binlog no more; its dumps end."""
         self.detach(output)

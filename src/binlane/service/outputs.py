@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -100,8 +101,7 @@ class Output:
         is_on_main: Whether the main feed feeds it.
         told: What its readers were last told of.
         threads: Connections of the source whose temporary tables it has, or lacks.
-        drops_temporary: Replicas are to drop temporary tables of sessions that are over, and nobody
-            has dropped theirs by text.
+        drops_temporary: Replicas are to drop all temporary tables before anything else.
         stopped_at: The group past the port that it stopped before; None without one.
         accepted: Groups past the port up to here it takes, although it was to stop.
         counted: Up to here its files were counted.
@@ -142,6 +142,23 @@ class Output:
         """Note that it lacks texts on temporary tables of some connections."""
         if not threads <= self.threads.lost:
             self.threads = replace(self.threads, lost=self.threads.lost.union(threads))
+
+    def end_threads(self, threads: frozenset[int]) -> None:
+        """Note that connections are over, and nobody has dropped their temporary tables by text."""
+        if not self.threads.made.isdisjoint(threads):
+            # Replicas drop those of all connections, or none.
+            self.drops_temporary = True
+            self.lose_threads(self.threads.made)
+        self.lose_threads(threads)
+
+    def drop_temporary(self) -> None:
+        """Have replicas drop all temporary tables.
+
+        Raises:
+            StoreError: As `Binlog.append`.
+        """
+        self.binlog.begin_anew(self.last_timestamp or int(time.time()))
+        self.drops_temporary = False
 
     def accept(self, position: Position | None) -> None:
         """Take what stopped it although it came past the port: somebody wants it to go on."""

@@ -28,7 +28,7 @@ from binlane.positions import AnyGtid, Position
 from binlane.route.large import LargePart
 from binlane.routing.makers import marked
 from binlane.routing.plan import GroupPlan
-from binlane.routing.planned_route import NO_THREADS, route_rows
+from binlane.routing.planned_route import NO_THREADS, Threads, route_rows
 from binlane.routing.planned_spans import RawGroup, raw_group
 from binlane.routing.routed_group import Omission, OmissionKind, Routing
 from binlane.routing.session_format import LOGGED_AS_STATEMENT
@@ -96,6 +96,9 @@ class Router:
                 routed, and `position` says so.
         """
         own, substitution = RunGroups(), self._substitution
+        for output in outputs:
+            if output.drops_temporary:
+                self._guarded(output, output.drop_temporary, on_fault)
         if substitution is not None:
             substitution.noted(item)
             if isinstance(item, RawRun):
@@ -376,12 +379,11 @@ class Router:
         first = group.events[0]
         if isinstance(first.body, FormatDescriptionEvent):
             output.binlog.set_format(first.body, timestamp=first.header.timestamp)
-            if output.drops_temporary:
-                output.binlog.begin_anew(first.header.timestamp)
-                output.drops_temporary = False
             if first.body.created:
-                # The source may have been started, and count its connections anew.
-                output.threads = NO_THREADS
+                # The source counts its connections anew. Sessions that ended with the process
+                # before may be of behind this start, until all is read that was there then.
+                is_anew = output.complete_s is not None
+                output.threads = NO_THREADS if is_anew else Threads(lost=output.threads.lost)
         else:
             self._route(output, group, waits=waits)
 

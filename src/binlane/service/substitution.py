@@ -30,7 +30,6 @@ from binlane.grouping.raw import Item, LargeGroup, RawRun
 from binlane.kernels import layout
 from binlane.port.attributions import Attributions, ReadGroup, Watch
 from binlane.port.session_groups import Reason, Unattributed
-from binlane.port.settings import Bypass
 from binlane.positions import AnyGtid, Position
 from binlane.routing.makers import (
     could_be,
@@ -54,6 +53,7 @@ from binlane.routing.planned_spans import RawGroup, planned_bytes
 from binlane.routing.routed_group import Routing
 from binlane.routing.rows import table_name
 from binlane.service.outputs import Output
+from binlane.service.port_settings import Bypass
 from binlane.sql.servers import LoggingMode
 
 PAST_THE_PORT: Final = Reason.STRANGER.value

@@ -246,6 +246,8 @@ def _follow_rename(state: SessionState, statement: SessionStatement, table: Tabl
     name = dict(effects.renames).get(table.name, table.name)
     if effects.kind is not StatementKind.TRUNCATE_TABLE:
         state.temporary.made(name, instead_of=table.name)
+        if state.safety is not None:
+            state.safety.temporary_renamed(table.name, name)
     for binlog in state.binlogs.values():
         if table.name in binlog.held_temporary:
             binlog.held_temporary.remove(table.name)
@@ -288,7 +290,7 @@ def _changes_database(state: SessionState, statement: SessionStatement) -> bool:
 def _exists(state: SessionState, kind: StatementKind, name: TableName) -> bool:
     objects = state.objects
     if kind in (StatementKind.CREATE_VIEW, StatementKind.DROP_VIEW):
-        return objects.view(name) is not None
+        return objects.base_view(name) is not None
     if kind in (StatementKind.CREATE_TRIGGER, StatementKind.DROP_TRIGGER):
         return objects.trigger(name) is not None
     if kind in (StatementKind.CREATE_EVENT, StatementKind.DROP_EVENT):
@@ -523,7 +525,7 @@ def _changes_routines(state: SessionState, facts: StatementFacts) -> bool:
     if effects.kind in _CHANGES_ROUTINES:
         return True
     if effects.kind is StatementKind.DROP_VIEW:
-        return any(objects.view(name) is not None for name in effects.objects)
+        return any(objects.base_view(name) is not None for name in effects.objects)
     if effects.kind is StatementKind.DROP_TRIGGER:
         return any(objects.trigger(name) is not None for name in effects.objects)
     if effects.kind is StatementKind.DROP_ROUTINE:

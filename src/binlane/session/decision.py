@@ -117,9 +117,10 @@ def plan_of(facts: StatementFacts, opening: Opening) -> Plan:
     if found is None:
         if len(_plans) >= PLANS_MAX:
             _plans.clear()
+        missed = len(opening.objects.missed)
         found = _plan(shape.facts, opening)
         # What is not there now may be read later, without a change of what there is.
-        if not found.resolved.errors:
+        if not found.resolved.errors and len(opening.objects.missed) == missed:
             _plans[key] = found
     return found
 

@@ -158,11 +158,13 @@ class PlannedSession:
     def needs_plans(self) -> bool:
         """Whether groups may be something else to some binlog than they are to the source.
 
-        False where all binlogs log rows and nothing of the session is kept from them.
+        False where all binlogs log rows and nothing of the session is kept from them. One of
+        statements has to know whose its rows are, also those of a session that wants rows.
         """
         state = self.session.state
         return (
-            self._ledger.has_texts
+            (state.safety is not None and not state.safety.logs_rows_alone)
+            or self._ledger.has_texts
             or bool(state.temporary.names)
             or not state.is_logging
             or not self.session.logs_rows_alone
@@ -220,17 +222,17 @@ class PlannedSession:
         """What a statement does if that is known, and it leaves nothing behind but what it logs.
 
         Args:
-            text: As for `Session.execute`.
+            text: As for `Session.execute`; with anything around it is not known.
         """
         ledger = self._ledger
         if ledger.has_texts or ledger.removed or ledger.unlogged:
             return None
-        return self.session.unchanging(text)
+        return self.session.recurring.unchanging(text)
 
     def repeat(self) -> None:
         """Run a statement that `unchanging` told of; it has the next number."""
         self._foreseen = None
-        self.session.repeat()
+        self.session.recurring.stay()
 
     def count(self) -> int:
         """A number for something that the session is to have logged without a statement of its own."""

@@ -273,7 +273,7 @@ def _is_absent(state: SessionState, statement: SessionStatement, name: TableName
 
 def _dropped_views(state: SessionState, statement: SessionStatement) -> Refusal | None:
     effects = statement.facts.effects
-    absent = [name for name in effects.objects if not _has_view(state, name)]
+    absent = [name for name in effects.objects if state.objects.base_view(name) is None]
     tables = [name for name in absent if state.objects.base_table(name) is not None]
     if tables and not state.server.is_mariadb:
         return _wrong_kind(state, tables[0], "VIEW")

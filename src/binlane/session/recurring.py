@@ -167,7 +167,8 @@ class Recurring:
         return kept
 
     def stay(self) -> None:
-        """A statement of those that `unchanging` tells of has run."""
+        """A statement of those that `unchanging` tells of has run: nothing else is new."""
+        self._state.number += 1
         self._is_ahead, self._foreseen = True, None
 
     def leave(self) -> None:

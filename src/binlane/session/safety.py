@@ -136,12 +136,20 @@ class _Used:
                 yield from changed_databases(effects)
             return
         if effects.kind not in _BY_ROWS:
-            yield from map(self._named, written_tables(effects))
+            made = self._new_names()
+            yield from (self._named(name) for name in written_tables(effects) if name not in made)
             yield from changed_databases(effects)
         for access in self.resolved.accesses:
             if access.changes:
                 is_transactional = _has_rollback(access.table, self.server)
                 yield replace(_accessed(access), is_transactional=is_transactional)
+
+    def _new_names(self) -> frozenset[TableName]:
+        """The new names of temporary tables, which no binlog can know."""
+        effects = self.facts.effects
+        if effects.kind is StatementKind.RENAME_TABLE and not self.server.is_mariadb:
+            return frozenset()  # MySQL renames no temporary tables
+        return frozenset(new for old, new in effects.net_renames if self._is_temporary(old))
 
     def _named(self, name: TableName) -> UsedObject:
         """A table that the text of a DDL statement names."""
@@ -501,6 +509,10 @@ class ScopeSafety:
     def temporary_dropped(self, name: TableName) -> None:
         """Forget a temporary table."""
         self._temporary = self._temporary.dropped(name)
+
+    def temporary_renamed(self, old: TableName, new: TableName) -> None:
+        """Know a temporary table by its new name."""
+        self._temporary = self._temporary.renamed(old, new)
 
     def mode_changed(self, modes: Mapping[str, LoggingMode]) -> None:
         """Stop the logging of temporary tables in binlogs that log rows from now on."""

@@ -24,6 +24,7 @@ from binlane.policy.server import Isolation, Server
 from binlane.programs import runner
 from binlane.programs.environment import SessionEnvironment
 from binlane.programs.host import InnerStatement, ProgramState, SessionValues
+from binlane.programs.routines import trimmed
 from binlane.scope.definition import Definition
 from binlane.session import creates, ddl, drops, settings, transactions
 from binlane.session.context_events import SessionUse
@@ -33,7 +34,7 @@ from binlane.session.dml import execute_rows
 from binlane.session.drops import drop_at_disconnect
 from binlane.session.log_events import SOURCE_LOG
 from binlane.session.missing import OPEN_OR_RUN, missing, no_database, unparsed
-from binlane.session.recurring import Attempt, Foreseen, KnownEffect, Recurring
+from binlane.session.recurring import Attempt, Foreseen, Recurring
 from binlane.session.report import BinlogResult, Note, StatementResult, Unanalysed
 from binlane.session.safety import ScopeSafety
 from binlane.session.settings import execute_set, refusal_in_function, system_value
@@ -44,8 +45,8 @@ from binlane.session.variables import OF_BINLOGS, Variables
 from binlane.session.ways import follow
 from binlane.sql.accounts import ROOT, AccountName, default_roles
 from binlane.sql.catalog import SchemaCatalog
-from binlane.sql.evaluation.evaluator import Environment
-from binlane.sql.evaluation.values import Value
+from binlane.sql.evaluation.evaluator import Environment, evaluate
+from binlane.sql.evaluation.values import Text, Value
 from binlane.sql.facts import (
     DDL_KINDS,
     READING_KINDS,
@@ -58,6 +59,8 @@ from binlane.sql.reading import read
 from binlane.sql.schema import Routine, Trigger
 from binlane.sql.servers import Dialect, LoggingMode
 from binlane.sql.tokens import ServerText, server_text
+from binlane.sql.tree.expressions import Literal, UserVariable
+from binlane.sql.tree.statements import Prepare
 
 _POSITIONS: Final = {symbol(reason): reason.position for reason in Reason}
 _BINLOG: Final = "binlog"
@@ -77,6 +80,8 @@ class Session:
 
     Attributes:
         programs: What it keeps for its programs.
+        state: All that it is; for who goes along with it.
+        recurring: Its statements that come again; likewise.
     """
 
     def __init__(  # noqa: PLR0913 - each by its name
@@ -108,7 +113,7 @@ class Session:
             names.append(SOURCE_LOG)
         variables = Variables(server, global_values=_global_values(objects))
         objects.server_version = objects.server_version or server.version
-        self._state = SessionState(
+        self.state = SessionState(
             server=server,
             objects=objects,
             database=database,
@@ -122,70 +127,65 @@ class Session:
             account_name=account,
             transaction=Transaction(isolation=variables.settings.isolation),
         )
-        self._recurring = Recurring(self._state)
+        self.recurring = Recurring(self.state)
 
     def follow(self, before: Session) -> None:
         """Come after a session that ended: its prepared XA transactions are still there."""
-        left = before._state.prepared_xa.left
-        self._state.prepared_xa = PreparedXa(dict(left), dict(left))
+        left = before.state.prepared_xa.left
+        self.state.prepared_xa = PreparedXa(dict(left), dict(left))
 
     @property
     def definitions(self) -> Sequence[Definition] | None:
         """The binlogs as they are now; None for one of the server's own."""
-        safety = self._state.safety
+        safety = self.state.safety
         return None if safety is None else safety.definitions
 
     @property
     def dialect(self) -> Dialect:
         """How the session's texts are read."""
-        return self._state.variables.settings.dialect
+        return self.state.variables.settings.dialect
 
     @property
     def server(self) -> Server:
         """Whose rules are followed."""
-        return self._state.server
+        return self.state.server
 
     @property
     def objects(self) -> SchemaCatalog:
         """The server's objects."""
-        return self._state.objects
+        return self.state.objects
 
     @property
     def database(self) -> str:
         """The default database."""
-        return self._state.database
+        return self.state.database
 
     @property
     def collation(self) -> str:
         """collation_connection."""
-        if self._state.variables.connection is not None:
-            return self._state.variables.connection[1]
+        if self.state.variables.connection is not None:
+            return self.state.variables.connection[1]
         return self.server.default_collation("utf8mb4")
-
-    @property
-    def state(self) -> SessionState:
-        """All that the session is; for who goes along with it."""
-        return self._state
 
     @property
     def programs(self) -> ProgramState:
         """What the session keeps for its programs."""
-        return self._state.programs
+        return self.state.programs
 
     @property
     def is_in_transaction(self) -> bool:
         """In a transaction of several statements: BEGIN or autocommit=0."""
-        return self._state.is_in_transaction
+        return self.state.is_in_transaction
 
     @property
     def is_transaction_active(self) -> bool:
         """Whether a transaction has begun to work: the servers' SERVER_STATUS_IN_TRANS."""
-        return self._state.transaction.is_active
+        return self.state.transaction.is_active
 
     @property
     def logs_rows_alone(self) -> bool:
         """Whether every binlog has what the session changes in rows; sql_log_bin is not asked."""
-        state = self._state
+        state = self.state
         if state.safety is None or state.variables.is_format_set:
             return state.variables.settings.logging_mode is LoggingMode.ROW
         return state.safety.logs_rows_alone
@@ -193,7 +193,7 @@ class Session:
     @property
     def may_log_rows(self) -> bool:
         """Whether every binlog may have in rows what the session changes: none has statements alone."""
-        state = self._state
+        state = self.state
         if state.safety is None or state.variables.is_format_set:
             return state.variables.settings.logging_mode is not LoggingMode.STATEMENT
         modes = {one.logging_mode for one in state.safety.definitions}
@@ -202,7 +202,7 @@ class Session:
     @property
     def has_row_binlogs(self) -> bool:
         """Whether some binlog has all that the session changes in rows, or there is none."""
-        state = self._state
+        state = self.state
         if state.safety is None or state.variables.is_format_set:
             return state.variables.settings.logging_mode is LoggingMode.ROW
         modes = {one.logging_mode for one in state.safety.definitions}
@@ -211,7 +211,7 @@ class Session:
     @property
     def has_statement_binlogs(self) -> bool:
         """Whether some binlog has what the session changes as statements, safe or not."""
-        state = self._state
+        state = self.state
         if state.safety is None or state.variables.is_format_set:
             return state.variables.settings.logging_mode is LoggingMode.STATEMENT
         return LoggingMode.STATEMENT in {one.logging_mode for one in state.safety.definitions}
@@ -219,17 +219,17 @@ class Session:
     @property
     def locks_reads(self) -> bool:
         """Whether the transaction's isolation level keeps what a change only reads as it is."""
-        return self._state.current_isolation >= Isolation.REPEATABLE_READ
+        return self.state.current_isolation >= Isolation.REPEATABLE_READ
 
     @property
     def has_scopes(self) -> bool:
         """Whether a binlog does not log everything."""
-        safety = self._state.safety
+        safety = self.state.safety
         return safety is not None and any(not one.scope.is_unscoped for one in safety.definitions)
 
     def system_variable(self, name: str) -> Value:
         """The value of `@@name` as far as it is known."""
-        return system_value(self._state.variables, name)
+        return system_value(self.state.variables, name)
 
     def begin_with(self, values: Mapping[str, str], before: Session | None = None) -> None:
         """Have the values of the binlogs' variables with which a session begins.
@@ -239,7 +239,7 @@ class Session:
                 one that the session sets: for all binlogs.
             before: A session in whose place this one goes on, with what was set in that one.
         """
-        self._recurring.leave()
+        self.recurring.leave()
         own: dict[str, str] = {}
         if before is not None:
             variables = before.state.variables
@@ -247,7 +247,7 @@ class Session:
             if not variables.is_format_set:
                 del own["binlog_format"]
         own = {name: value for name, value in own.items() if value}
-        self._state.variables.begin_with(values, own)
+        self.state.variables.begin_with(values, own)
 
     def binlog_variable(self, name: str, *, is_global: bool = False) -> str:
         """The value that a variable of the binlogs has; empty where nobody has set it.
@@ -258,19 +258,20 @@ class Session:
 
         Returns:
             In capitals, such as `ROW` or `1`. A binlog_format that nobody set is that of all
-            binlogs, MIXED where they differ.
+            binlogs, MIXED where they differ, and the source's own without any: ROW.
         """
-        variables = self._state.variables
+        variables = self.state.variables
         values = variables.global_values if is_global else variables.values
         if name != "binlog_format" or (variables.is_format_set and not is_global):
             return values.get(name, "")
-        safety = self._state.safety
+        safety = self.state.safety
         modes = set() if safety is None else {mode.value for mode in safety.modes.values()}
+        modes = modes or {LoggingMode.ROW.value}
         return values.get(name, "") or (modes.pop() if len(modes) == 1 else "MIXED")
 
     def has_sql_mode(self, mode: str) -> bool:
         """Whether a mode, in capitals, is one of sql_mode."""
-        return mode in self._state.variables.text("sql_mode").split(",")
+        return mode in self.state.variables.text("sql_mode").split(",")
 
     def execute(self, statement: str, outcome: Outcome = NO_OUTCOME) -> StatementResult:
         """Run one statement.
@@ -279,7 +280,7 @@ class Session:
             statement: Its text, without a delimiter.
             outcome: What happened, where the text does not tell it.
         """
-        state = self._state
+        state = self.state
         state.number += 1
         number = state.number
         result = self._execute(_bare(statement), outcome)
@@ -307,27 +308,11 @@ class Session:
 
     def foresee(self, statement: str, outcome: Outcome = NO_OUTCOME) -> Foreseen | None:
         """Tell what a statement will do if that is known from others like it; else None."""
-        return self._recurring.foresee(_bare(statement), outcome)
-
-    def unchanging(self, statement: str) -> KnownEffect | None:
-        """What a statement does if that is known and leaves the session as it is; else None.
-
-        Args:
-            statement: Its text alone: with anything around it is not known.
-        """
-        last = statement[-1:]
-        if last == ";" or last.isspace() or statement[:1].isspace():
-            return None
-        return self._recurring.unchanging(statement)
-
-    def repeat(self) -> None:
-        """Run a statement that `unchanging` told of: there is one more, and nothing else is new."""
-        self._state.number += 1
-        self._recurring.stay()
+        return self.recurring.foresee(_bare(statement), outcome)
 
     def _execute(self, text: str, outcome: Outcome) -> StatementResult:
-        state = self._state
-        known = self._recurring.again(text, outcome)
+        state = self.state
+        known = self.recurring.again(text, outcome)
         if isinstance(known, StatementResult):
             return known
         state.execution = Execution(number=state.number)
@@ -357,7 +342,7 @@ class Session:
 
     def _run(self, command: SessionStatement, attempt: Attempt | None) -> StatementResult:
         """Carry out a statement; nothing is left half done."""
-        state, facts = self._state, command.facts
+        state, facts = self.state, command.facts
         before = None
         try:
             if attempt is not None and not attempt.begins(state, facts):
@@ -395,7 +380,7 @@ class Session:
         if not objects.has_programs:
             return False
         if facts.shape is not None:
-            return self._recurring.plan(facts).may_branch
+            return self.recurring.plan(facts).may_branch
         return any(
             objects.triggers(use.name) or objects.view(use.name) for use in facts.tables
         ) or any(
@@ -405,30 +390,44 @@ class Session:
 
     def _followed(self) -> StatementResult:
         """What the statement did; nothing is told of one that was not followed to its end."""
-        unfollowed = self._state.programs.effort.unfollowed
+        unfollowed = self.state.programs.effort.unfollowed
         result = self._result()
         return self._unfollowed(unfollowed) if unfollowed else result
 
     def _unfollowed(self, reason: str) -> StatementResult:
         """What is told of a statement that was not followed to its end: nothing of what it logs."""
         return StatementResult(
-            binlogs={name: BinlogResult() for name in self._state.binlogs},
+            binlogs={name: BinlogResult() for name in self.state.binlogs},
             unanalysed=Unanalysed(reason=reason, offset=0, length=0),
         )
 
     def denied(self, facts: StatementFacts, database: str) -> Refusal | None:
         """Why the account whose privileges hold may not run a statement; None if it may."""
-        asked = self._state.asked(facts, database)
+        asked = self.state.asked(facts, database)
         return None if asked is None else denied(asked) or denied_inside(asked)
 
     def acting_for(self, program: Routine | Trigger) -> AbstractContextManager[Refusal | None]:
         """As of `Host`."""
-        return self._state.acting_for(program)
+        return self.state.acting_for(program)
 
     def resolved(self, facts: StatementFacts, database: str) -> ResolvedStatement:
         """The tables and functions of a statement."""
         resolved = self._plan(facts, database).resolved
         return resolved if facts.shift is None else resolved.moved(facts.shift)
+
+    def executed(self, facts: StatementFacts) -> Sequence[StatementFacts]:
+        """The statements that EXECUTE or EXECUTE IMMEDIATE may run, as far as they are known."""
+        tree = facts.tree
+        if not isinstance(tree, Prepare):
+            return ()
+        texts: Sequence[str | None] = ()
+        dialect = self.dialect
+        if tree.verb == "EXECUTE" and (found := self.programs.prepared.get(tree.name.lower())):
+            texts, dialect = found.statements, found.dialect
+        elif tree.verb == "EXECUTE IMMEDIATE" and isinstance(tree.source, Literal | UserVariable):
+            value = evaluate(tree.source, facts, SessionEnvironment(self))
+            texts = (value.content,) if isinstance(value, Text) else ()
+        return [read(trimmed(one), database=self.database, dialect=dialect) for one in texts if one]
 
     def opened_by(self, facts: StatementFacts, database: str) -> ResolvedStatement:
         """As `resolved`, with the places of the first statement of its shape."""
@@ -446,7 +445,7 @@ class Session:
 
     def _plan(self, facts: StatementFacts, database: str) -> Plan:
         """What is known of all statements of the same shape."""
-        return plan_of(facts, replace(self._state.opening(database), assume_engine=None))
+        return plan_of(facts, replace(self.state.opening(database), assume_engine=None))
 
     def depends_on(
         self,
@@ -468,7 +467,7 @@ class Session:
         MySQL decides for them as for statements: one that is unsafe under MIXED leaves the program
         in row format.
         """
-        state = self._state
+        state = self.state
         if state.locked_tables is not None or (facts.tables and state.is_in_transaction):
             resolved = self.resolved(facts, database)
             refusal = refusal_beyond_locks(state, facts, resolved)
@@ -486,7 +485,7 @@ class Session:
 
     def execute_inner(self, inner: InnerStatement) -> Refusal | None:
         """Run one statement of a program; what it does belongs to the outermost statement."""
-        state = self._state
+        state = self.state
         facts = read(inner.sql, database=inner.database, dialect=inner.dialect)
         if facts.effects.stopped_at is not None:
             state.programs.effort.unfollowed = _unanalysed(facts).reason
@@ -512,18 +511,18 @@ class Session:
 
     def snapshot(self) -> SessionState:
         """The session as it is now: for `restore`, as often as it is wanted."""
-        self._recurring.leave()
-        return self._state.snapshot()
+        self.recurring.leave()
+        return self.state.snapshot()
 
     def restore(self, snapshot: SessionState) -> None:
         """Be again as `snapshot` was taken."""
-        self._recurring.leave()
-        self._state.restore(snapshot)
+        self.recurring.leave()
+        self.state.restore(snapshot)
 
     def disconnect(self) -> StatementResult:
         """End the session: roll back what is open, drop its temporary tables."""
-        self._recurring.leave()
-        state = self._state
+        self.recurring.leave()
+        state = self.state
         state.number += 1
         state.execution = Execution(number=state.number)
         state.transaction.xid = state.transaction.xa_phase = None
@@ -538,18 +537,18 @@ class Session:
         return self._result()
 
     def _read(self, text: str, database: str) -> StatementFacts:
-        return read(text, database=database, dialect=self._state.variables.settings.dialect)
+        return read(text, database=database, dialect=self.state.variables.settings.dialect)
 
     def _as_had(self, text: str) -> ServerText:
         """A statement as the server has it, with respect to executable comments."""
-        return server_text(text, self._state.variables.settings.dialect)
+        return server_text(text, self.state.variables.settings.dialect)
 
     def _defines(self, text: str) -> bool:
         """Whether a statement was CREATE, ALTER or DROP BINLOG, which is then carried out.
 
         Where the session goes along with a source, that does not know such statements.
         """
-        state = self._state
+        state = self.state
         safety = state.safety
         if safety is None or state.logs_source:
             return False
@@ -574,14 +573,14 @@ class Session:
 
         Those that were there before keep what waits in their caches.
         """
-        self._recurring.leave()
-        assert self._state.safety is not None, "there are definitions, not the server's own log"
-        self._state.safety.have(definitions)
+        self.recurring.leave()
+        assert self.state.safety is not None, "there are definitions, not the server's own log"
+        self.state.safety.have(definitions)
         self._have_caches()
 
     def _have_caches(self) -> None:
         """Keep caches for the binlogs that are defined."""
-        state = self._state
+        state = self.state
         assert state.safety is not None, "the caller has looked"
         state.binlogs = {
             one.name: state.binlogs.get(one.name) or BinlogCaches(one.name, state.server)
@@ -590,14 +589,14 @@ class Session:
         state.safety.mode_changed(state.modes())
 
     def _carry_out(self, statement: SessionStatement) -> None:
-        state = self._state
+        state = self.state
         with settings.statement_settings(state, statement) as are_set:
             if are_set:
                 self._carry_out_set(statement)
 
     def _carry_out_set(self, statement: SessionStatement) -> None:
         """Carry out a statement whose SET STATEMENT is done."""
-        state = self._state
+        state = self.state
         state.execution.is_unlogged |= not state.is_logging
         for name, binlog in state.binlogs.items():
             binlog.status_vars = state.variables.status_vars()
@@ -625,12 +624,12 @@ class Session:
 
     def _hangs_on_unknown(self, facts: StatementFacts) -> bool:
         """Whether a statement names programs that nobody knows; one that makes them anew does not."""
-        unknown = self._state.unknown_programs
+        unknown = self.state.unknown_programs
         if not unknown:
             return False
         effects = facts.effects
         if effects.kind in _CREATES_PROGRAMS and facts.is_or_replace:
-            self._state.unknown_programs -= {*effects.objects}
+            self.state.unknown_programs -= {*effects.objects}
             return False
         named = {
             *effects.objects,
@@ -640,7 +639,7 @@ class Session:
         return not unknown.isdisjoint(named)
 
     def _run_program(self, statement: SessionStatement) -> None:
-        state = self._state
+        state = self.state
         error = runner.run(statement.facts, statement.outcome, self)
         if error is not None:
             is_stated = error.is_stated or error.errno == statement.outcome.error
@@ -649,14 +648,14 @@ class Session:
             state.execution.notes = _merged(state.execution.notes)
 
     def _result(self, unanalysed: Unanalysed | None = None) -> StatementResult:
-        pending = self._state.execution
+        pending = self.state.execution
         binlogs: dict[str, BinlogResult] = {}
-        for name, binlog in self._state.binlogs.items():
+        for name, binlog in self.state.binlogs.items():
             bodies, runs = binlog.take_written()
             binlogs[name] = BinlogResult(
                 logged_as=pending.logged_as(name),
                 bodies=bodies,
-                server=self._state.server,
+                server=self.state.server,
                 steps=tuple(pending.steps.get(name, ())),
                 unsafe=tuple(dict.fromkeys(pending.unsafe.get(name, ()))),
                 runs=runs,

@@ -592,6 +592,10 @@ class Objects:
         """A view; none that a temporary table hides."""
         return None if name in self.store.temporary else self.store.views.get(name)
 
+    def base_view(self, name: TableName) -> View | None:
+        """A view, also one that a temporary table hides."""
+        return self.store.views.get(name)
+
     def triggers(self, table: TableName) -> Sequence[Trigger]:
         """A table's triggers in the order in which they run; temporary tables have none."""
         return () if table in self.store.temporary else self.store.triggers.get(table, ())

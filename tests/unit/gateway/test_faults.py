@@ -61,13 +61,12 @@ def test_the_next_command_is_judged() -> None:
 
 
 def test_what_is_told_of_replies_and_files() -> None:
-    guarded, judge, told = _guarded(done=_fails, failed=_fails, local_data=_fails, used=_fails)
+    guarded, judge, told = _guarded(done=_fails, local_data=_fails, used=_fails)
     assert guarded.done([Reply()]) is NOTHING_LEFT
-    assert guarded.failed("SELECT 1", Reply(errno=1)) is NOTHING_LEFT
     guarded.local_data(b"x")
     guarded.used("d")
-    assert judge.calls == ["stumbled"] * 4
-    assert len(told) == 4
+    assert judge.calls == ["stumbled"] * 3
+    assert len(told) == 3
 
 
 def test_what_follows_a_statement() -> None:

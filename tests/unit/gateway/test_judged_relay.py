@@ -23,7 +23,6 @@ from binlane.codec.types import ColumnType
 from binlane.errors import CodecError, StatementError
 from binlane.gateway.answers import OkAnswer, RowsAnswer
 from binlane.gateway.judge import (
-    NOTHING_LEFT,
     ClientStatement,
     Done,
     Give,
@@ -367,27 +366,25 @@ def test_end_of_several_statements_in_an_error_is_no_promise_of_more() -> None:
     assert OkPacket.decode(payload).status == ServerStatus.AUTOCOMMIT
 
 
-def test_own_statements_stand_around_a_command() -> None:
-    run = Run(before=("SET @a = 1", "CALL before(3)"), after=("SELECT 1", "SET @b = 2"))
+def test_own_statements_stand_before_a_command() -> None:
+    run = Run(before=("SET @a = 1", "CALL before(3)"))
     judged = Judged(verdict=lambda _: run)
     assert judged.says(_query("INSERT") + _query("DO 9")) == b"".join(map(_query, run.before))
     assert judged.answers(judged.ok()) == b""
     assert judged.relay.take_to_source() == b""
     assert judged.answers([*judged.rows(ServerStatus.MORE_RESULTS), judged.ok()]) == b""
-    assert judged.relay.take_to_source() == b"".join(map(_query, ("INSERT", *run.after)))
+    assert judged.relay.take_to_source() == _query("INSERT")
     judged.judge.verdict = lambda _: Run()
     assert judged.answers(judged.ok(affected_rows=1)) == frame(
         judged.for_client(affected_rows=1), 1
     )
     assert [len(replies) for replies in judged.judge.replies] == [1]
-    assert judged.answers(judged.rows(), ERR) == b""
-    assert judged.judge.failures == [("SET @b = 2", 1062)]
     assert judged.relay.take_to_source() == _query("DO 9")
 
 
 @pytest.mark.parametrize("failing", [0, 1, 2])
 def test_nothing_runs_behind_what_failed_before_it(failing: int) -> None:
-    judged = Judged(verdict=lambda _: Run(before=("DO 1", "DO 2", "DO 3"), after=("DO 4",)))
+    judged = Judged(verdict=lambda _: Run(before=("DO 1", "DO 2", "DO 3")))
     judged.says(_query("INSERT") + _query("DO 9"))
     replies = [ERR if number == failing else judged.ok() for number in range(3)]
     judged.judge.verdict = lambda _: Run()
@@ -440,9 +437,9 @@ def test_judgement_that_takes_its_time_is_a_question() -> None:
     judged.relay.take_to_source()
     assert judged.answers(judged.rows()) == b""
     assert judged.relay.take_reply() is not None
-    judged.relay.decide(Run(after=("DO 3",)))
-    assert judged.relay.take_to_source() == _query("INSERT") + _query("DO 3")
-    judged.answers(judged.ok(), judged.ok())
+    judged.relay.decide(Run())
+    assert judged.relay.take_to_source() == _query("INSERT")
+    judged.answers(judged.ok())
     assert isinstance(_question(judged.relay), Judging)
     judged.relay.refuse(StatementError("no"))
     assert judged.relay.is_idle
@@ -662,7 +659,7 @@ def test_cursor_has_no_rows_before_they_are_fetched() -> None:
 
 def _conversation(client: Capability, cuts: Sequence[int]) -> tuple[list[bytes], RecordingJudge]:
     """What both sides get of one conversation, its bytes cut at `cuts`, and who has judged it."""
-    run = Run(before=("SET @a = 1",), after=("SET @a = 2",))
+    run = Run(before=("SET @a = 1",))
     judged = Judged(client, after=lambda _: Done(warnings=1))
     relay = judged.relay
     seen: list[bytes] = []
@@ -683,7 +680,7 @@ def _conversation(client: Capability, cuts: Sequence[int]) -> tuple[list[bytes],
     judged.judge.verdict = lambda _: run
     say("from_client", _query("INSERT") + frame(bytes((Command.PING,)), 0))
     say("from_source", frame(judged.ok(), 1))
-    say("from_source", frame(judged.ok(), 1) + frames(judged.rows(), 1))
+    say("from_source", frame(judged.ok(), 1))
     say("from_source", frame(judged.ok(), 1))
     judged.judge.verdict = lambda _: Pass()
     say("from_client", _query("SELECT 3"))
@@ -699,14 +696,6 @@ def test_any_pieces_give_the_same_conversation(client: Capability, cuts: list[in
     expected, other = _conversation(client, [])
     assert seen == expected
     assert judge.replies == other.replies
-
-
-def test_own_error_among_replies_is_nothing_to_the_client() -> None:
-    judged = Judged(verdict=lambda _: Run(after=("DO x",)), after=lambda _: NOTHING_LEFT)
-    judged.says(_query("DO 1"))
-    assert judged.answers(judged.ok(), ERR) == frame(judged.for_client(), 1)
-    assert judged.judge.failures == [("DO x", 1062)]
-    assert judged.relay.is_idle
 
 
 def test_a_command_with_one_reply_has_no_more_results() -> None:

@@ -60,3 +60,9 @@ def test_current_tables_are_those_that_are_followed(number: int, tmp_path: Path)
         assert current_rows(path) == final_rows(fixture_set(name).final(plain), path), plain
     with pytest.raises(ConfigError, match="was landed with filter"):
         api.land(paths, tmp_path / "lake", mode="current")
+
+
+def test_what_a_filter_leaves_out_of_what_it_names_is_in_the_report(tmp_path: Path) -> None:
+    paths = written("md1011_ddl", tmp_path / "in")
+    report = api.land(paths, tmp_path / "lake", mode="current", do_table=["shop.t1"])
+    assert "binlog.000001:2481: a change of shop.t1 is left out" in "\n".join(report.notes)

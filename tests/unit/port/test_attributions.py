@@ -715,3 +715,22 @@ def test_a_group_that_waited_when_binlane_was_killed(tmp_path: Path) -> None:
     assert again.find(unnamed(1, "one")) == Unattributed(Reason.LOST, None)
     # Whatever it was, what these sessions had for themselves is gone.
     assert again.lost_threads == frozenset((THREAD,))
+
+
+@pytest.mark.parametrize("is_read", [False, True])
+def test_a_group_that_was_told_and_not_found_out_when_binlane_was_killed(
+    tmp_path: Path,
+    is_read: bool,  # noqa: FBT001  # a parameter of the test
+) -> None:
+    attributions = begun(tmp_path / "port")
+    attributions.taken(THREAD, at(0))
+    attributions.intend(THREAD, 1, [plan("one")])
+    if is_read:
+        attributions.read([unnamed(1, "one")], at(1))
+    attributions.done(THREAD, 1, str(gtid(1)))
+    attributions.close()
+
+    again = begun(tmp_path / "port")
+    assert again.wants(unnamed(1, "one"), again.watch())
+    again.read([unnamed(1, "one")], at(1))
+    assert again.find(unnamed(1, "one")) == plan("one")

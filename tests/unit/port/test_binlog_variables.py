@@ -275,6 +275,7 @@ def test_values_of_a_session() -> None:
     session.execute("SET SESSION binlog_format = DEFAULT")
     assert values("binlog_format", False) == "STATEMENT"
     assert known_of(_session("STATEMENT", "ROW"))("binlog_format", False) == "MIXED"
+    assert known_of(_session())("binlog_format", False) == "ROW"
 
 
 def test_a_session_begins_with_global_values() -> None:

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -226,6 +227,24 @@ def test_the_journal_has_no_more_bytes_than_it_may(tmp_path: Path, *, is_restart
     assert found[0] == forgotten
     for number, each in enumerate(found, 1):
         assert each in (plan(f"{number}"), forgotten)
+
+
+def test_long_texts_are_read_from_the_journal(tmp_path: Path) -> None:
+    texts = {number: f"{number}".ljust(4 << 20) for number in range(1, 31)}
+    tracemalloc.start()
+    try:
+        attributions = Attributions(tmp_path / "port", Flavor.MARIADB, SETTINGS)
+        attributions.begin(at(0))
+        held = tracemalloc.get_traced_memory()[0]
+        for number, text in texts.items():
+            attributions.intend(THREAD, number, [plan(text)])
+            attributions.done(THREAD, number, str(gtid(number)))
+            attributions.read([group(number)], at(number))
+            assert attributions.find(group(number)) == plan(text)
+        assert tracemalloc.get_traced_memory()[0] - held < 50 << 20
+    finally:
+        tracemalloc.stop()
+    assert all(attributions.find(group(number)) == plan(text) for number, text in texts.items())
 
 
 WRITER = """

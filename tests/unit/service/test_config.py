@@ -7,7 +7,6 @@ import pytest
 from binlane.capture.settings import StartAt
 from binlane.cli import main
 from binlane.errors import ConfigError
-from binlane.port.settings import Bypass, PortSettings
 from binlane.positions import GtidPosition
 from binlane.service.config import (
     ConfigSource,
@@ -18,6 +17,7 @@ from binlane.service.config import (
     size_bytes,
 )
 from binlane.service.operation import changes
+from binlane.service.port_settings import Bypass, PortSettings
 from binlane.service.setting_keys import KEYS, variable_of
 
 FULL = """

@@ -27,13 +27,13 @@ from binlane.kernels.load import is_compiled
 from binlane.names import TableName
 from binlane.port.attributions import Attributions, AttributionSettings, ReadGroup
 from binlane.port.session_groups import Reason
-from binlane.port.settings import Bypass
 from binlane.positions import AnyGtid, GtidPosition, GtidSet, nothing_done
 from binlane.routing.makers import thread_of_raw
 from binlane.routing.plan import EncodedEvent, Generated, GroupPlan, RowsPiece, Text, basis_of
 from binlane.routing.planned import MARKS, CutGroup, cut_group
 from binlane.routing.planned_spans import RawGroup
 from binlane.service.outputs import Output
+from binlane.service.port_settings import Bypass
 from binlane.service.router import Router
 from binlane.service.substitution import PAST_THE_PORT, Substitution
 from binlane.store.live import LiveBinlog

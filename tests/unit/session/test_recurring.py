@@ -171,8 +171,8 @@ def test_random_sessions_are_those_that_keep_nothing(flavor: str, binlogs: str |
             )
             for _ in range(2)
         )
-        leave = anew._recurring.leave
-        anew._recurring.again = lambda *_, leave=leave, **__: leave()  # type: ignore[method-assign]  # only here
+        leave = anew.recurring.leave
+        anew.recurring.again = lambda *_, leave=leave, **__: leave()  # type: ignore[method-assign]  # only here
         done: list[str] = []
         for number in range(100):
             text = choice.choice(_SELDOM if choice.random() < 0.05 else often)
@@ -223,8 +223,8 @@ def test_literals_say_what_they_say_where_nothing_is_kept(flavor: str, statement
     keeps, anew = (
         Session(server=Server.parse(flavor), objects=objects.copy(), database="d") for _ in "12"
     )
-    leave = anew._recurring.leave
-    anew._recurring.again = lambda *_, **__: leave()  # type: ignore[method-assign]  # only here
+    leave = anew.recurring.leave
+    anew.recurring.again = lambda *_, **__: leave()  # type: ignore[method-assign]  # only here
     texts = [statement.format(value) for value in (*_VALUES, *reversed(_VALUES))]
     for text in ("SET binlog_format = STATEMENT", *texts):
         assert keeps.execute(text) == anew.execute(text), text

@@ -48,6 +48,7 @@ _COLUMN_FIXED: Final = Struct("<HIBHBH")
 _COLUMN_FIXED_LENGTH: Final = 0x0C
 _ROW_NULL_OFFSET: Final = 2
 _LONGLONG: Final = Struct("<q")
+_DOUBLE: Final = Struct("<d")
 
 Cell = bytes | str | int | None
 
@@ -152,7 +153,7 @@ def _encode_cell(cell: Cell) -> bytes:
 
 
 def encode_binary_row(columns: Sequence[ColumnDefinition], cells: Sequence[Cell]) -> bytes:
-    """One row of the result set of a prepared statement: whole numbers are binary, others text."""
+    """One row of the result set of a prepared statement: numbers are binary, all else is text."""
     null_bits = bytearray((len(cells) + _ROW_NULL_OFFSET + 7) // 8)
     values = []
     for index, (column, cell) in enumerate(zip(columns, cells, strict=True), _ROW_NULL_OFFSET):
@@ -160,6 +161,8 @@ def encode_binary_row(columns: Sequence[ColumnDefinition], cells: Sequence[Cell]
             null_bits[index // 8] |= 1 << index % 8
         elif column.type_code == ColumnType.LONGLONG:
             values.append(_LONGLONG.pack(int(cell)))
+        elif column.type_code == ColumnType.DOUBLE:
+            values.append(_DOUBLE.pack(float(cell)))
         else:
             values.append(_encode_cell(cell))
     return b"".join((b"\0", null_bits, *values))

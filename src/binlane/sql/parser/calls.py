@@ -65,7 +65,7 @@ def _path(c: Cursor) -> Name | Call:
     """A name with its qualifiers, or the call of a stored function."""
     at = c.start
     is_quoted = c.kind is TokenKind.QUOTED_NAME
-    parts = [c.identifier()]
+    parts = [c.any_name(may_be_empty=True) if is_quoted else c.identifier()]
     words = c.words
     while words[c.index] == ".":
         if len(parts) == 3:
@@ -302,7 +302,7 @@ distinct_aggregate = [ALL | words:DISTINCT] arguments:expression
 COUNT = arguments:star | words:DISTINCT items:items | [ALL] arguments:expression
 JSON_ARRAYAGG = joined @mariadb | arguments:expression @!mariadb
 joined = [words:DISTINCT] items:items [ORDER BY order_by:order]
-  [words:SEPARATOR separator:literal] [LIMIT limit [{, | OFFSET} limit] @mariadb]
+  [words:SEPARATOR separator:literal] [LIMIT arguments:limit [{, | OFFSET} arguments:limit] @mariadb]
 JSON_OBJECTAGG = arguments:expression , arguments:expression
 now = [arguments:digits]
 EXTRACT = words:unit FROM arguments:expression

@@ -31,7 +31,6 @@ from binlane.sql.parser.notation import Notation, Reader
 from binlane.sql.parser.tables import read_count, read_table_name, read_tables
 from binlane.sql.tokens import TokenKind
 from binlane.sql.tree.expressions import (
-    Call,
     CommonTable,
     Expression,
     Into,
@@ -498,12 +497,11 @@ def _procedure(c: Cursor, query: Query) -> None:
     """PROCEDURE ANALYSE(…) of old servers."""
     if c.dialect.flavor == "mysql" and c.dialect.version >= (8, 0, 0):
         raise c.stop("the end of the query")
-    at = c.start
     c.index += 1
-    name = c.identifier()
+    c.identifier()
     arguments = c.enclosed(lambda c: () if c.word == ")" else tuple(read_items(c)))
     if isinstance(query.body, Select):
-        query.body.procedure = Call(at, c.end, name, arguments)
+        query.body.procedure = arguments
 
 
 def _form(c: Cursor, name: str) -> Any:

@@ -444,7 +444,7 @@ class Select(Node):
         having: HAVING.
         windows: WINDOW: names and what they mean.
         qualify: MySQL's QUALIFY.
-        procedure: PROCEDURE ANALYSE of old servers.
+        procedure: Arguments of PROCEDURE ANALYSE.
         from_at: Where FROM stands; -1 without.
     """
 
@@ -457,7 +457,7 @@ class Select(Node):
     having: Expression | None = None
     windows: tuple[tuple[str, Window], ...] = ()
     qualify: Expression | None = None
-    procedure: Call | None = None
+    procedure: tuple[Expression, ...] | None = None
     from_at: int = -1
 
 

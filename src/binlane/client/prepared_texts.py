@@ -1,0 +1,64 @@
+"""The text that MariaDB's PREPARE and EXECUTE IMMEDIATE take from an expression, asked of the source.
+
+It is asked once: the source then gets the text in the place of the expression.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from binlane.codec.charsets import text_decoder
+from binlane.codec.client_text import read_text, text_telling
+from binlane.codec.packets.results import ResultSet
+from binlane.sql.facts import StatementFacts
+from binlane.sql.stored import runs_nothing_stored
+from binlane.sql.tree.expressions import Literal, Query, UserVariable, walk
+from binlane.sql.tree.statements import Prepare
+
+_BINARY: Final = "binary"
+
+
+def question(facts: StatementFacts) -> str | None:
+    """Asks for the text of a statement; None for one that does not take it from an expression."""
+    source = facts.tree.source if isinstance(facts.tree, Prepare) else None
+    if source is None or isinstance(source, (Literal, UserVariable)):
+        return None
+    if any(isinstance(node, Query) for node in walk(source)) or not runs_nothing_stored(facts):
+        return None
+    inner = f"SELECT CONCAT({facts.text_of(source)}) AS t"
+    return f"SELECT HEX(t), CHARSET(t) FROM ({inner}) AS one LIMIT 1"  # noqa: S608  # the client's own
+
+
+def with_text(
+    facts: StatementFacts, answer: ResultSet, client_charset: str
+) -> tuple[str, str] | None:
+    """The statement with its text as the source gets it, and as it is read here.
+
+    None where the text is NULL, or cannot be told in the client's character set.
+
+    Args:
+        facts: Of the statement.
+        answer: To `question`.
+        client_charset: Of the session.
+    """
+    digits, charset = answer.cell_text(0), answer.cell_text(1) or ""
+    source = facts.tree.source if isinstance(facts.tree, Prepare) else None
+    if digits is None or source is None:
+        return None
+    data, decode = bytes.fromhex(digits), text_decoder(charset)
+    content = read_text(data, client_charset) if charset == _BINARY else decode and decode(data)
+    text = None if content is None else text_telling(content, client_charset)
+    if text is None:
+        return None
+    before, after = facts.text[: facts.place(source.at)], facts.text[facts.place(source.end) :]
+    introducer = "" if charset == _BINARY else f"_{charset} "
+    sent = f"{introducer}0x{digits}" if digits else "''"
+    return f"{before}{sent}{after}", f"{before}{quoted(text, facts)}{after}"
+
+
+def quoted(text: str, facts: StatementFacts) -> str:
+    """A string literal, as the session of a statement writes it."""
+    text = text.replace("'", "''")
+    if not facts.dialect.no_backslash_escapes:
+        text = text.replace("\\", "\\\\")
+    return f"'{text}'"
