@@ -50,7 +50,7 @@ _OTHER_SESSIONS: Final = (
 )
 _PASSED: Final = 0
 _SKIPPED: Final = 62
-_TIMEOUT_S: Final = 150.0
+_TIMEOUT_S: Final = 300.0
 """Some tests run ten thousand statements, and other tests run beside them."""
 _SHARE: Final = Path("/usr/share/mysql")
 _OWN_DATABASES: Final = frozenset(

@@ -130,7 +130,7 @@ def test_what_a_text_of_more_than_16_mib_adds_is_in_binlogs(serve: ServeProcess)
     ("charset", "written"),
     [
         pytest.param("utf8mb4", b"INSERT INTO {} VALUES ('" + b"x" * (33 << 20) + b"')", id="long"),
-        pytest.param("gbk", b"INSERT INTO {} VALUES ('x') /* \xff\xff */", id="no text"),
+        pytest.param("gbk", b"INSERT INTO {} VALUES ('x') /* \xa2\x40 */", id="no text"),
     ],
 )
 def test_what_is_not_read_is_rows_in_a_binlog_of_statements(

@@ -70,7 +70,8 @@ _UNNAMED: Final[Mapping[str, str]] = MappingProxyType(
 """By symbol, what is told in the place of a text that names binlogs."""
 _DEFINITION: Final = "BINLANE_DEFINITION"
 _OF_THEIR_TABLES: Final = (
-    *(StatementKind.MAINTENANCE, StatementKind.DROP_TABLE, StatementKind.DROP_TRIGGER),
+    *(StatementKind.MAINTENANCE, StatementKind.FLUSH),
+    *(StatementKind.DROP_TABLE, StatementKind.DROP_TRIGGER),
 )
 """What concerns only the tables that it names, or that its triggers belong to, whatever they are."""
 

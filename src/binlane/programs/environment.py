@@ -182,6 +182,8 @@ class RoutineEnvironment(SessionEnvironment):
         running: Where the statements stand that run, the outermost first.
         scopes: The innermost last.
         rows: In a trigger NEW and OLD, whose columns are not known.
+        fetched: How many rows an aggregate function has fetched.
+        is_behind_group: It has fetched all of them.
     """
 
     def __init__(
@@ -201,6 +203,8 @@ class RoutineEnvironment(SessionEnvironment):
         self.running: list[int] = []
         self.scopes: list[BlockScope] = []
         self.rows = False
+        self.fetched = 0
+        self.is_behind_group = False
         self._row_values: dict[str, Value] = {}
 
     def value(self, expression: Expression) -> Value:
@@ -276,6 +280,7 @@ class RoutineEnvironment(SessionEnvironment):
                 for scope in self.scopes
             ],
             self._row_values,
+            (min(self.fetched, 1), self.is_behind_group),
             self.host.programs.user_variables,
         )
 

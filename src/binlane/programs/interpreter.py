@@ -445,11 +445,13 @@ class Interpreter:
         return None
 
     def _fetch(self, statement: Fetch, environment: RoutineEnvironment) -> Jump | None:
+        ways = environment.host.programs.ways
+        if not statement.cursor:
+            return self._fetch_of_group(environment)
         cursor = environment.cursor(statement.cursor)
         if cursor is None or not cursor.is_open:
             return _NOT_OPEN
         has_row = Condition(f"FETCH {statement.cursor}", environment.program)
-        ways = environment.host.programs.ways
         if ways.choose(has_row, usual=min(cursor.fetched, 1)) == 1:
             return NO_DATA
         cursor.fetched += 1
@@ -459,6 +461,17 @@ class Interpreter:
             else:
                 environment.assign_user_variable(variable.name, UNKNOWN)
         return None
+
+    def _fetch_of_group(self, environment: RoutineEnvironment) -> Refusal | None:
+        if environment.is_behind_group:
+            return _NOTHING_RETURNED
+        has_row = Condition("FETCH GROUP NEXT ROW", environment.program)
+        usual = min(environment.fetched, 1)
+        environment.fetched += 1
+        if environment.host.programs.ways.choose(has_row, usual=usual) == 0:
+            return None
+        environment.is_behind_group = True
+        return NO_DATA
 
     def _diagnostics(self, statement: Diagnostics, environment: RoutineEnvironment) -> Jump | None:
         if statement.verb not in _SIGNALS:
@@ -479,6 +492,9 @@ class Interpreter:
         return Refusal(*told, message or _SIGNALLED[errno], is_own=True)
 
 
+_NOTHING_RETURNED: Final = Refusal(
+    1321, "2F005", "ER_SP_NORETURNEND", "FUNCTION ended without RETURN"
+)
 _ROUNDS_MAX: Final = 6
 """After so many rounds with decisions a loop's further rounds are looked at together."""
 _FURTHER_ROUNDS: Final = "more rounds of a loop"

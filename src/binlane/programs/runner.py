@@ -39,6 +39,7 @@ from binlane.sql.stored import runs_nothing_stored
 from binlane.sql.tokens import SqlSyntaxError, server_text
 from binlane.sql.tree.expressions import (
     Call,
+    Default,
     Expression,
     Limit,
     Node,
@@ -52,6 +53,10 @@ from binlane.sql.tree.expressions import (
 from binlane.sql.tree.statements import PROGRAMS, CallProcedure, Prepare
 
 _PROGRAMS: Final = (CallProcedure, Prepare, *PROGRAMS)
+_NO_DEFAULT: Final = Refusal(
+    *(4032, "HY000", "ER_INVALID_DEFAULT_PARAM"),
+    "Default/ignore value is not supported for such parameter usage",
+)
 _WRONG_ARGUMENTS: Final = Refusal(
     *(1210, "HY000", "ER_WRONG_ARGUMENTS"), "Incorrect arguments to EXECUTE"
 )
@@ -353,18 +358,24 @@ class _Runner:
                     return _WRONG_ARGUMENTS
         logged, shown = (
             [
-                None
+                node.word
+                if isinstance(node, Default)
+                else None
                 if value is UNKNOWN
                 else parameter(
                     value, is_mariadb=is_mariadb, has_escapes=not dialect.no_backslash_escapes
                 )
-                for value in values
+                for node, value in zip(tree.using, values, strict=True)
             ]
             for dialect in (self._host.dialect, prepared.dialect)
         )
         text = _with_values(statement, parameters, logged, UNKNOWN_TEXT)
         sql = _with_values(statement, parameters, shown, "NULL")
         inner = self._read(sql, environment, prepared.dialect)
+        if inner.effects.stopped_at is not None and any(
+            isinstance(node, Default) for node in tree.using
+        ):
+            return _NO_DEFAULT
         if inner.effects.stopped_at is not None:
             # No NULL may stand there, as in LIMIT.
             sql = _with_values(statement, parameters, shown, "1")

@@ -12,7 +12,12 @@ from typing import Any, Final, TypeVar
 
 from binlane.sql.parser.cursor import Cursor, NotAnalysed, Stopped, words_of
 from binlane.sql.parser.definition_forms import OBJECTS, TABLES
-from binlane.sql.parser.expressions import read_expression, read_interval_or_call, read_unit
+from binlane.sql.parser.expressions import (
+    read_expression,
+    read_interval_or_call,
+    read_unit,
+    read_value,
+)
 from binlane.sql.parser.literals import (
     number_kind,
     read_column,
@@ -323,6 +328,13 @@ def _prepared(*kinds: TokenKind, expected: str) -> Callable[[Cursor], Expression
     return read
 
 
+def _used(cursor: Cursor) -> Expression:
+    """Reads a value of USING; MariaDB takes DEFAULT and IGNORE, too."""
+    if cursor.dialect.has_mariadb(10, 2):
+        return read_value(cursor)
+    return _prepared(TokenKind.USER_VARIABLE, expected="a variable")(cursor)
+
+
 def _is_immediate(cursor: Cursor) -> bool:
     """Whether EXECUTE IMMEDIATE has what is executed; else IMMEDIATE is a name."""
     return (
@@ -590,7 +602,7 @@ _READERS: Final[Mapping[str, Reader]] = {
     "object": Reader(read_object_name, "a name", _is_object),
     "one_or_two": Reader(_one_of("1", "2"), "1 or 2"),
     "own_type": Reader(lambda cursor: read_type(cursor, may_refer=False), "a type"),
-    "used": Reader(_prepared(TokenKind.USER_VARIABLE, expected="a variable"), "a parameter"),
+    "used": Reader(_used, "a parameter"),
     "prepared": Reader(
         _prepared(*(TokenKind.STRING, TokenKind.USER_VARIABLE), expected="a string or a variable"),
         "a string or a variable",
