@@ -240,7 +240,7 @@ class RecordLog:
             StoreError: If it cannot be made, or others cannot be deleted.
         """
         self.begin_file()
-        for number in list(self.sizes)[:-1]:
+        for number in self.older:
             self.remove(number)
 
     def __del__(self) -> None:
