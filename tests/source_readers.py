@@ -343,6 +343,7 @@ def _go_program() -> Path:
     def fetch(folder: Path) -> None:
         shutil.copytree(_READERS / "go", folder, dirs_exist_ok=True)
         go = {"GOPATH": str(folder / "go"), "GOCACHE": str(folder / "cache")}
+        run(["go", "mod", "download"], folder, go)
         run(["go", "build", "-o", "reader", "."], folder, go)
         run(["chmod", "--recursive", "u+w", "."], folder)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import closing
 from datetime import UTC, datetime
@@ -25,6 +26,7 @@ from binlane.store.byte_source import is_large
 from binlane.store.chunks import base_name, open_chunks, read_keys
 
 if TYPE_CHECKING:
+    from binlane.filters.state import FilterState
     from binlane.filters.terms import FilterTerms
     from binlane.landing.engine import Engine
     from binlane.landing.progress import LandingReport, Progress
@@ -97,7 +99,8 @@ def scan(  # noqa: PLR0913 - each argument narrows what is read
         rows_max: Rows of a batch at most; if None as many as serve well.
         rename: With a filter: `follow` has renamed tables stay wanted, `name` goes by names alone.
         filters: `do_table`, `ignore_table`, `do_db`, `ignore_db`, `wild_do_table` and
-            `wild_ignore_table`: a name or several, as the options of `binlane cat`.
+            `wild_ignore_table`: a name or several, as the options of `binlane cat`. What they leave
+            out of tables that they name is a warning (`warnings`), with its place.
 
     Yields:
         Batches of one table each, its name in the schema's metadata as `table`. One row is one
@@ -233,6 +236,15 @@ def _scan_files(
             for item in read_range(piece, want, state=state, by_kernels=is_fast):
                 assert isinstance(item, pa.RecordBatch), "nothing else is wanted"
                 yield item
+            if state.filter_state is not None:
+                _warn(state.filter_state)
+
+
+def _warn(state: FilterState) -> None:
+    """Warn of what a filter left out of tables that it names."""
+    for note in state.notes:
+        warnings.warn(note, stacklevel=3)
+    state.notes.clear()
 
 
 def _catalog(schema: Path) -> SchemaCatalog:

@@ -88,14 +88,14 @@ def test_a_worker_that_is_killed(tmp_path: Path) -> None:
         binlogs = FollowedBinlogs(stack, tmp_path, ["STATEMENT", "ROW"], workers=3)
         serve = binlogs.serve
         _prepared(binlogs)
-        several = [stack.enter_context(serve.connect("root", "")) for _ in range(3)]
+        several = [stack.enter_context(serve.connect("root", "")) for _ in range(9)]
         for session in several:
             _ask(session, *_USES)
         assert _problems(binlogs) == []
         assert _open_tables(binlogs) == len(several)
         os.kill(worker_processes(serve)[0], signal.SIGKILL)
         left = [session for session in several if _is_there(session)]
-        assert len(left) == len(several) - 1
+        assert 0 < len(left) < len(several)
         for session in left:
             _ask(session, "INSERT INTO d.tt VALUES (3)", "INSERT INTO d.t (b) SELECT a FROM d.tt")
         assert _problems(binlogs) == []

@@ -47,7 +47,7 @@ def pypi_source(name: str, version: str) -> Path:
     """The folder with the source of a package of PyPI, tests included where it has them."""
 
     def fetch(folder: Path) -> None:
-        arguments = ["--quiet", "--no-deps", "--no-binary=:all:", f"{name}=={version}"]
+        arguments = ["--quiet", "--no-deps", f"--no-binary={name}", f"{name}=={version}"]
         run([sys.executable, "-m", "pip", "download", *arguments], folder)
         _extract_only_file(folder)
 

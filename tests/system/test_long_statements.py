@@ -157,3 +157,25 @@ def test_many_values_are_put_into_a_text_in_a_thread(
     assert [text.partition(" VALUES ")[2] for text in texts] == [
         ",".join(f"({value})" for value in each) for each in values
     ]
+
+
+def test_what_is_prepared_as_a_text_is_read_in_a_thread(
+    servers: ServerFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = servers.start("source")
+    assert main(["setup", "--quiet", source.url]) == 0
+    execute(source, "CREATE DATABASE d", "CREATE TABLE d.t (a INT PRIMARY KEY)")
+    readers: list[str] = []
+    read = reading._read
+
+    def noted(text: str, database: str, dialect: Dialect) -> StatementFacts:
+        if len(text) > LONG:
+            readers.append(threading.current_thread().name.rpartition("_")[0])
+        return read(text, database, dialect)
+
+    monkeypatch.setattr(reading, "_read", noted)
+    insert = "INSERT INTO t VALUES " + ",".join(f"({number})" for number in range(10_000))
+    statements = ("SET @a = 1", f"PREPARE s FROM '{insert}'", "EXECUTE s")
+    run_judged(source, "d", [(False, each) for each in statements])
+    assert execute(source, "SELECT COUNT(*) FROM d.t") == ((10_000,),)
+    assert set(readers) == {"long texts"}

@@ -162,3 +162,34 @@ def test_dumps_of_all_kinds_are_restored(restoring: Restoring) -> None:
     for options in _SLOW:
         restoring.restore(options)
         assert restoring.problems() == [], options
+
+
+_NOT_REPLICATED: Final = [
+    f"--ignore-table=mysql.slave_{name}_info" for name in ("master", "relay_log", "worker")
+]
+"""What a replica of MySQL cannot drop while it is one."""
+_ACCOUNTS: Final = "SELECT user, host FROM mysql.user WHERE user <> '' ORDER BY user, host"
+
+
+def test_a_dump_of_all_databases_is_restored(restoring: Restoring) -> None:
+    """It replaces the server's own tables too, accounts and binlane's marks among them."""
+    restoring.restore(())
+    source, serve = restoring.binlogs.source, restoring.binlogs.serve
+    serve.execute_as_root(
+        "CREATE USER someone IDENTIFIED BY 'secret'", "GRANT SELECT ON dump_a.* TO someone"
+    )
+    serve.wait_until_complete("statement")
+    everything = dump(
+        source, "--all-databases", "--routines", "--events", "--triggers", *_NOT_REPLICATED
+    )
+    dropped = "; ".join(f"DROP DATABASE `{name}`" for name in _DATABASES)
+    load(source, serve.port, f"SET foreign_key_checks = 0; {dropped}; DROP USER someone".encode())
+    load(source, serve.port, everything)
+    serve.execute_as_root("FLUSH PRIVILEGES")
+    restoring.run(_RUN)
+    assert restoring.problems() == []
+    accounts = execute(source, _ACCOUNTS)
+    assert ("someone", "%") in accounts
+    for name, replica in restoring.binlogs.replicas.items():
+        assert execute(replica, _ACCOUNTS) == accounts, name
+    assert "Traceback" not in serve.log

@@ -15,6 +15,7 @@ from binlane.cli.main import EXIT_WRONG
 from binlane.cli.talk import verbose_option
 
 if TYPE_CHECKING:
+    from binlane.scope.definition import Definition
     from binlane.store.verify import Fault, Tally
 
 _AGAINST: Final = "--against"
@@ -55,6 +56,13 @@ def _is_option(argument: str) -> bool:
     "event. Stands behind the binlogs.",
 )
 @click.option(
+    "--binlogs",
+    "definitions_file",
+    metavar="DEFS.sql",
+    type=click.Path(path_type=Path),
+    help="With --against: the binlogs' definitions; each has what its scope holds, and nothing else.",
+)
+@click.option(
     "--encryption-keys",
     "key_file",
     metavar="FILE",
@@ -63,15 +71,23 @@ def _is_option(argument: str) -> bool:
 @verbose_option
 @click.option("--quiet", is_flag=True, help="Print faults only.")
 def command(
-    *, paths: tuple[str, ...], against: tuple[str, ...], key_file: str | None, quiet: bool
+    *,
+    paths: tuple[str, ...],
+    against: tuple[str, ...],
+    definitions_file: Path | None,
+    key_file: str | None,
+    quiet: bool,
 ) -> int:
     """Check binlog files, or a whole data directory; print each fault as file:position: what."""
     from binlane.store.verify import Tally  # noqa: PLC0415  # after --help
 
     if against and STDIN in {*paths, *against}:
         raise click.UsageError(f"{_AGAINST} reads files twice, which standard input cannot be")
+    if definitions_file is not None and not against:
+        raise click.UsageError(f"--binlogs says what is looked for {_AGAINST} a full log")
+    definitions = None if definitions_file is None else _definitions(definitions_file)
     start, tally, count = time.monotonic(), Tally(), 0
-    for fault in _faults(paths, against, key_file, tally):
+    for fault in _faults(paths, against, definitions, key_file, tally):
         click.echo(str(fault))
         count += 1
     said = f"{count} fault{'s' if count > 1 else ''} found" if count else "no faults"
@@ -83,7 +99,11 @@ def command(
 
 
 def _faults(
-    paths: tuple[str, ...], against: tuple[str, ...], key_file: str | None, tally: Tally
+    paths: tuple[str, ...],
+    against: tuple[str, ...],
+    definitions: tuple[Definition, ...] | None,
+    key_file: str | None,
+    tally: Tally,
 ) -> Iterator[Fault]:
     from binlane.store.chunks import read_keys  # noqa: PLC0415  # after --help
     from binlane.store.verify import verify, verify_against  # noqa: PLC0415  # as above
@@ -91,9 +111,24 @@ def _faults(
     keys = None if key_file is None else read_keys(key_file)
     if against:
         full = list(map(Path, against))
-        yield from verify_against(list(map(Path, paths)), full, keys=keys, tally=tally)
+        yield from verify_against(
+            list(map(Path, paths)), full, definitions=definitions, keys=keys, tally=tally
+        )
     else:
         yield from verify(list(map(Path, paths)), keys=keys, tally=tally)
+
+
+def _definitions(path: Path) -> tuple[Definition, ...]:
+    """Those of a file.
+
+    Raises:
+        ConfigError: If it holds anything else.
+        StoreError: If it cannot be read.
+    """
+    from binlane.check.definitions import read_definitions  # noqa: PLC0415  # after --help
+    from binlane.store.chunks import open_chunks  # noqa: PLC0415  # as above
+
+    return read_definitions(b"".join(open_chunks(path)), name=str(path))
 
 
 def _figures(tally: Tally, seconds: float) -> str:

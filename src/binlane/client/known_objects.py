@@ -293,9 +293,13 @@ class KnownObjects:
         """Know that the answer to a question is not understood; of a table, that it may be there."""
         if question.topic is Topic.TABLE:
             self.take(question, Answer(objects=ObjectStore(unknown={question.name})))
-            self._not_understood.add(question)
+        elif question.topic is Topic.ACCOUNTS:
+            # As where nobody may see them: while a dump restores `mysql.user`, for one, it is no table.
+            self.take(question, Answer())
         else:
             self._failures[question] = failure
+            return
+        self._not_understood.add(question)
 
     def changed(self, facts: StatementFacts, database: str) -> None:
         """Forget what a statement may have changed, whether it succeeded or not."""

@@ -214,12 +214,12 @@ class ChangeBatcher:
             Whether columns may now be known otherwise.
         """
         try:
-            self._follow(event)
+            self._follow(event, place)
             return self.catalog is not None and self.catalog.feed(event)
         except CodecError as error:
             raise error.at(place.file, place.position) from None
 
-    def _follow(self, event: Event) -> None:
+    def _follow(self, event: Event, place: RowsSource) -> None:
         """Have the filter judge a statement, and know what it does to tables."""
         self.is_statement_wanted = True
         if self.filter_state is None or not may_concern_tables(event):
@@ -228,7 +228,8 @@ class ChangeBatcher:
 
         body = statement_of(event)
         assert body is not None, "it concerns tables"
-        self.is_statement_wanted = judged(body, self.filter_state)
+        at = f"{place.file}:{place.position}"
+        self.is_statement_wanted = judged(body, self.filter_state, at)
 
     @property
     def follows(self) -> bool:

@@ -39,6 +39,7 @@ CONTEXT_TYPES: Final = frozenset({EventType.INTVAR, EventType.RAND, EventType.US
 _ALWAYS_PRINTED: Final = frozenset(
     {EventType.BEGIN_LOAD_QUERY, EventType.APPEND_BLOCK, EventType.INCIDENT}
 )
+_NOTES_MAX: Final = 1000
 _FRAMES: Final = (b"BEGIN", b"COMMIT", b"ROLLBACK", b"SAVEPOINT", b"RELEASE SAVEPOINT", b"XA ")
 
 
@@ -180,13 +181,23 @@ def follow_control(event: Event, state: FilterState) -> None:
         state.restarted()
 
 
-def judged(body: QueryEvent, state: FilterState) -> bool:
+def judged(body: QueryEvent, state: FilterState, place: str) -> bool:
     """Whether a statement passes; the state follows what it does to tables.
+
+    Args:
+        body: The statement.
+        state: Keeps what is to be noted of it.
+        place: Where it stands, for that.
 
     Raises:
         CodecError: If its tables info or context is damaged.
     """
-    return is_frame(body) or state.take(concern_of(body)).passes
+    if is_frame(body):
+        return True
+    verdict = state.take(concern_of(body))
+    if verdict.row_note and len(state.notes) < _NOTES_MAX:
+        state.notes.append(f"{place}: {verdict.row_note}")
+    return verdict.passes
 
 
 class GroupFilter:

@@ -52,6 +52,11 @@ class Verdict:
     note: str = ""
     lost: tuple[TableName, ...] = ()
 
+    @property
+    def row_note(self) -> str:
+        """What of `note` matters to who reads rows alone: not that a part is taken of a statement."""
+        return "" if self.passes and not self.lost else self.note
+
 
 _PASSES: Final = Verdict(passes=True)
 _LEFT_OUT: Final = Verdict(passes=False)
@@ -101,6 +106,7 @@ class FilterState:
         left_out: How many changes of each table that the rules name were left out: statements, and
             rows events.
         has_matched: The log is about something that is wanted.
+        notes: With a place each, what is to be noted of statements that `events.judged` took.
     """
 
     def __init__(self, terms: FilterTerms) -> None:
@@ -109,6 +115,7 @@ class FilterState:
         self.empty_xa: set[str] = set()
         self.left_out: Counter[TableName] = Counter()
         self.has_matched = False
+        self.notes: list[str] = []
         self._others: set[TableName] = set()
         self._memory = _Memory()
 

@@ -52,8 +52,9 @@ class LandedTables:
         state = self._state.copy()
         verdict = state.take(concern_of_statement(statement, statement.told))
         behind = LandedTables(self._scope, state)
-        if verdict.note:
-            behind.notes.append(f"{statement.file}:{statement.position}: {verdict.note}")
+        if verdict.row_note:
+            place = f"{statement.file}:{statement.position}"
+            behind.notes.append(f"{place}: {verdict.row_note}")
         return behind
 
     def become(self, other: LandedTables) -> None:

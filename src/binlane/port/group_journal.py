@@ -106,7 +106,7 @@ class GroupJournal:
 
     def passed(self, ends: Mapping[Stream, int]) -> None:
         """Let files go of which no group is asked for any more."""
-        for number in self._older():
+        for number in self._log.older:
             streams = self._ranges.get(number, {})
             if any(ends.get(stream, 0) < last for stream, (_, last) in streams.items()):
                 return
@@ -114,7 +114,7 @@ class GroupJournal:
 
     def shrink(self, max_bytes: int) -> None:
         """Let the oldest files go until there are no more bytes, whoever may ask for their groups."""
-        for number in self._older():
+        for number in self._log.older:
             if self._log.size_bytes > max_bytes:
                 self._remove(number)
 
@@ -164,11 +164,8 @@ class GroupJournal:
 
     def _drop_older(self) -> None:
         self._is_stale = False
-        for number in self._older():
+        for number in self._log.older:
             self._remove(number)
-
-    def _older(self) -> list[int]:
-        return [number for number in tuple(self._log.sizes) if number != self._log.number]
 
     def _remove(self, number: int) -> None:
         try:

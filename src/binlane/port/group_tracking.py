@@ -286,10 +286,8 @@ class GroupTracking:
             _lose_unplanned(model, planned, ())
             return
         last = self.told(replies)
-        errno = replies[-1].errno
-        is_silent = errno or any(reply.is_result_set for reply in replies)
-        if errno and _leaves_nothing(one.facts, model.session, errno):
-            is_silent = False
+        has_failed = replies[-1].errno and not _leaves_nothing(one.facts, model, replies[-1].errno)
+        is_silent = has_failed or any(reply.is_result_set for reply in replies)
         may_write = bool(planned.groups) or not (
             one.facts.effects.kind in QUIET_KINDS or _is_quiet(one.facts, planned.result)
         )
@@ -453,14 +451,15 @@ def _lose(model: PlannedSession, name: str, groups: Iterable[Iterable[DraftPart]
         model.lose(name, group)
 
 
-def _leaves_nothing(facts: StatementFacts, session: Session, errno: int) -> bool:
+def _leaves_nothing(facts: StatementFacts, model: PlannedSession, errno: int) -> bool:
     """Whether a statement that failed has made no group for certain, so that nobody has to ask."""
     if facts.error is not None:
         return errno == _SYNTAX
     if facts.effects.kind not in WRITING_KINDS or errno in _ENDING_ALL:
         return False
-    accesses = session.opened_by(facts, session.database).accesses
+    session = model.session
     with suppress(NotLoggableError):
+        accesses = session.opened_by(facts, session.database).accesses
         return all(traits(one.table, session.server).is_transactional for one in accesses)
     return False
 

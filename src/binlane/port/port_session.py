@@ -91,6 +91,7 @@ from binlane.port.refusals import (
 from binlane.port.unfollowed import Unfollowed, are_unscoped_rows
 from binlane.port.user_variables import asked as asked_variable
 from binlane.port.warnings import Warnings
+from binlane.programs.routines import trimmed
 from binlane.programs.runner import is_program
 from binlane.scope.definition import Definition
 from binlane.session.group_plans import Planned, PlannedSession
@@ -98,6 +99,7 @@ from binlane.session.recurring import KnownEffect
 from binlane.session.report import StatementResult
 from binlane.session.session import Session
 from binlane.sql.catalog import SchemaCatalog
+from binlane.sql.evaluation.evaluator import content_of
 from binlane.sql.evaluation.functions import is_built_in
 from binlane.sql.evaluation.values import UNKNOWN, Text
 from binlane.sql.facts import (
@@ -110,7 +112,8 @@ from binlane.sql.lexis import lexed_as
 from binlane.sql.reading import read
 from binlane.sql.servers import Dialect, LoggingMode
 from binlane.sql.stored import runs_nothing_stored
-from binlane.sql.tokens import LONG
+from binlane.sql.tokens import LONG, server_text
+from binlane.sql.tree.expressions import Literal
 from binlane.sql.tree.statements import Prepare
 
 logger = logging.getLogger(__name__)
@@ -616,6 +619,14 @@ class PortSession:
         ):
             await self._learn_variables(model, facts)
 
+    async def _read_prepared(self, tree: Prepare, facts: StatementFacts, session: Session) -> None:
+        """Read a long text that is prepared or executed beside the event loop."""
+        known = session.programs.prepared.get(tree.name.lower())
+        texts = [] if known is None else list(filter(None, known.statements))
+        if isinstance(tree.source, Literal) and len(facts.text) > LONG:
+            texts = [trimmed(server_text(content_of(tree.source, facts), facts.dialect).read)]
+        await self._long_texts.read(texts, session.database, session.dialect)
+
     async def _with_prepared_text(
         self, model: PlannedSession, reader: ContextReader, facts: StatementFacts
     ) -> Rewritten | None:
@@ -630,8 +641,8 @@ class PortSession:
     async def _learn_variables(self, model: PlannedSession, facts: StatementFacts) -> bool:
         """Ask for user variables that the model does not know; whether any was asked for.
 
-        A statement names them, or programs in it. What asking changes for the client, FOUND_ROWS() and on MySQL its warnings, weighs less than a
-        refusal.
+        A statement names them, or programs in it. What asking changes for the client, FOUND_ROWS() and
+        on MySQL its warnings, weighs less than a refusal.
         """
         programs, names = model.session.programs, {use.name.lower() for use in facts.user_variables}
         if self._shared is not None:
@@ -981,6 +992,8 @@ class PortSession:
         shared, session = self._shared, model.session
         assert shared is not None, "the model goes along with the source"
         facts = read(text, database=session.database, dialect=session.dialect)
+        if isinstance(facts.tree, Prepare):
+            await self._read_prepared(facts.tree, facts, session)
         for each in (*session.executed(facts), facts):
             if shared.catalog.covers(each, session.database):
                 continue

@@ -135,7 +135,7 @@ class StatementJournal:
         self._needs[last] = present.ends
         self._is_file_due = False
         if is_stale:
-            for number in self._older():
+            for number in self._log.older:
                 self._remove(number)
         if self.failure:
             logger.info("the port's journal is written again")
@@ -190,7 +190,7 @@ class StatementJournal:
             ends: Up to where nobody asks for groups of streams.
             held: Numbers of files that tell of statements under way.
         """
-        for number in self._older():
+        for number in self._log.older:
             needs = self._needs.get(number, {})
             if number in held or any(ends.get(stream, 0) < last for stream, last in needs.items()):
                 return
@@ -198,7 +198,7 @@ class StatementJournal:
 
     def shrink(self, max_bytes: int) -> None:
         """Let the oldest files go until there are no more bytes, whoever may ask for their groups."""
-        for number in self._older():
+        for number in self._log.older:
             if self._log.size_bytes <= max_bytes:
                 return
             if not self._is_shrunk:
@@ -209,10 +209,6 @@ class StatementJournal:
                 )
             self._is_shrunk = True
             self._remove(number)
-
-    def _older(self) -> list[int]:
-        """The files that are not written any more."""
-        return [number for number in tuple(self._log.sizes) if number != self._log.number]
 
     def _remove(self, number: int) -> None:
         try:

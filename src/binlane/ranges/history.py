@@ -127,7 +127,7 @@ class LogHistory:
         if (file.number, event.position) >= (begin.number, begin.position):
             from binlane.filters.events import judged  # noqa: PLC0415 - for filters only
 
-            judged(body, state)
+            judged(body, state, f"{file.name}:{event.position}")
 
     def _apply(self, file: LogFile, facts: FileFacts, start: int, stop: int) -> None:
         for query in facts.queries:

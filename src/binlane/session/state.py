@@ -596,9 +596,10 @@ class SessionState:
         if self.is_in_transaction:
             # MySQL begins with temporary tables that come and go, too, and with those not there.
             is_begun = engine_changes.changed_temporary_tables and not self.server.is_mariadb
-            is_begun |= any(
-                binlog.is_registered for name, binlog in self.binlogs.items() if name != SOURCE_LOG
-            )
+            # Of a server with a log of its own it hangs on that: others it knows nothing of.
+            own = self.binlogs.get(SOURCE_LOG)
+            logs = self.binlogs.values() if own is None else (own,)
+            is_begun |= any(binlog.is_registered for binlog in logs)
             self.transaction.is_active |= bool(engine_changes.engines) or is_begun
             if succeeds:
                 self.transaction.changes.merge(engine_changes)

@@ -109,6 +109,11 @@ class RecordLog:
         """Of all files."""
         return sum(self.sizes.values()) + self.current_bytes
 
+    @property
+    def older(self) -> list[int]:
+        """The numbers of the files that are not written any more."""
+        return [number for number in tuple(self.sizes) if number != self._number]
+
     def begin_file(self) -> None:
         """Go on in a new file.
 
@@ -235,7 +240,7 @@ class RecordLog:
             StoreError: If it cannot be made, or others cannot be deleted.
         """
         self.begin_file()
-        for number in list(self.sizes)[:-1]:
+        for number in self.older:
             self.remove(number)
 
     def __del__(self) -> None:

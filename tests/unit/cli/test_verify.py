@@ -58,3 +58,25 @@ def test_against_takes_all_files_that_follow(
 def test_wrong_usage(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["verify", *arguments]) == 2
     assert "--against" in capsys.readouterr().err or arguments == ["--against"]
+
+
+def test_definitions_say_what_may_be_left_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, data in fixture_set("md1011_ddl").binlogs:
+        (tmp_path / name).write_bytes(data)
+    full, definitions, out = str(tmp_path / "binlog.000001"), tmp_path / "d.sql", tmp_path / "out"
+    definitions.write_text(
+        "CREATE BINLOG 'orders' LOG(shop.t1, shop.t2); CREATE BINLOG 'analytics' IGNORE(crm);"
+    )
+    given = ["--binlogs", str(definitions)]
+    assert main(["route", full, *given, "--out", str(out)]) == 0
+    assert main(["verify", str(out), *given, "--against", full]) == 0
+    assert main(["verify", str(out), "--against", full]) == 1
+    definitions.write_text(
+        "CREATE BINLOG 'orders' LOG(shop.t1); CREATE BINLOG 'analytics' IGNORE(crm);"
+    )
+    capsys.readouterr()
+    assert main(["verify", str(out), *given, "--against", full]) == 1
+    assert "is in binlog orders, out of its scope" in capsys.readouterr().out
+    assert main(["verify", str(out), *given]) == 2

@@ -11,6 +11,7 @@ from binlane.sql import tokens
 from binlane.sql.facts import RowChange, StatementKind
 from binlane.sql.servers import Dialect, Version
 from binlane.sql.tokens import LITERALS_MIN, RUN_MAX, server_text
+from binlane.sql.tree.expressions import walk
 from binlane.sql.tree.statements import Insert
 from tests.reading import read
 
@@ -171,3 +172,9 @@ def test_a_statement_of_too_many_tokens_is_not_understood(monkeypatch: pytest.Mo
     )
     assert facts.effects.kind is StatementKind.UNKNOWN
     assert facts.effects.stopped_at is not None
+
+
+def test_a_long_list_of_literals_is_not_gone_through_by_who_looks_for_names() -> None:
+    numbers = ", ".join(map(str, range(3 * RUN_MAX)))
+    facts = read(f"DELETE FROM t WHERE a IN ({numbers})", database="d")
+    assert sum(1 for _ in walk(facts.whole)) < LITERALS_MIN

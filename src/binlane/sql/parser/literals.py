@@ -26,6 +26,7 @@ from binlane.sql.tree.expressions import (
     Row,
     SystemVariable,
     UserVariable,
+    told,
 )
 
 if TYPE_CHECKING:
@@ -91,7 +92,8 @@ class Items(_Later[_T]):
     @property
     def told(self) -> Sequence[_T]:
         """Those that do not stand in one token with others."""
-        return [item for part in self._parts if not isinstance(part, _Run) for item in part]
+        own = (() if isinstance(part, _Run) else told(part) for part in self._parts)
+        return [item for items in own for item in items]
 
 
 class _Run(_Later[_T]):

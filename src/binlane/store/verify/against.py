@@ -6,7 +6,9 @@ Groups are found by their GTIDs, those without by what they do. Then, change by 
 - A binlog has nothing that the full log does not have, nothing twice, and all in the same order.
 - A binlog that has changes of a table has all of them, whatever other binlogs have of it.
 
-Scopes are not asked for: whose changes a binlog has is learned from the first ones of each table.
+Where scopes are not given, whose changes a binlog has is learned from the first ones of each table.
+Where they are, a binlog has all that its scope holds, and nothing else: what is in no scope may be
+nowhere, and what a scope can hold by halves only may be a part, an INCIDENT, or nothing.
 """
 
 from __future__ import annotations
@@ -21,6 +23,10 @@ from binlane.codec.encryption import KeyRing
 from binlane.errors import CodecError, StoreError
 from binlane.names import TableName
 from binlane.positions import AnyGtid, Gtid, MysqlGtid, Position, nothing_done
+from binlane.routing.statements import names_only
+from binlane.scope.changes import changes_in_text
+from binlane.scope.safety import coverage
+from binlane.scope.scope import Scope
 from binlane.sql.facts import StatementKind
 from binlane.store.verify.contents import Change, Contents, Kind, contents
 from binlane.store.verify.cursors import Cursor
@@ -51,6 +57,7 @@ def differences(
     full: LogFiles,
     *,
     span: tuple[Position | None, Position | None],
+    scopes: Mapping[str, Scope] | None = None,
     keys: KeyRing | None = None,
 ) -> Iterator[Fault]:
     """Compare scoped binlogs with the full log.
@@ -60,6 +67,7 @@ def differences(
         full: The full one.
         span: What was done before the full log's first event group and behind its last one, where
             it has GTIDs.
+        scopes: Of each binlog by its name; None where they are to be learned.
         keys: If files are encrypted.
 
     Yields:
@@ -68,7 +76,7 @@ def differences(
     """
     try:
         cursors = [Cursor(log, span, keys) for log in binlogs]
-        comparison = _Comparison([log.name for log in binlogs])
+        comparison = _Comparison([log.name for log in binlogs], scopes)
         done = None if span[1] is None else nothing_done(span[1].flavor)
         for group in contents(full.paths, keys=keys, is_live=full.is_live):
             # GTIDs of two kinds in one log were told of before.
@@ -95,10 +103,12 @@ class _Comparison:
 
     Args:
         names: Of the binlogs.
+        scopes: Theirs, by name; None where they are to be learned.
     """
 
-    def __init__(self, names: Sequence[str]) -> None:
+    def __init__(self, names: Sequence[str], scopes: Mapping[str, Scope] | None) -> None:
         self._names = names
+        self._scopes = scopes
         self._members: dict[TableName, set[str]] = {}
 
     def compare(self, full: Contents, found: Mapping[str, Contents]) -> Iterator[Fault]:
@@ -106,24 +116,32 @@ class _Comparison:
         owners: list[set[str]] = [set() for _ in full.changes]
         rewritten: dict[str, list[Change]] = defaultdict(list)
         stopped = set()
-        for name, part in found.items():
-            for change in _match(name, full.changes, part.changes, owners):
-                if change.kind is Kind.STATEMENT:
-                    rewritten[name].append(change)
-                    continue
-                if change.kind is Kind.INCIDENT:
-                    stopped.add(name)
+        others = [
+            (name, change)
+            for name, part in found.items()
+            for change in _match(name, full.changes, part.changes, owners)
+        ]
+        for name, change in others:
+            if change.kind is Kind.STATEMENT:
+                rewritten[name].append(change)
+                continue
+            is_incident = change.kind is Kind.INCIDENT
+            stopped |= {name} if is_incident else set()
+            # With a scope it stands for what that cannot hold.
+            if not is_incident or self._scopes is None:
                 yield _fault(change, f"{change.text} is not in the full log, or not here")
         parts = [change for changes in rewritten.values() for change in changes]
         for part_of in parts:
             if not any(is_part(part_of, whole) for whole in full.changes):
                 what = f"{part_of.text} is neither in the full log nor a part of what is there"
                 yield _fault(part_of, what)
-        excused = stopped | rewritten.keys()
         for change, has in zip(full.changes, owners, strict=True):
-            yield from self._check_members(change, has, excused)
-            if not has and not stopped:
-                yield from self._check_nowhere(change, parts)
+            if self._scopes is None:
+                yield from self._check_members(change, has, stopped | rewritten.keys())
+                if not has and not stopped:
+                    yield from self._check_nowhere(change, parts)
+            else:
+                yield from _check_scopes(change, has, self._scopes, rewritten, stopped)
         yield from self._check_shared(full.changes, owners)
 
     def _check_members(self, change: Change, has: set[str], excused: set[str]) -> Iterator[Fault]:
@@ -168,6 +186,45 @@ class _Comparison:
                 for name in sorted(owning - has):
                     what = f"{change.text} is not in binlog {name}, which has its transaction"
                     yield _fault(change, what)
+
+
+def _check_scopes(
+    change: Change,
+    has: set[str],
+    scopes: Mapping[str, Scope],
+    rewritten: Mapping[str, Sequence[Change]],
+    stopped: set[str],
+) -> Iterator[Fault]:
+    """Check that a change is where scopes say it is, and nowhere else.
+
+    Args:
+        change: Of the full log.
+        has: The binlogs that have it.
+        scopes: Of the binlogs.
+        rewritten: By binlog, the statements of its group that are not in the full log so.
+        stopped: The binlogs of which the group has an INCIDENT.
+    """
+    for name, scope in scopes.items():
+        is_held = _is_held(change, scope)
+        if is_held is False and name in has:
+            yield _fault(change, f"{change.text} is in binlog {name}, out of its scope")
+        if not is_held or name in has or name in stopped:
+            continue
+        if not any(is_part(part, change) for part in rewritten.get(name, ())):
+            yield _fault(change, f"{change.text} is not in binlog {name}, in whose scope it is")
+
+
+def _is_held(change: Change, scope: Scope) -> bool | None:
+    """Whether a binlog of a scope has a change as it is; None where that may be or not."""
+    if change.table is not None:
+        return scope.includes(change.table)
+    effects = change.effects
+    if effects is None or effects.stopped_at is not None or effects.is_temporary:
+        return None
+    covered = coverage(changes_in_text(effects), scope)
+    if covered.is_empty:
+        return False if covered.changes else None
+    return True if covered.is_whole and names_only(effects, scope) else None
 
 
 def _match(

@@ -8,10 +8,12 @@ from pathlib import Path
 from binlane.codec.encryption import KeyRing
 from binlane.codec.mysql_transaction import PreviousGtidsEvent
 from binlane.codec.transaction import GtidListEvent
-from binlane.errors import CodecError, StoreError
+from binlane.errors import CodecError, ConfigError, StoreError
 from binlane.grouping.event_group import CONTROL_TYPES
 from binlane.grouping.walk import walk
 from binlane.positions import Position
+from binlane.scope.definition import Definition
+from binlane.scope.scope import Scope
 from binlane.store.chunks import base_name, open_chunks
 from binlane.store.verify.faults import Fault, Tally
 from binlane.store.verify.log import LogFiles, Options
@@ -56,6 +58,7 @@ def verify_against(
     paths: Sequence[str | Path],
     full: Sequence[str | Path],
     *,
+    definitions: Iterable[Definition] | None = None,
     keys: KeyRing | None = None,
     tally: Tally | None = None,
 ) -> Iterator[Fault]:
@@ -64,8 +67,13 @@ def verify_against(
     Args:
         paths: As `verify` takes them; files that stand next to each other are one binlog.
         full: The files of the full log, oldest first, or a binlog's directory.
+        definitions: Of the binlogs, by which they have what their scopes hold and nothing else;
+            None for such as are the full log together.
         keys: For files that a server encrypted.
         tally: Counts what was looked at.
+
+    Raises:
+        ConfigError: If one of the binlogs is not defined.
 
     Yields:
         Faults of the binlogs, faults of the full log, then the differences.
@@ -73,13 +81,31 @@ def verify_against(
     from binlane.store.verify.against import differences  # noqa: PLC0415  # needs all of SQL
 
     options = Options(keys=keys, tally=tally or Tally())
+    scopes = None if definitions is None else _scopes(log_files(paths), definitions)
     yield from verify(paths, keys=keys, tally=options.tally)
     whole = LogFiles("full log", tuple(file for log in log_files(full) for file in log.paths))
     log = options.log()
     for path in whole.paths:
         yield from log.file(path, may_be_cut=False)
     begin = _begin_of(whole.paths[0], keys) if whole.paths else None
-    yield from differences(log_files(paths), whole, span=(begin, log.position), keys=keys)
+    span = begin, log.position
+    yield from differences(log_files(paths), whole, span=span, scopes=scopes, keys=keys)
+
+
+def _scopes(logs: Iterable[LogFiles], definitions: Iterable[Definition]) -> dict[str, Scope]:
+    """The scope of each binlog, by what it is called here."""
+    known = {one.name: one.scope for one in definitions}
+    scopes = {}
+    for log in logs:
+        name = log.name if log.name in known else log.name.rpartition(".")[0]
+        if name not in known:
+            raise ConfigError(
+                f"there is no definition of the binlog {log.name}",
+                key="--binlogs",
+                hint=f"defined are {', '.join(known) or 'none'}",
+            )
+        scopes[log.name] = known[name]
+    return scopes
 
 
 def log_files(paths: Iterable[str | Path]) -> list[LogFiles]:

@@ -13,6 +13,7 @@ from binlane.codec.control import FormatDescriptionEvent
 from binlane.codec.event import Event
 from binlane.codec.rows import RowsEvent
 from binlane.codec.transaction import GtidEvent
+from binlane.errors import ConfigError
 from binlane.grouping.event_group import EventGroup, group_events
 from binlane.grouping.table_maps import rows_with_tables
 from binlane.grouping.walk import walk
@@ -82,8 +83,10 @@ class Split:
             if (routed := route(group, wanted, self.head.format).group)
         ]
 
-    def differences(self, parts: Iterable[tuple[str, RoutedGroup]]) -> list[str]:
-        """What there is to tell of binlogs with these groups."""
+    def differences(
+        self, parts: Iterable[tuple[str, RoutedGroup]], *, has_scopes: bool = False
+    ) -> list[str]:
+        """What there is to tell of binlogs with these groups, scopes given or not."""
         settings = StoreSettings(max_binlog_size_bytes=8192, sync_binlog=0)
         with Store.open(self.folder / "data", settings) as store:
             binlogs = {
@@ -100,7 +103,8 @@ class Split:
                 binlogs[name].append(group)
             for binlog in binlogs.values():
                 binlog.sync()
-        found = verify_against([self.folder / "data"], self.paths)
+        definitions = self.definitions if has_scopes else None
+        found = verify_against([self.folder / "data"], self.paths, definitions=definitions)
         return [str(fault).removeprefix(f"{self.folder}/") for fault in found]
 
 
@@ -118,6 +122,46 @@ def test_a_scope_and_the_rest_are_the_full_log(tmp_path: Path, name: str) -> Non
     has_incident = any(event.header.type_code == 26 for _, part in parts for event in part.events)
     for difference in found:
         assert has_incident or any(what in difference for what in LEFT_OUT), difference
+
+
+@pytest.mark.parametrize("name", [*SETS[::6], *map(slow, sorted(set(SETS) - {*SETS[::6]}))])
+def test_scopes_may_leave_things_out(tmp_path: Path, name: str) -> None:
+    split = Split(name, tmp_path, "LOG({})")
+    assert split.differences(split.parts(), has_scopes=True) == []
+
+
+@pytest.mark.parametrize("fixture", ["md1011_txn", "my97_txn", "md118_txn"])
+def test_what_a_scope_holds_and_the_binlog_does_not_is_told(tmp_path: Path, fixture: str) -> None:
+    lost, more = "is not in binlog b1, in whose scope it is", "is not in the full log, or not here"
+    for number, damage in enumerate((lose, lose_rows, double_rows, change_rows)):
+        (tmp_path / str(number)).mkdir()
+        split = Split(fixture, tmp_path / str(number), "LOG({})")
+        parts = split.parts()
+        changing = with_rows(parts)
+        damaged = damage(parts, changing[len(changing) // 2])
+        found = split.differences(damaged, has_scopes=True)
+        assert found
+        assert all(lost in line or more in line for line in found), found
+
+
+def test_what_is_out_of_a_scope_and_in_the_binlog_is_told(tmp_path: Path) -> None:
+    split = Split("md1011_txn", tmp_path, "LOG({})")
+    whole = definition("b1", "LOG ALL", 1)
+    parts = [
+        (whole.name, routed)
+        for group in split.groups
+        if (routed := route(group, whole, split.head.format).group)
+    ]
+    found = split.differences(parts, has_scopes=True)
+    assert found
+    assert all(line.endswith("is in binlog b1, out of its scope") for line in found)
+
+
+def test_a_binlog_without_a_definition_is_an_error(tmp_path: Path) -> None:
+    split = Split("md1011_txn", tmp_path)
+    split.differences(split.parts())
+    with pytest.raises(ConfigError, match="no definition of the binlog b2"):
+        list(verify_against([tmp_path / "data"], split.paths, definitions=split.definitions[:1]))
 
 
 def test_scopes_may_overlap(tmp_path: Path) -> None:
