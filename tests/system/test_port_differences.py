@@ -218,6 +218,7 @@ MARIADB_CASES: Final = {
         "SELECT `\udcff` FROM t",
         "SELEC '\udcff'",
         "SELECT HEX(a) FROM t",
+        "EXECUTE IMMEDIATE CONCAT('SET STATEMENT ', _big5 0xF9D8, '=1 FOR SELECT 1')",
         "DROP TABLE t",
     ),
     "what PROCEDURE ANALYSE says, prepared": (

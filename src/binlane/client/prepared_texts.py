@@ -45,8 +45,7 @@ def with_text(
     source = facts.tree.source if isinstance(facts.tree, Prepare) else None
     if digits is None or source is None:
         return None
-    data, decode = bytes.fromhex(digits), text_decoder(charset)
-    content = read_text(data, client_charset) if charset == _BINARY else decode and decode(data)
+    content = _content(bytes.fromhex(digits), charset, client_charset)
     text = None if content is None else text_telling(content, client_charset)
     if text is None:
         return None
@@ -54,6 +53,17 @@ def with_text(
     introducer = "" if charset == _BINARY else f"_{charset} "
     sent = f"{introducer}0x{digits}" if digits else "''"
     return f"{before}{sent}{after}", f"{before}{quoted(text, facts)}{after}"
+
+
+def _content(data: bytes, charset: str, client_charset: str) -> str | None:
+    """The characters of a value; None where it has others than characters."""
+    if charset == _BINARY:
+        return read_text(data, client_charset)
+    decode = text_decoder(charset)
+    try:
+        return None if decode is None else decode(data)
+    except UnicodeDecodeError:
+        return None
 
 
 def quoted(text: str, facts: StatementFacts) -> str:
