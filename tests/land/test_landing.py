@@ -200,3 +200,36 @@ def test_the_same_from_python(fixture_logs: Path, tmp_path: Path) -> None:
     for wrong in ({"mode": "latest"}, {"table_format": "csv"}, {"batch_size": 4}):
         with pytest.raises(ConfigError):
             api.land(log, lake, **wrong)
+
+
+@pytest.mark.parametrize("batch_bytes", [600, 1 << 20])
+def test_rows_before_an_alter_of_their_characters_are_there_when_a_batch_begins_anew(
+    servers: ServerFactory, tmp_path: Path, batch_bytes: int
+) -> None:
+    server = servers.start("source")
+    execute(
+        server,
+        "CREATE DATABASE shop",
+        "USE shop",
+        "SET sql_mode = ''",
+        "CREATE TABLE parent (id INT PRIMARY KEY)",
+        "CREATE TABLE child (id INT PRIMARY KEY, p INT,"
+        " FOREIGN KEY (p) REFERENCES parent (id) ON DELETE CASCADE)",
+        "CREATE TABLE words (id INT PRIMARY KEY, v VARCHAR(20)) CHARSET latin1",
+        "INSERT INTO words VALUES (1, 'one'), (2, 'two')",
+        "ALTER TABLE words CONVERT TO CHARACTER SET utf8mb4",
+        "INSERT INTO parent VALUES (1)",
+        "INSERT INTO child VALUES (1, 1)",
+        "DELETE FROM parent",
+        "INSERT INTO words VALUES (3, 'three')",
+        "FLUSH BINARY LOGS",
+    )
+    log, lake = tmp_path / "log", tmp_path / "lake"
+    log.mkdir()
+    for path in server.data_directory.glob("binlog.0*"):
+        shutil.copy(path, log)
+    report = land(str(log), str(lake), LandingSettings(batch_bytes=batch_bytes))
+    assert all(table.is_current for table in report.tables.values())
+    rows = delta_rows(lake / "current" / "shop" / "words").to_pylist()
+    assert sorted((row["id"], row["v"]) for row in rows) == [(1, "one"), (2, "two"), (3, "three")]
+    assert delta_rows(lake / "current" / "shop" / "child").num_rows == 0

@@ -10,11 +10,10 @@ from typing import Final
 
 from binlane.capture.order import passed
 from binlane.client.dialogue import refusal
-from binlane.client.packet_events import PacketEvents, is_artificial
+from binlane.client.packet_events import HEARTBEATS, PacketEvents, is_artificial
 from binlane.codec.control import FormatDescriptionEvent, RotateEvent
 from binlane.codec.event import Event
 from binlane.codec.format import Format
-from binlane.codec.heartbeat import HeartbeatEvent, HeartbeatV2Event
 from binlane.codec.mysql_transaction import PreviousGtidsEvent
 from binlane.codec.packets.framing import PacketSplitter
 from binlane.codec.packets.replies import is_eof, is_error
@@ -110,7 +109,7 @@ class EventStream:
             self.has_ended = True
             return
         event = self._events.feed(payload)
-        if isinstance(event.body, HeartbeatEvent | HeartbeatV2Event):
+        if event.header.type_code in HEARTBEATS:
             self.has_progressed = True
             return
         if is_artificial(event):

@@ -14,7 +14,7 @@ import numpy as np
 
 from binlane.capture.order import disorder, passed, unknown_start
 from binlane.client.dialogue import refusal
-from binlane.client.packet_events import marked_event
+from binlane.client.packet_events import HEARTBEATS, marked_event
 from binlane.codec.control import FormatDescriptionEvent, RotateEvent
 from binlane.codec.event import Event, EventHeader, decode_event
 from binlane.codec.format import HEADER_LENGTH, MAGIC, Format
@@ -62,7 +62,6 @@ TABLES_MAX = 4096
 """Table maps that are remembered over the source's files; with more a file begins with none."""
 _CAME_BYTES: Final = 1 << 19
 _POSITION_MASK: Final = (1 << 32) - 1
-_HEARTBEATS: Final = frozenset({EventType.HEARTBEAT, EventType.HEARTBEAT_V2})
 
 
 class Spilled(Protocol):
@@ -296,7 +295,7 @@ class RawStream:
         except CodecError as error:
             raise error.at(self._file or "the dump's head", position) from None
         body = event.body
-        if event.header.type_code in _HEARTBEATS:
+        if event.header.type_code in HEARTBEATS:
             self.has_progressed = True
         elif isinstance(body, FormatDescriptionEvent):
             yield from self._cut_off()

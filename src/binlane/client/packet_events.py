@@ -11,11 +11,12 @@ from typing import Final
 from binlane.codec.control import FormatDescriptionEvent, RotateEvent
 from binlane.codec.event import Event, EventHeader, checksum, decode_event
 from binlane.codec.format import CHECKSUM_LENGTH, HEADER_LENGTH, MAGIC, Format
-from binlane.codec.heartbeat import HeartbeatEvent
 from binlane.codec.types import ChecksumAlgorithm, EventType, HeaderFlag
 from binlane.errors import CodecError
 from binlane.positions import FilePosition
 
+HEARTBEATS: Final = frozenset({EventType.HEARTBEAT, EventType.HEARTBEAT_V2})
+"""They stand in no file."""
 _EVENT_MARK: Final = 0x00
 _TYPE: Final = 4
 _FORMAT_DESCRIPTION: Final = bytes((EventType.FORMAT_DESCRIPTION,))
@@ -59,7 +60,7 @@ class PacketEvents:
             event = self._event(payload)
         except CodecError as error:
             raise error.at(self.file or "the dump's head", self._next_position) from None
-        if not isinstance(event.body, HeartbeatEvent):
+        if event.header.type_code not in HEARTBEATS:
             self._advance(event)
         return event
 
@@ -75,7 +76,7 @@ class PacketEvents:
         """
         if header.type_code == EventType.FORMAT_DESCRIPTION:
             return len(MAGIC)
-        if not header.next_position:
+        if not header.next_position or header.type_code in HEARTBEATS:
             return self._next_position
         earliest_end = self._next_position
         if not header.flags & _ARTIFICIAL:

@@ -20,11 +20,10 @@ from binlane.client.dialogue import (
     log_in,
     refusal,
 )
-from binlane.client.packet_events import PacketEvents, is_artificial, marked_event
+from binlane.client.packet_events import HEARTBEATS, PacketEvents, is_artificial, marked_event
 from binlane.client.packet_flow import PacketFlow, Send, StartTls
 from binlane.codec.event import Event, EventHeader
 from binlane.codec.format import HEADER_LENGTH, MAGIC, Format, flavor_of
-from binlane.codec.heartbeat import HeartbeatEvent, HeartbeatV2Event
 from binlane.codec.mysql_transaction import PreviousGtidsEvent
 from binlane.codec.packets.commands import BinlogDump, BinlogDumpGtid
 from binlane.codec.packets.flags import DumpFlag
@@ -142,9 +141,7 @@ class RemoteMachine:
                 yield from self._raw(payload)
             else:
                 event = self._events.feed(payload)
-                if not is_artificial(event) and not isinstance(
-                    event.body, HeartbeatEvent | HeartbeatV2Event
-                ):
+                if not is_artificial(event) and event.header.type_code not in HEARTBEATS:
                     yield RemoteEvent(self._events.file, event, payload[1:])
 
     def _raw(self, payload: bytes) -> Iterator[RemoteBytes | RemoteEnd]:

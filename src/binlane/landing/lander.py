@@ -25,7 +25,7 @@ from binlane.landing.steps import AbandonAll, DropDatabase, Step, tables_of
 from binlane.landing.table_changes import steps, steps_of_trouble
 from binlane.landing.work import RangeItem, RangeResult, Rows, Skipped, sequence
 from binlane.names import TableName
-from binlane.ranges.items import Trouble
+from binlane.ranges.items import Trouble, TroubleKind
 from binlane.ranges.log_range import LogRange
 from binlane.ranges.statements import Statement
 from binlane.sql.catalog import SchemaCatalog
@@ -92,6 +92,8 @@ class Lander:
         self._before, self._tables_before = self.definitions, tables.copy()
         self._catalogs: list[SchemaCatalog] = []
         self._given = 0
+        # `_seq` of the last statement of the batch that was done.
+        self._done = 0
         self._changed: set[TableName] = set()
         self._linked = None if current is None else current.linked(tables)
         self._cascaded: dict[TableName, int] = {}
@@ -125,6 +127,7 @@ class Lander:
         """
         self._pending.clear()
         self._changed.clear()
+        self._done = 0
         has_items = False
         for number, result in enumerate(results):
             for item in result.items:
@@ -150,6 +153,8 @@ class Lander:
 
     def _take(self, item: RangeItem) -> None:
         if isinstance(item, Rows):
+            # They would be taken for applied by who begins here again.
+            assert item.first_seq > self._done, "rows come before the statement behind them"
             self._seconds = item.last_timestamp
             self._pending.setdefault(item.table, []).append(item)
             return
@@ -158,7 +163,11 @@ class Lander:
             return
         seq = sequence(file_number(item.file), item.position)
         if isinstance(item, Trouble):
-            self._do(seq, steps_of_trouble(item, self._tables, self.definitions))
+            found = steps_of_trouble(item, self._tables, self.definitions)
+            if item.kind is TroubleKind.COLUMN:
+                self._give_up(seq, found)
+            else:
+                self._do(seq, found)
             return
         self._seconds = item.timestamp
         after = self._tables.after(item)
@@ -234,14 +243,24 @@ class Lander:
         for number, step in enumerate(found[first:], first):
             state.doing, state.step = seq, number
             self._journal.save()
-            if self._current is not None:
-                self._current.do(step, seq)
-            if self._history is not None:
-                self._history.do(step, seq, self._seconds)
-            if self._snapshots is not None:
-                self._snapshots.see(step, seq)
+            self._do_step(seq, step)
         state.done, state.doing, state.step = seq, 0, 0
+        self._done = seq
         self._journal.save()
+
+    def _give_up(self, seq: int, found: Iterable[Step]) -> None:
+        """Give tables up whose rows cannot be landed; rows of others from before may still come."""
+        if seq > self._journal.state.done:
+            for step in found:
+                self._do_step(seq, step)
+
+    def _do_step(self, seq: int, step: Step) -> None:
+        if self._current is not None:
+            self._current.do(step, seq)
+        if self._history is not None:
+            self._history.do(step, seq, self._seconds)
+        if self._snapshots is not None:
+            self._snapshots.see(step, seq)
 
     def _is_pending(self, step: Step) -> bool:
         """Whether rows wait that a step is about."""

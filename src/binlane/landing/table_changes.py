@@ -97,6 +97,18 @@ _TIME_TRUNCATE_FRACTIONAL: Final = 1 << 32
 _TIME_ROUND_FRACTIONAL: Final = 1 << 34
 
 
+def may_have_steps(statement: Statement) -> bool:
+    """Whether a statement may do anything to tables, whatever definitions and scopes `steps` has.
+
+    A task knows neither, and has the rows before such a statement end before it.
+    """
+    effects = statement.effects()
+    if effects.kind not in _OF_TABLES:
+        return False
+    is_understood = effects.stopped_at is None
+    return not (is_understood and effects.is_temporary) or effects.kind in _CHANGES_ROWS
+
+
 def steps(
     statement: Statement, scope: Tables, definitions: Definitions, after: Tables | None = None
 ) -> tuple[Step, ...]:

@@ -13,8 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from binlane.columnar.table_schema import CHANGE_NAMES, clash_of, table_of
-from binlane.landing.definitions import Definitions
-from binlane.landing.table_changes import steps
+from binlane.landing.table_changes import may_have_steps
 from binlane.landing.table_files import ADDED, Shape, TableFiles
 from binlane.landing.work import RangeItem, RangeResult, RangeWork, Rows, Skipped
 from binlane.names import TableName
@@ -22,7 +21,6 @@ from binlane.ranges.items import RangeItem as Read
 from binlane.ranges.items import Trouble, TroubleKind
 from binlane.ranges.read import read_range
 from binlane.ranges.statements import Statement
-from binlane.scope.scope import Scope
 
 TABLE_BYTES_MAX: Final = 64 << 20
 """Bytes of images in memory behind which a table's files end."""
@@ -42,7 +40,6 @@ def land_range(work: RangeWork) -> RangeResult:
 
 def _items(work: RangeWork) -> Iterator[RangeItem]:
     tables = _Tables(work)
-    scope = work.want.selection.scope
     clashing: set[TableName] = set()
     for item in _without_skipped(read_range(work.piece, work.want), work.skip):
         if isinstance(item, pa.RecordBatch):
@@ -53,9 +50,7 @@ def _items(work: RangeWork) -> Iterator[RangeItem]:
                 clashing.add(table_of(item.schema))
                 yield _clashing(item, clash)
             continue
-        if isinstance(item, Trouble | Statement) and (
-            isinstance(item, Trouble) or is_barrier(item, scope)
-        ):
+        if isinstance(item, Trouble) or (isinstance(item, Statement) and may_have_steps(item)):
             yield from tables.finish()
         yield item
     yield from tables.finish()
@@ -100,11 +95,6 @@ def _clashing(batch: pa.RecordBatch, column: str) -> Trouble:
         file=place["_file"][0].as_py(),
         position=place["_position"][0].as_py(),
     )
-
-
-def is_barrier(statement: Statement, scope: Scope) -> bool:
-    """Whether rows before a statement must be applied before it, as far as its text tells."""
-    return bool(steps(statement, scope, Definitions()))
 
 
 class _Tables:

@@ -18,7 +18,7 @@ from binlane.capture.raw_stream import RawStream
 from binlane.codec.control import RotateEvent
 from binlane.codec.event import Event, EventHeader, encode_event
 from binlane.codec.format import Format
-from binlane.codec.heartbeat import HeartbeatEvent
+from binlane.codec.heartbeat import HeartbeatEvent, HeartbeatV2Event
 from binlane.codec.packets.framing import frames
 from binlane.codec.packets.replies import ErrPacket
 from binlane.codec.transaction import GtidEvent, XidEvent
@@ -251,7 +251,7 @@ def test_groups_that_come_again_are_an_error(make: Maker) -> None:
 
 
 def packet(
-    body: GtidEvent | XidEvent | RotateEvent | HeartbeatEvent,
+    body: GtidEvent | XidEvent | RotateEvent | HeartbeatEvent | HeartbeatV2Event,
     type_code: EventType,
     *,
     next_position: int,
@@ -357,12 +357,24 @@ def test_a_file_is_of_no_time_until_it_says_so(make: Maker) -> None:
 
 
 @BOTH
-def test_heartbeats_only_say_that_the_dump_works(make: Maker) -> None:
+@pytest.mark.parametrize(
+    "body, kind",
+    [
+        (HeartbeatEvent(file="binlog.000009"), EventType.HEARTBEAT),
+        (HeartbeatV2Event(file="binlog.000009", position=1000), EventType.HEARTBEAT_V2),
+    ],
+)
+def test_heartbeats_only_say_that_the_dump_works(
+    make: Maker, body: HeartbeatEvent | HeartbeatV2Event, kind: EventType
+) -> None:
     stream = make(CRC, GtidPosition())
-    beat = packet(HeartbeatEvent(file="binlog.000009"), EventType.HEARTBEAT, next_position=1000)
+    beat = packet(body, kind, next_position=1000)
     assert len(list(received(stream, frames([*head(1000), beat], 1)))) == 1
     assert stream.has_progressed
     assert stream.file_position == FilePosition("binlog.000009", 1000)
+    first, end = transaction(1, 1000)
+    assert len(list(received(stream, frames([beat, *first], 4)))) == 1
+    assert stream.file_position == FilePosition("binlog.000009", end)
 
 
 @BOTH
