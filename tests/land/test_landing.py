@@ -233,3 +233,39 @@ def test_rows_before_an_alter_of_their_characters_are_there_when_a_batch_begins_
     rows = delta_rows(lake / "current" / "shop" / "words").to_pylist()
     assert sorted((row["id"], row["v"]) for row in rows) == [(1, "one"), (2, "two"), (3, "three")]
     assert delta_rows(lake / "current" / "shop" / "child").num_rows == 0
+
+
+DATETIMES = (
+    "ALTER TABLE t ADD COLUMN d DATETIME(3)",
+    "ALTER TABLE t ADD COLUMN d DATETIME AFTER id",
+    "ALTER TABLE t ADD COLUMN d DATETIME FIRST",
+    "ALTER TABLE t MODIFY v DATETIME",
+    "ALTER TABLE t CHANGE v d DATETIME FIRST",
+)
+
+
+def test_a_table_gets_its_first_time_without_zone(servers: ServerFactory, tmp_path: Path) -> None:
+    server = servers.start("source")
+    log, lake = tmp_path / "log", tmp_path / "lake"
+    log.mkdir()
+    execute(server, "CREATE DATABASE shop")
+    for number in range(len(DATETIMES)):
+        execute(
+            server,
+            "USE shop",
+            f"CREATE TABLE t{number} (id INT PRIMARY KEY, v DATE)",
+            f"INSERT INTO t{number} VALUES (1, '2026-01-02')",
+        )
+    for text in ("", *DATETIMES):
+        if text:
+            number = DATETIMES.index(text)
+            execute(server, "USE shop", text.replace(" t ", f" t{number} "))
+            execute(server, f"INSERT INTO shop.t{number} (id) VALUES (2)")
+        execute(server, "FLUSH BINARY LOGS")
+        for path in server.data_directory.glob("binlog.0*"):
+            shutil.copy(path, log)
+        report = land(str(log), str(lake), LandingSettings())
+        assert all(table.is_current for table in report.tables.values()), text
+    for number, text in enumerate(DATETIMES):
+        rows = delta_rows(lake / "current" / "shop" / f"t{number}").to_pylist()
+        assert sorted(row["id"] for row in rows) == [1, 2], text

@@ -19,10 +19,12 @@ from deltalake import (
     Field,
     PostCommitHookProperties,
     Schema,
+    TableFeatures,
     Transaction,
 )
 from deltalake.exceptions import DeltaError
 from deltalake.transaction import AddAction, RemoveAction
+from pyarrow import fs
 
 from binlane.errors import StoreError
 from binlane.landing.settings import KEEP_HOURS_DEFAULT
@@ -35,6 +37,16 @@ from binlane.names import TableName
 # delta-rs keeps the order of columns where only that would change; one column more makes it write.
 _REORDERING: Final = "_reordering"
 _OPEN_MAX: Final = 512
+_NTZ: Final = "timestampNtz"
+_PROTOCOL: Final = {
+    "protocol": {
+        "minReaderVersion": 3,
+        "minWriterVersion": 7,
+        "readerFeatures": [_NTZ],
+        "writerFeatures": ["appendOnly", "invariants", _NTZ],
+    }
+}
+"""Of a table of versions 1 and 2 that has got its first time without a zone."""
 
 
 class DeltaFormat:
@@ -109,6 +121,8 @@ class DeltaFormat:
     def _commit(self, found: DeltaTable, now: Snapshot, change: Change) -> None:
         schema = now.schema if change.schema is None else change.schema
         mode = "append"
+        if change.schema is not None:
+            _have_features(found, change.schema)
         if change.schema is not None and not change.schema.equals(_schema(found)):
             old, new = list(now.schema), list(change.schema)
             if new[: len(old)] == old and not change.remove:
@@ -182,11 +196,26 @@ class DeltaFormat:
         uri = self._directories.uri(table)
         found = self._open.get(uri)
         if found is None:
-            found = self._open[uri] = DeltaTable(uri)
+            found = self._open[uri] = self._opened(table, uri)
             if len(self._open) > _OPEN_MAX:
                 self._open.popitem(last=False)
         self._open.move_to_end(uri)
         return found
+
+    def _opened(self, table: TableName, uri: str) -> DeltaTable:
+        try:
+            return DeltaTable(uri)
+        except DeltaError as error:
+            if _NTZ not in str(error):
+                raise
+        # An earlier binlane wrote columns that the table's protocol did not allow.
+        directory = f"{self._directories.path(table)}/_delta_log"
+        files = self._directories.filesystem.get_file_info(fs.FileSelector(directory))
+        last = max(int(file.base_name[:-5]) for file in files if _is_commit(file.base_name))
+        path = f"{directory}/{last + 1:020}.json"
+        with self._directories.filesystem.open_output_stream(path) as stream:
+            stream.write(json.dumps(_PROTOCOL).encode() + b"\n")
+        return DeltaTable(uri)
 
     def _forget(self, uri: str) -> None:
         self._open.pop(uri, None)
@@ -212,6 +241,19 @@ def _add_columns(table: DeltaTable, fields: list[pa.Field[Any]]) -> None:
     new = [field for field in new if field.name not in known]
     if new:
         table.alter.add_columns(new)
+
+
+def _have_features(found: DeltaTable, schema: pa.Schema) -> None:
+    """Have a table's protocol allow the types of its columns, to which no commit of files sees."""
+    has_ntz = any(pa.types.is_timestamp(one.type) and one.type.tz is None for one in schema)
+    if has_ntz and _NTZ not in (found.protocol().writer_features or ()):
+        found.alter.add_feature(
+            TableFeatures.TimestampWithoutTimezone, allow_protocol_versions_increase=True
+        )
+
+
+def _is_commit(name: str) -> bool:
+    return name.endswith(".json") and name[:-5].isdigit()
 
 
 def _add(file: DataFile, moment: int) -> AddAction:
