@@ -14,11 +14,13 @@ import uuid
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
+from difflib import get_close_matches
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from binlane.columnar.selection import Selection
+from binlane.errors import ConfigError
 from binlane.filters.state import FilterState
 from binlane.landing.batches import Batch, next_batch
 from binlane.landing.change_tables import ChangeTables
@@ -46,7 +48,8 @@ from binlane.ranges.items import Want
 from binlane.ranges.offset import Offset
 from binlane.ranges.plan import Planner, PlanOptions
 from binlane.ranges.scopes import read_scope
-from binlane.scope.scope import Scope
+from binlane.routing.planned import MARKS
+from binlane.scope.scope import Scope, ScopeList
 
 Observer = Callable[[Progress], None]
 """Told of progress, often: after each range of the log, and each time that there is nothing new."""
@@ -233,6 +236,28 @@ class Landing:
         if self._journal.state.run_id:
             self._journal.state.run_id = ""
             self._journal.save()
+        if settings.follow_s is None and not self._stopped.is_set():
+            self._look_for_named()
+
+    def _look_for_named(self) -> None:
+        """See that the log has the tables that were asked for by their names.
+
+        Raises:
+            ConfigError: If it has none of them.
+        """
+        scope = scope_of(self._settings.tables)
+        there = {table.plain for table in self._lander.definitions.catalog.tables}
+        there |= self.progress.tables.keys()
+        named = {table.plain for table in scope.log_tables}
+        missing = sorted(named - there)
+        if not missing:
+            return
+        near = [each for name in missing for each in get_close_matches(name, sorted(there), n=1)]
+        hint = f"did you mean {' or '.join(near)}?" if near else "see the names in the log"
+        what = f"there is no such table in the log: {', '.join(missing)}"
+        if named == set(missing) and not (scope.log_databases or scope.log_all):
+            raise ConfigError(what, key="tables", hint=hint)
+        self.progress.notes.append(f"{what}; {hint}")
 
     def stop(self) -> None:
         """End `run` behind the batch that is under way; may be called from a signal handler."""
@@ -375,8 +400,9 @@ class Landing:
 
 
 def scope_of(tables: str) -> Scope:
-    """The tables that a setting names; all if it is empty."""
-    return read_scope(tables) if tables else Scope.everything()
+    """The tables that a setting names; all if it is empty, but for binlane's own marks."""
+    scope = read_scope(tables) if tables else Scope.everything()
+    return scope if MARKS in scope.log_tables else scope.added(ScopeList.IGNORE, [MARKS])
 
 
 def _cpu_seconds() -> float:

@@ -14,9 +14,11 @@ from binlane.filters.state import FilterState
 from binlane.filters.terms import parse_terms
 from binlane.grouping.inner import expanded_all
 from binlane.grouping.walk import walk
+from binlane.landing.landing import scope_of
 from binlane.landing.tables.directories import Directories
 from binlane.landing.work import Mode
 from binlane.names import TableName
+from binlane.routing.planned import MARKS
 from tests.fixture_sets import fixture_set
 from tests.landed import current_rows, final_rows
 from tests.routed_files import written
@@ -66,3 +68,21 @@ def test_what_a_filter_leaves_out_of_what_it_names_is_in_the_report(tmp_path: Pa
     paths = written("md1011_ddl", tmp_path / "in")
     report = api.land(paths, tmp_path / "lake", mode="current", do_table=["shop.t1"])
     assert "binlog.000001:2481: a change of shop.t1 is left out" in "\n".join(report.notes)
+
+
+def test_tables_that_the_log_does_not_have_are_told(tmp_path: Path) -> None:
+    paths = written("md1011_txn", tmp_path / "in")
+    there = api.land(paths, tmp_path / "all", mode="current").tables
+    name = next(iter(there))
+    with pytest.raises(ConfigError, match=f"no such table in the log: {name}s") as found:
+        api.land(paths, tmp_path / "none", mode="current", tables=[f"{name}s"])
+    assert found.value.hint == f"did you mean {name}?"
+    report = api.land(paths, tmp_path / "some", mode="current", tables=[name, "no.where"])
+    assert list(report.tables) == [name]
+    assert any("no such table in the log: no.where" in note for note in report.notes)
+
+
+def test_marks_are_no_tables_of_users() -> None:
+    assert not scope_of("").includes(MARKS)
+    assert not scope_of("IGNORE(crm)").includes(MARKS)
+    assert scope_of("binlane.marks").includes(MARKS)
