@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
+from itertools import permutations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from binlane.codec.body import Body
 from binlane.codec.event import Event
@@ -290,3 +294,48 @@ def test_by_names_what_was_renamed_away_is_known_behind_a_restart() -> None:
 def test_what_was_saved_before_is_read() -> None:
     state = FilterState.restored(terms({"do_table": ["shop.orders"]}), [["shop", "bought", True]])
     assert state.includes(TableName("shop", "bought"))
+
+
+_TABLES = ("orders", "arch", "new")
+_STATEMENTS = tuple(
+    text.format(*names)
+    for names in permutations(_TABLES, 2)
+    for text in (
+        "CREATE TABLE {0} (a INT)",
+        "CREATE OR REPLACE TABLE {0} (a INT)",
+        "CREATE OR REPLACE TABLE {0} LIKE {1}",
+        "CREATE TABLE IF NOT EXISTS {0} LIKE {1}",
+        "CREATE TABLE {0} SELECT * FROM {1}",
+        "CREATE TEMPORARY TABLE {0} LIKE {1}",
+        "DROP TEMPORARY TABLE IF EXISTS {0}",
+        "DROP TABLE IF EXISTS {0}, {1}",
+        "RENAME TABLE {0} TO {1}",
+        "RENAME TABLE IF EXISTS {0} TO {1}",
+        "ALTER TABLE {0} RENAME TO {1}",
+        "CREATE OR REPLACE VIEW {0} AS SELECT * FROM {1}",
+        "DROP VIEW IF EXISTS {0}",
+    )
+)
+
+
+@given(
+    st.sampled_from(({"do_table": ["shop.orders"]}, {"ignore_table": ["shop.orders"]})),
+    st.sampled_from(("follow", "name")),
+    st.lists(
+        st.tuples(st.sampled_from(_STATEMENTS + _TABLES), st.integers(min_value=1, max_value=2)),
+        max_size=30,
+    ),
+)
+def test_no_row_of_a_named_table_is_lost_without_being_counted(
+    rules: dict[str, list[str]], rename: str, steps: list[tuple[str, int]]
+) -> None:
+    found = Log(FilterState(terms(rules, rename=rename)))
+    lost: Counter[TableName] = Counter()
+    for step, thread in steps:
+        table = TableName("shop", step)
+        if step not in _TABLES:
+            found.passes(step, thread=thread)
+        elif not found.has_rows(step) and found.state.terms.rules.includes(table):
+            lost[table] += 1
+            assert any(table.plain in note for note in found.notes)
+    assert lost <= found.state.left_out
