@@ -27,6 +27,7 @@ from binlane.names import TableName
 from binlane.sql.facts import TABLE_DROPPING_KINDS, VIEW_KINDS, StatementKind
 
 _SHOWN: Final = 3
+_WHY_LOST: Final = "another table has this name now, or it was left out when it was made"
 _OTHERS_MAX: Final = 1000
 _REMEMBERED_MAX: Final = 1 << 14
 """Names of which it is known whether they are there; behind so many nothing of them is."""
@@ -224,7 +225,7 @@ class FilterState:
         if table in self._memory.told:
             return ""
         self._memory.told.add(table)
-        return f"changes of {table.plain} are left out from here on: it is not the table that is wanted"
+        return f"changes of {table.plain} are left out from here on: {_WHY_LOST}"
 
     def restarted(self) -> None:
         """The server was started anew: its sessions, and their temporary tables, are gone."""
@@ -323,7 +324,7 @@ class FilterState:
             if self.is_lost(table) and not self._is_temporary(concern, table)
         )
         new = [table for table in lost if table not in self._memory.told]
-        note = f"a change of {_shown(new)} is left out: it is not the table that is wanted"
+        note = f"a change of {_shown(new)} is left out: {_WHY_LOST}"
         return Verdict(passes=False, note=note if new else "", lost=lost) if lost else _LEFT_OUT
 
     def _judge_drop_trigger(self, trigger: TableName) -> Verdict:

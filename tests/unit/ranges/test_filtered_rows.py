@@ -85,7 +85,7 @@ def test_scan_takes_the_options_of_cat(name: str, tmp_path: Path) -> None:
             places([batch], number, seen)
     assert set(seen) == set(expected(name, terms))
     notes = [str(each.message) for each in warned]
-    told = "binlog.000001:2481: a change of shop.t1 is left out: it is not the table that is wanted"
-    assert (told in notes) == (name == "md1011_ddl") == bool(notes)
+    told = "binlog.000001:2481: a change of shop.t1 is left out: another table has this name now"
+    assert any(note.startswith(told) for note in notes) == (name == "md1011_ddl") == bool(notes)
     with pytest.raises(ConfigError, match="no argument do_tables"):
         api.scan(paths, do_tables="shop.t1")
