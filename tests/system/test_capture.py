@@ -552,12 +552,16 @@ def test_an_account_without_the_privilege(shared: PrivateServer, tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    "place", ["localhost?socket=SOCKET", "127.0.0.1:PORT", "127.0.0.1:PORT?ssl-mode=DISABLED"]
+    "name, place",
+    [
+        ("cap30", "localhost?socket=SOCKET"),
+        ("cap31", "127.0.0.1:PORT"),
+        ("cap32", "127.0.0.1:PORT?ssl-mode=DISABLED"),
+    ],
 )
 def test_the_privilege_suffices_whatever_the_way(
-    shared: PrivateServer, tmp_path: Path, place: str
+    shared: PrivateServer, tmp_path: Path, name: str, place: str
 ) -> None:
-    name = f"cap3{abs(hash(place)) % 100}"
     account(shared, name, f"GRANT REPLICATION SLAVE ON *.* TO {name}@'%'")
     where = place.replace("SOCKET", str(shared.socket_path)).replace("PORT", str(shared.port))
     url = f"{shared.url.partition(':')[0]}://{name}@{where}"
