@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from binlane.columnar.selection import file_number
+from binlane.errors import StoreError
 from binlane.landing.change_tables import ChangeTables
 from binlane.landing.current_tables import CurrentTables
 from binlane.landing.history_tables import HistoryTables
@@ -153,8 +154,14 @@ class Lander:
 
     def _take(self, item: RangeItem) -> None:
         if isinstance(item, Rows):
-            # They would be taken for applied by who begins here again.
-            assert item.first_seq > self._done, "rows come before the statement behind them"
+            if item.first_seq <= self._done:
+                # Who begins here again would take them for applied.
+                raise StoreError(
+                    f"rows up to GTID {item.last_gtid} came behind a statement that they precede; they"
+                    " are not landed",
+                    path=item.table.plain,
+                    hint="this is a fault of binlane's: report it, and land the table anew",
+                )
             self._seconds = item.last_timestamp
             self._pending.setdefault(item.table, []).append(item)
             return

@@ -8,7 +8,8 @@ from binlane.codec.rows import DeleteRowsV1Event, WriteRowsV1Event
 from binlane.codec.transaction import GtidEvent, XidEvent
 from binlane.codec.types import GtidFlag
 from binlane.columnar.selection import parse_tables
-from binlane.errors import ConfigError
+from binlane.errors import ConfigError, StoreError
+from binlane.landing import tasks
 from binlane.landing.landing import land
 from binlane.landing.settings import LandingSettings
 from binlane.landing.work import Mode
@@ -423,3 +424,17 @@ def test_deletes_need_no_more_of_a_row_than_its_key(tmp_path: Path) -> None:
     ]
     landed(tmp_path, log)
     assert current(tmp_path) == [(2, "b")]
+
+
+def test_rows_that_come_behind_a_statement_that_they_precede_end_the_landing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    logs = [ShopLog(), ShopLog()]
+    logs[0].insert(ORDERS, (1, "new"))
+    logs[1].insert(ORDERS, (2, "new"))
+    logs[1].statement("TRUNCATE TABLE shop.orders")
+    logs[1].insert(ORDERS, (3, "new"))
+    files = [log.file(f"shop.00000{number}") for number, log in enumerate(logs, 1)]
+    monkeypatch.setattr(tasks, "may_have_steps", lambda _: False)
+    with pytest.raises(StoreError, match=r"they are not landed \(shop\.orders\)"):
+        land_all(tmp_path, [[file] for file in files])
