@@ -12,6 +12,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from binlane.columnar.counters import ReadCounters
 from binlane.columnar.table_schema import CHANGE_NAMES, clash_of, table_of
 from binlane.landing.table_changes import may_have_steps
 from binlane.landing.table_files import ADDED, Shape, TableFiles
@@ -35,13 +36,18 @@ def land_range(work: RangeWork) -> RangeResult:
         CodecError: With file and position, if the log is damaged or a row cannot be decoded.
         StoreError: If the log cannot be read or the target not be written.
     """
-    return RangeResult(items=tuple(_items(work)), size_bytes=work.size_bytes or 0)
+    counters = ReadCounters()
+    return RangeResult(
+        items=tuple(_items(work, counters)),
+        size_bytes=work.size_bytes or 0,
+        left_out=counters.left_out,
+    )
 
 
-def _items(work: RangeWork) -> Iterator[RangeItem]:
+def _items(work: RangeWork, counters: ReadCounters) -> Iterator[RangeItem]:
     tables = _Tables(work)
     clashing: set[TableName] = set()
-    for item in _without_skipped(read_range(work.piece, work.want), work.skip):
+    for item in _without_skipped(read_range(work.piece, work.want, counters=counters), work.skip):
         if isinstance(item, pa.RecordBatch):
             clash = _clash(item, work.want.change_columns)
             if clash is None:

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from binlane.filters.losses import Losses
 from binlane.names import TableName
 from binlane.ranges.items import Trouble, Want
 from binlane.ranges.log_range import LogRange
@@ -167,9 +168,11 @@ class RangeResult:
         groups: Event groups read; 0 if nobody counted.
         size_bytes: Bytes of log read.
         by_reference: Row images that the kernels left to the reference decoder.
+        left_out: What the filter left out of tables that its rules name.
     """
 
     items: tuple[RangeItem, ...]
     groups: int = 0
     size_bytes: int = 0
     by_reference: int = 0
+    left_out: Losses = field(default_factory=Losses)

@@ -9,9 +9,9 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from binlane.cat.row_count import value_widths
 from binlane.cat.summary.collect import OBJECT_VERBS
 from binlane.codec.format import Format
+from binlane.codec.row_count import value_widths
 from binlane.codec.rows import TableMapEvent
 from binlane.codec.table_metadata import table_columns
 from binlane.codec.types import EventType
