@@ -177,10 +177,12 @@ class FilterState:
         Args:
             is_whole: Nothing of it was looked at before.
         """
-        notes = self.left_out.texts
-        if is_whole and self.is_unmatched:
-            notes.append(f"the log has nothing of what the filter names; {self._nearest()}")
-        return notes
+        return self.left_out.texts + [self.unmatched] * (is_whole and self.is_unmatched)
+
+    @property
+    def unmatched(self) -> str:
+        """What a user should know of a log that `is_unmatched`."""
+        return f"the log has nothing of what the filter names; {self._nearest()}"
 
     @property
     def is_unmatched(self) -> bool:
