@@ -154,9 +154,11 @@ class FilterState:
         return {name: rows for name, rows in saved.items() if rows}
 
     def copy(self) -> Self:
-        """The same, which changes by itself; what is left out is counted anew."""
+        """The same, which changes by itself; what is left out is counted anew, and noted anew."""
         other = type(self)(self.terms)
         other.empty_xa = set(self.empty_xa)
+        other.has_matched = self.has_matched
+        other._others = self._others  # noqa: SLF001 - likewise; they only grow
         other._memory = self._memory.copy()  # noqa: SLF001 - of its own class
         return other
 
