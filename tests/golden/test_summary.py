@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from binlane.cat.row_count import count_rows
+from binlane.codec.row_count import count_rows
 from binlane.cat.summary import Summary
 from binlane.cat.summary.as_json import summary_json
 from binlane.codec.columns import decode_rows
