@@ -50,6 +50,9 @@ class JournalState:
         snapshots: Tables whose rows were or are taken from the server, by name, until the log is
             landed beyond what was seen of them: see `snapshot.record`.
         run_id: Of the landing that is under way or died; empty if the last one ended well.
+        landed: How many row images of the log each table has at `position`, by mode and table.
+        logged: How many the log had of each table up to there.
+        left_out: How many of those are in no table, by table and why.
         followed: What the filter remembers of names at `position`.
     """
 
@@ -66,6 +69,9 @@ class JournalState:
     definitions: str = ""
     snapshots: dict[str, dict[str, Any]] = field(default_factory=dict)
     run_id: str = ""
+    landed: dict[str, dict[str, int]] = field(default_factory=dict)
+    logged: dict[str, int] = field(default_factory=dict)
+    left_out: dict[str, dict[str, int]] = field(default_factory=dict)
     followed: Saved | Sequence[Sequence[Any]] = field(default_factory=dict)
 
     @property

@@ -22,6 +22,7 @@ from typing import Self
 from binlane.columnar.selection import Selection
 from binlane.errors import ConfigError
 from binlane.filters.state import FilterState
+from binlane.landing.audit import Audit
 from binlane.landing.batches import Batch, next_batch
 from binlane.landing.change_tables import ChangeTables
 from binlane.landing.current_tables import CurrentTables
@@ -192,10 +193,15 @@ class Landing:
             for mode in self._settings.modes
         }
         sweep(into, journal.state.run_id)
-        current = CurrentTables(kept[Mode.CURRENT], journal) if Mode.CURRENT in kept else None
-        changes = ChangeTables(kept[Mode.CHANGES]) if Mode.CHANGES in kept else None
+        audit = Audit(journal.state)
+        current = (
+            CurrentTables(kept[Mode.CURRENT], journal, audit) if Mode.CURRENT in kept else None
+        )
+        changes = ChangeTables(kept[Mode.CHANGES], audit) if Mode.CHANGES in kept else None
         self._records = SnapshotRecords(journal, into)
-        history = HistoryTables(kept[Mode.HISTORY], journal) if Mode.HISTORY in kept else None
+        history = (
+            HistoryTables(kept[Mode.HISTORY], journal, audit) if Mode.HISTORY in kept else None
+        )
         self._snapshots = Snapshots(
             self._records, into, current=current, changes=changes, history=history
         )
@@ -205,6 +211,7 @@ class Landing:
             changes=changes,
             history=history,
             tables=self._tables,
+            audit=audit,
             progress=self.progress,
             snapshots=self._snapshots,
         )
@@ -281,6 +288,7 @@ class Landing:
             seconds=time.monotonic() - self._started,
             cpu_seconds=_cpu_seconds() - self._cpu_started,
             last_gtid=progress.last_gtid,
+            outside=progress.outside,
             by_reference=progress.by_reference,
             notes=tuple(progress.notes),
             given_up=tuple(progress.given_up),
@@ -386,6 +394,7 @@ class Landing:
                 applied=applied,
                 skip=self._settings.skip,
                 links=terms.links,
+                is_audited=self._settings.is_audited,
             )
             for number, piece in enumerate(batch.pieces)
         ]
