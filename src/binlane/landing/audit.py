@@ -36,12 +36,15 @@ _HINT: Final = (
 )
 
 
-def audited_range(work: RangeWork, read: Mapping[TableName, int]) -> LoggedRows:
+def audited_range(
+    work: RangeWork, read: Mapping[TableName, int], lost: Mapping[TableName, int]
+) -> LoggedRows:
     """Count a range beside its task, and see that the task found as many.
 
     Args:
         work: Of the task.
         read: Row images that it decoded, by table, before anything of them was left out.
+        lost: Those that its filter left out of tables that the filter names.
 
     Raises:
         StoreError: If a table that is wanted has more or fewer; with a filter, if it has fewer.
@@ -53,11 +56,11 @@ def audited_range(work: RangeWork, read: Mapping[TableName, int]) -> LoggedRows:
     for table in sorted(logged.images.keys() | read.keys()):
         if table in logged.uncounted or not selection.scope.includes(table):
             continue
-        there, found = logged.images[table], read.get(table, 0)
-        if found > there or (found < there and not may_lack):
+        there, found, left_out = logged.images[table], read.get(table, 0), lost.get(table, 0)
+        if found + left_out > there or (found + left_out < there and (left_out or not may_lack)):
             raise StoreError(
                 f"{there} row images of it are in the log {_place(work.piece)}, and {found} were"
-                " read; none of them are landed",
+                f" read{f' and {left_out} left out' if left_out else ''}; none of them are landed",
                 path=table.plain,
                 hint=_HINT,
             )
@@ -95,7 +98,7 @@ class Audit:
     def count(self, result: RangeResult) -> None:
         """A range of the batch was taken: what was counted in it."""
         self._logged.update(result.logged)
-        for why, tables in result.left_out.items():
+        for why, tables in result.not_landed.items():
             self._left_out[why].update(tables)
         self._outside += result.outside
 

@@ -50,10 +50,10 @@ class LandedTables:
         from binlane.filters.concern import concern_of_statement  # noqa: PLC0415 - for filters only
 
         state = self._state.copy()
-        verdict = state.take(concern_of_statement(statement, statement.told))
+        place = f"{statement.file}:{statement.position}"
+        verdict = state.take(concern_of_statement(statement, statement.told), place)
         behind = LandedTables(self._scope, state)
         if verdict.row_note:
-            place = f"{statement.file}:{statement.position}"
             behind.notes.append(f"{place}: {verdict.row_note}")
         return behind
 

@@ -11,16 +11,16 @@ import os
 import threading
 import time
 import uuid
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
-from difflib import get_close_matches
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from binlane.columnar.selection import Selection
 from binlane.errors import ConfigError
+from binlane.filters.losses import Losses
 from binlane.filters.state import FilterState
 from binlane.landing.audit import Audit
 from binlane.landing.batches import Batch, next_batch
@@ -44,7 +44,7 @@ from binlane.landing.tables.opening import open_store
 from binlane.landing.tables.store import StoreSettings
 from binlane.landing.tasks import land_range
 from binlane.landing.work import Mode, RangeResult, RangeWork
-from binlane.names import TableName
+from binlane.names import TableName, nearest
 from binlane.ranges.items import Want
 from binlane.ranges.offset import Offset
 from binlane.ranges.plan import Planner, PlanOptions
@@ -154,6 +154,7 @@ class Landing:
             )
             found = self._journal.state.position
             self._place = None if found is None else Offset.parse(found)
+            self._is_from_beginning = found is None
             state = None
             if terms is not None and not terms.is_everything:
                 state = FilterState.restored(terms, self._journal.state.followed)
@@ -243,28 +244,36 @@ class Landing:
         if self._journal.state.run_id:
             self._journal.state.run_id = ""
             self._journal.save()
-        if settings.follow_s is None and not self._stopped.is_set():
+        if self._is_from_beginning and settings.follow_s is None and not self._stopped.is_set():
             self._look_for_named()
 
     def _look_for_named(self) -> None:
-        """See that the log has the tables that were asked for by their names.
+        """See that a log that is read from its beginning has the tables that were asked for.
 
         Raises:
             ConfigError: If it has none of them.
         """
+        there = set(self._lander.definitions.catalog.tables)
+        there |= {TableName(*name.split(".", 1)) for name in self.progress.tables}
         scope = scope_of(self._settings.tables)
-        there = {table.plain for table in self._lander.definitions.catalog.tables}
-        there |= self.progress.tables.keys()
-        named = {table.plain for table in scope.log_tables}
-        missing = sorted(named - there)
-        if not missing:
+        missing = sorted(scope.log_tables - there)
+        if missing:
+            named = ", ".join(table.plain for table in missing)
+            what = f"there is no such table in the log: {named}"
+            hint = _meant(missing, there)
+            if missing == sorted(scope.log_tables) and not (scope.log_databases or scope.log_all):
+                raise ConfigError(what, key="tables", hint=hint)
+            self.progress.notes.append(f"{what}; {hint}")
+        terms = self._settings.filter_terms
+        rules = None if terms is None else terms.rules
+        if rules is None or rules.does_all:
             return
-        near = [each for name in missing for each in get_close_matches(name, sorted(there), n=1)]
-        hint = f"did you mean {' or '.join(near)}?" if near else "see the names in the log"
-        what = f"there is no such table in the log: {', '.join(missing)}"
-        if named == set(missing) and not (scope.log_databases or scope.log_all):
-            raise ConfigError(what, key="tables", hint=hint)
-        self.progress.notes.append(f"{what}; {hint}")
+        if not any(rules.includes(table) or self._tables.includes(table) for table in there):
+            raise ConfigError(
+                "the log has nothing of what the filter names",
+                key="tables",
+                hint=_meant(sorted(rules.do_tables), there),
+            )
 
     def stop(self) -> None:
         """End `run` behind the batch that is under way; may be called from a signal handler."""
@@ -290,7 +299,7 @@ class Landing:
             last_gtid=progress.last_gtid,
             outside=progress.outside,
             by_reference=progress.by_reference,
-            notes=tuple(progress.notes),
+            notes=(*progress.notes, *progress.left_out.texts),
             given_up=tuple(progress.given_up),
             error=error,
         )
@@ -357,9 +366,10 @@ class Landing:
             self._journal.save()
         terms = self._lander.begin()
         while True:
-            works = self._works(batch, terms)
+            works, left_out = self._works(batch, terms), Losses()
             try:
-                self._lander.apply(self._observed(self._engine.run(land_range, works)))
+                results = self._engine.run(land_range, works)
+                self._lander.apply(self._observed(results, left_out))
                 break
             except StaleBatchError:
                 self._is_first = True  # the tables know what is done
@@ -367,6 +377,7 @@ class Landing:
         self._place = batch.end
         self._journal.state.followed = self._tables.followed
         self._journal.reach(batch.end.json(), self._lander.definitions)
+        self.progress.left_out.add(left_out)
         forget_batch(self._into, self._run_id)
         self._is_first = False
 
@@ -399,13 +410,20 @@ class Landing:
             for number, piece in enumerate(batch.pieces)
         ]
 
-    def _observed(self, results: Iterator[RangeResult]) -> Iterator[RangeResult]:
+    def _observed(self, results: Iterator[RangeResult], left_out: Losses) -> Iterator[RangeResult]:
         for result in results:
             yield result
             # Asked for the next one, so this one is taken.
+            left_out.add(result.left_out)
             self.progress.size_bytes += result.size_bytes
             self.progress.bytes_behind = max(0, self.progress.bytes_behind - result.size_bytes)
             self._observe(self.progress)
+
+
+def _meant(named: Iterable[TableName], there: Collection[TableName]) -> str:
+    """A hint to tables that somebody may have meant."""
+    near = [found.plain for table in named if (found := nearest(table, there))]
+    return f"did you mean {' or '.join(near)}?" if near else "see the names in the log"
 
 
 def scope_of(tables: str) -> Scope:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from binlane.filters.losses import Losses
 from binlane.names import TableName
 
 
@@ -56,6 +57,7 @@ class Progress:
         reading: How far the table is whose rows are being taken from the server; empty for none.
         notes: What the reader of the tables must know.
         given_up: Names of current tables that were given up.
+        left_out: What a filter left out of tables that its rules name, in batches that are landed.
     """
 
     tables: dict[str, TableReport] = field(default_factory=dict)
@@ -71,6 +73,7 @@ class Progress:
     reading: str = ""
     notes: list[str] = field(default_factory=list)
     given_up: list[str] = field(default_factory=list)
+    left_out: Losses = field(default_factory=Losses)
 
     @property
     def rows(self) -> int:

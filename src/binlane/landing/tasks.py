@@ -13,6 +13,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from binlane.columnar.counters import ReadCounters
 from binlane.columnar.table_schema import CHANGE_NAMES, clash_of, table_of
 from binlane.landing.audit import audited_range
 from binlane.landing.table_changes import may_have_steps
@@ -44,23 +45,23 @@ def land_range(work: RangeWork) -> RangeResult:
     """
     counts = _Counts()
     items = tuple(_items(work, counts))
-    size_bytes = work.size_bytes or 0
+    size_bytes, left_out = work.size_bytes or 0, counts.counters.left_out
     if not work.is_audited:
-        return RangeResult(items=items, size_bytes=size_bytes)
-    logged = audited_range(work, counts.read)
+        return RangeResult(items=items, size_bytes=size_bytes, left_out=left_out)
+    logged = audited_range(work, counts.read, left_out.images)
     scope = work.want.selection.scope
-    wanted = {table: number for table, number in logged.images.items() if scope.includes(table)}
-    left_out = dict(counts.left_out)
-    left_out[BY_FILTER] = Counter(wanted) - counts.read
-    left_out[UNCERTAIN] = Counter(
-        {table: number for table, number in logged.uncertain.items() if scope.includes(table)}
+    wanted = Counter({table: n for table, n in logged.images.items() if scope.includes(table)})
+    uncertain = Counter(
+        {table: n for table, n in logged.uncertain.items() if scope.includes(table)}
     )
+    not_landed = {**counts.passed_over, BY_FILTER: wanted - counts.read, UNCERTAIN: uncertain}
     return RangeResult(
         items=items,
         size_bytes=size_bytes,
-        logged=dict(Counter(wanted) + left_out[UNCERTAIN]),
-        left_out={why: dict(tables) for why, tables in left_out.items() if tables},
-        outside=sum(logged.images.values()) - sum(wanted.values()),
+        left_out=left_out,
+        logged=wanted + uncertain,
+        not_landed={why: tables for why, tables in not_landed.items() if tables},
+        outside=logged.images.total() - wanted.total(),
     )
 
 
@@ -69,12 +70,14 @@ class _Counts:
 
     Attributes:
         read: Those that were decoded.
-        left_out: Those that are not handed on, by why.
+        passed_over: Those of them that are not handed on, by why.
+        counters: Of who decodes.
     """
 
     def __init__(self) -> None:
         self.read: Counter[TableName] = Counter()
-        self.left_out: dict[str, Counter[TableName]] = defaultdict(Counter)
+        self.passed_over: dict[str, Counter[TableName]] = defaultdict(Counter)
+        self.counters = ReadCounters()
 
     def reading(self, items: Iterable[Read]) -> Iterator[Read]:
         """Count what is decoded."""
@@ -87,7 +90,7 @@ class _Counts:
 def _items(work: RangeWork, counts: _Counts) -> Iterator[RangeItem]:
     tables = _Tables(work)
     clashing: set[TableName] = set()
-    read = counts.reading(read_range(work.piece, work.want))
+    read = counts.reading(read_range(work.piece, work.want, counters=counts.counters))
     for item in _without_skipped(read, work.skip, counts):
         if isinstance(item, pa.RecordBatch):
             clash = _clash(item, work.want.change_columns)
@@ -95,7 +98,7 @@ def _items(work: RangeWork, counts: _Counts) -> Iterator[RangeItem]:
                 yield from tables.add(item)
                 continue
             table = table_of(item.schema)
-            counts.left_out[CLASHING][table] += item.num_rows
+            counts.passed_over[CLASHING][table] += item.num_rows
             if table not in clashing:
                 clashing.add(table)
                 yield _clashing(item, clash)
@@ -120,7 +123,7 @@ def _without_skipped(
             for gtid in found.to_pylist():
                 yield Skipped(gtid=gtid, tables=frozenset({table_of(item.schema)}))
             kept = item.filter(pc.invert(mask))
-            counts.left_out[SKIPPED][table_of(item.schema)] += item.num_rows - kept.num_rows
+            counts.passed_over[SKIPPED][table_of(item.schema)] += item.num_rows - kept.num_rows
             yield kept
         elif item.gtid is not None and item.gtid in skip:
             statement = item if isinstance(item, Statement) else None

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from binlane.filters.losses import Losses
 from binlane.names import TableName
 from binlane.ranges.items import Trouble, Want
 from binlane.ranges.log_range import LogRange
@@ -177,15 +178,17 @@ class RangeResult:
         size_bytes: Bytes of log read.
         logged: Row images in the range, by table, counted beside whoever decoded it; of the tables
             that are wanted.
-        left_out: Those of them that are not landed, by why and table.
+        not_landed: Those of them that are not landed, by why and table.
         outside: Row images in the range of tables that are not wanted.
         by_reference: Row images that the kernels left to the reference decoder.
+        left_out: What the filter left out of tables that its rules name.
     """
 
     items: tuple[RangeItem, ...]
     groups: int = 0
     size_bytes: int = 0
     logged: Mapping[TableName, int] = field(default_factory=dict)
-    left_out: Mapping[str, Mapping[TableName, int]] = field(default_factory=dict)
+    not_landed: Mapping[str, Mapping[TableName, int]] = field(default_factory=dict)
     outside: int = 0
     by_reference: int = 0
+    left_out: Losses = field(default_factory=Losses)
