@@ -1,0 +1,237 @@
+"""What is lost, doubled or skipped between a log and its tables stops the landing, or is told."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from binlane.errors import StoreError
+from binlane.landing import table_files, tasks
+from binlane.landing.landing import land
+from binlane.landing.progress import LandingReport
+from binlane.landing.settings import LandingSettings
+from binlane.landing.tables import merging
+from binlane.landing.tables.store import TableStore
+from binlane.landing.work import Format, Mode
+from tests.shop_log import ShopLog, Table
+
+ORDERS = Table("orders", ("id", "state"))
+FORMATS = [Format.DELTA, Format.ICEBERG, Format.PARQUET]
+
+
+class Lake:
+    """A log, and the tables that it is landed in."""
+
+    def __init__(self, folder: Path, table_format: Format = Format.DELTA) -> None:
+        self.log = ShopLog()
+        self.into = folder / "lake"
+        self._binlogs = folder / "log"
+        self._binlogs.mkdir()
+        self._format = table_format
+        self.log.statement("CREATE TABLE orders (id INT PRIMARY KEY, state VARCHAR(50))")
+        self.log.statement("CREATE TABLE items (id INT PRIMARY KEY, state VARCHAR(50))")
+
+    def land(self, **settings: Any) -> LandingReport:
+        """Land what is new."""
+        name, data = self.log.file()
+        (self._binlogs / name).write_bytes(data)
+        given = LandingSettings(modes=frozenset(Mode), format=self._format, **settings)
+        return land(str(self._binlogs), str(self.into), given)
+
+    def journal(self) -> tuple[Path, dict[str, Any]]:
+        """What the target remembers."""
+        (path,) = (self.into / "_binlane").glob("journal-*.json")
+        return path, json.loads(path.read_text())
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    return Lake(tmp_path)
+
+
+def test_each_row_is_counted_three_times(lake: Lake) -> None:
+    lake.log.insert(ORDERS, (1, "a"), (2, "b"))
+    lake.log.update(ORDERS, ((1, "a"), (1, "c")))
+    report = lake.land()
+    assert (report.tables["shop.orders"].rows, report.tables["shop.orders"].logged) == (4, 4)
+    lake.log.delete(ORDERS, (2, "b"))
+    lake.land()
+    _, state = lake.journal()
+    assert state["logged"] == {"shop.orders": 5}
+    assert state["landed"] == {mode.value: {"shop.orders": 5} for mode in Mode}
+
+
+def changed(
+    monkeypatch: pytest.MonkeyPatch, change: Callable[[pa.RecordBatch], pa.RecordBatch]
+) -> None:
+    """Have a task decode other rows than the log has."""
+    read_range = tasks.read_range  # type: ignore[attr-defined]  # what it imports
+
+    def read(*given: Any, **named: Any) -> Iterator[Any]:
+        for item in read_range(*given, **named):
+            yield change(item) if isinstance(item, pa.RecordBatch) else item
+
+    monkeypatch.setattr(tasks, "read_range", read)
+
+
+def twice(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """A batch with its first row once more."""
+    (found,) = pa.Table.from_batches([batch, batch.slice(0, 1)]).combine_chunks().to_batches()
+    return found
+
+
+@pytest.mark.parametrize(
+    ("change", "found"),
+    [
+        (lambda batch: batch.slice(1), 1),
+        (twice, 3),
+    ],
+    ids=["lost", "doubled"],
+)
+def test_what_a_task_loses_or_doubles_is_landed_nowhere(
+    lake: Lake,
+    monkeypatch: pytest.MonkeyPatch,
+    change: Callable[[pa.RecordBatch], pa.RecordBatch],
+    found: int,
+) -> None:
+    lake.log.insert(ORDERS, (1, "a"), (2, "b"))
+    with monkeypatch.context() as patched:
+        changed(patched, change)
+        with pytest.raises(
+            StoreError, match=f"2 row images of it are in the log from .* {found} were read"
+        ):
+            lake.land()
+    assert not list((lake.into / "current").glob("shop/*/*.parquet"))
+    assert lake.land().tables["shop.orders"].rows == 2
+
+
+@pytest.mark.parametrize("table_format", FORMATS)
+def test_rows_that_are_taken_for_landed_and_are_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, table_format: Format
+) -> None:
+    lake = Lake(tmp_path, table_format)
+    lake.log.insert(ORDERS, (1, "a"))
+    lake.land()
+    lake.log.insert(ORDERS, (2, "b"), (3, "c"))
+    behind = table_files.behind
+    with monkeypatch.context() as patched:
+        patched.setattr(
+            table_files,
+            "behind",
+            lambda images, seq: behind(images, seq).slice(int(images.num_rows > 1)),
+        )
+        with pytest.raises(
+            StoreError, match=r"the log has 3 row images of it up to GTID .* have 2"
+        ):
+            lake.land()
+    assert lake.land().tables["shop.orders"].rows == 2
+
+
+def test_a_journal_that_is_ahead_of_its_tables(lake: Lake) -> None:
+    lake.log.insert(ORDERS, (1, "a"))
+    lake.land()
+    path, state = lake.journal()
+    state["done"] = 1 << 60
+    path.write_text(json.dumps(state))
+    lake.log.insert(ORDERS, (2, "b"))
+    with pytest.raises(StoreError, match="has 2 row images of it, and its changes table has 1"):
+        lake.land()
+
+
+@pytest.mark.parametrize("table_format", FORMATS)
+def test_a_table_that_says_more_than_it_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, table_format: Format
+) -> None:
+    lake = Lake(tmp_path, table_format)
+    lake.log.insert(ORDERS, (1, "a"))
+    lake.land()
+    lake.log.insert(ORDERS, (2, "b"))
+    with monkeypatch.context() as patched:
+        patched.setattr(TableStore, "applied", lambda *_given: 1 << 60)
+        with pytest.raises(StoreError, match="has 2 row images of it, and its changes table has 1"):
+            lake.land()
+    lake.land()
+
+
+def test_a_merge_that_loses_a_row(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    lake.log.insert(ORDERS, (1, "a"), (2, "b"))
+    run = merging._run
+    monkeypatch.setattr(merging, "_run", lambda work: run(work).slice(1))
+    report = lake.land()
+    assert "make 2 rows of it, and it has 1" in report.tables["shop.orders"].lacks
+    assert any("shop.orders" in note and "it has 1" in note for note in report.notes)
+
+
+def test_a_source_that_changed_rows_without_logging_them(lake: Lake) -> None:
+    lake.log.insert(ORDERS, (1, "a"))
+    lake.land()
+    lake.log.insert(ORDERS, (1, "b"))
+    table = lake.land().tables["shop.orders"]
+    assert table.is_current
+    assert "sql_log_bin" in table.lacks
+
+
+def test_tables_that_are_made_anew_emptied_and_exchanged(lake: Lake) -> None:
+    items = Table("items", ("id", "state"))
+    for number in range(3):
+        lake.log.insert(ORDERS, (10 * number + 1, "a"), (10 * number + 2, "b"))
+        lake.log.insert(items, (number, "x"))
+        lake.log.statement("RENAME TABLE orders TO o, items TO orders, o TO items")
+        if number == 1:
+            lake.log.statement("TRUNCATE TABLE items")
+        lake.land()
+        lake.log.statement("DROP TABLE items")
+        lake.log.statement("CREATE TABLE items (id INT PRIMARY KEY, state VARCHAR(50))")
+        lake.land()
+    _, state = lake.journal()
+    assert state["logged"] == {"shop.orders": 6, "shop.items": 3}
+
+
+def test_what_is_not_landed_is_told(lake: Lake) -> None:
+    lake.log.insert(ORDERS, (1, "a"))
+    lake.log.statement("ALTER TABLE orders DROP PARTITION p1")
+    lake.log.insert(ORDERS, (2, "b"))
+    report = lake.land(tables="shop.orders")
+    told = "not in current, which gave the table up"
+    assert report.tables["shop.orders"].left_out[told] == 1
+    _, state = lake.journal()
+    assert state["left_out"]["shop.orders"][told] == 1
+
+
+def test_rows_of_others_are_counted(lake: Lake) -> None:
+    lake.log.insert(ORDERS, (1, "a"))
+    lake.log.insert(Table("items", ("id", "state")), (1, "x"), (2, "y"))
+    report = lake.land(tables="shop.orders")
+    assert report.outside == 2
+    assert "shop.items" not in report.tables
+
+
+def test_a_target_of_an_earlier_binlane_is_gone_on_with(tmp_path: Path) -> None:
+    lake = Lake(tmp_path, Format.PARQUET)
+    lake.log.insert(ORDERS, (1, "a"))
+    lake.land()
+    path, state = lake.journal()  # of one which counted nothing
+    for name in ("landed", "logged", "left_out"):
+        del state[name]
+    path.write_text(json.dumps(state))
+    for manifest in lake.into.rglob("_manifest.json"):
+        known = json.loads(manifest.read_text())
+        del known["images"]
+        manifest.write_text(json.dumps(known))
+    for number in (2, 3):
+        lake.log.insert(ORDERS, (number, "b"))
+        assert lake.land().tables["shop.orders"].rows == 1
+    _, state = lake.journal()
+    assert state["landed"]["current"] == {"shop.orders": 2}
+
+
+def test_without_the_audit_nothing_is_counted(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    lake.log.insert(ORDERS, (1, "a"), (2, "b"))
+    changed(monkeypatch, lambda batch: batch.slice(1))
+    report = lake.land(is_audited=False)
+    assert (report.tables["shop.orders"].rows, report.tables["shop.orders"].logged) == (1, 0)
