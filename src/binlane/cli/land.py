@@ -217,7 +217,7 @@ def _settings(options: dict[str, Any]) -> LandingSettings:
         follow_s=_seconds(options["trigger"], "trigger") if options["follow"] else None,
         soft_deletes=options["soft_deletes"],
         keep_hours=_seconds(options["keep"], "keep") / 3600,
-        catalog=_properties(options["catalog"]),
+        catalog=properties(options["catalog"]),
         snapshot=_with_password(options["snapshot"] or "", options["password_file"]),
         skip=frozenset(gtid.lower() for gtid in options["skip"]),
         is_taking_over=options["take_over"],
@@ -278,7 +278,12 @@ def _choice(kind: Any, name: str, key: str) -> Any:
     return known[name]
 
 
-def _properties(texts: tuple[str, ...]) -> dict[str, str]:
+def properties(texts: tuple[str, ...]) -> dict[str, str]:
+    """The properties of a catalog.
+
+    Raises:
+        ConfigError: If one is none.
+    """
     found = {}
     for text in texts:
         name, is_given, value = text.partition("=")

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Final
 
 from binlane.errors import StoreError
@@ -82,6 +83,7 @@ class Audit:
     def __init__(self, state: JournalState) -> None:
         self._state = state
         self._expected: dict[Mode, dict[str, int]] = {}
+        self._seeded: set[str] = set()
         self._touched: set[tuple[Mode, TableName]] = set()
         self._logged: Counter[TableName] = Counter()
         self._left_out: dict[str, Counter[TableName]] = defaultdict(Counter)
@@ -90,6 +92,7 @@ class Audit:
     def begin(self) -> None:
         """A batch begins, maybe anew: count from where the one before ended."""
         self._expected = {mode: dict(self._state.landed.get(mode.value, {})) for mode in Mode}
+        self._seeded = set(self._state.seeded)
         self._touched.clear()
         self._logged.clear()
         self._left_out.clear()
@@ -141,6 +144,9 @@ class Audit:
         """Follow what statements do to tables, also what was done before a crash."""
         for step in steps:
             if isinstance(step, Rename):
+                is_seeded = step.old.plain in self._seeded
+                self._seeded -= {step.old.plain, step.new.plain}
+                self._seeded |= {step.new.plain} if is_seeded else set()
                 for mode in (Mode.CURRENT, Mode.HISTORY):
                     counts = self._expected[mode]
                     counts.pop(step.new.plain, None)
@@ -148,17 +154,16 @@ class Audit:
                         counts[step.new.plain] = counts.pop(step.old.plain)
                         self._touched.add((mode, step.new))
             elif isinstance(step, Drop | Truncate | Abandon):
-                self._forget(step.table.plain)
+                self._forget(step.table.plain.__eq__)
             elif isinstance(step, DropDatabase | AbandonAll):
-                self._forget(None if step.database is None else f"{step.database}.")
+                self._forget(partial(_is_in, step.database))
 
-    def _forget(self, name: str | None) -> None:
-        """What is counted of tables begins anew: of one, of a database (`shop.`), or of all."""
+    def _forget(self, is_meant: Callable[[str], bool]) -> None:
+        """What is counted of tables begins anew."""
         for mode in (Mode.CURRENT, Mode.HISTORY):
             counts = self._expected[mode]
-            for known in list(counts):
-                if name is None or known == name or (name[-1] == "." and known.startswith(name)):
-                    del counts[known]
+            self._expected[mode] = {name: n for name, n in counts.items() if not is_meant(name)}
+        self._seeded = {name for name in self._seeded if not is_meant(name)}
 
     def check(self, images: Callable[[Mode, TableName], int | None]) -> None:
         """A batch is done: see that its tables have what they should.
@@ -178,12 +183,15 @@ class Audit:
 
     def seed(self, mode: Mode, table: TableName) -> None:
         """A table gets rows that are not of the log, in place of all that it had."""
-        self._state.landed.get(mode.value, {}).pop(table.plain, None)
+        state = self._state
+        state.landed.get(mode.value, {}).pop(table.plain, None)
+        state.seeded = sorted({*state.seeded, table.plain})
 
     def reach(self, progress: Progress) -> None:
         """The batch is done and right: note its counts, from which the next one goes on."""
         state = self._state
         state.landed = {mode.value: counts for mode, counts in self._expected.items() if counts}
+        state.seeded = sorted(self._seeded)
         progress.outside += self._outside
         for table, images in self._logged.items():
             progress.of(table).logged += images
@@ -193,6 +201,10 @@ class Audit:
                 kept = state.left_out.setdefault(table.plain, {})
                 for known in (progress.of(table).left_out, kept):
                     known[why] = known.get(why, 0) + images
+
+
+def _is_in(database: str | None, table: str) -> bool:
+    return database is None or table.startswith(f"{database}.")
 
 
 def _different(

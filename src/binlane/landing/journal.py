@@ -38,6 +38,7 @@ class JournalState:
     Attributes:
         app_id: Names this landing in the tables' transactions.
         terms: What it lands; a landing that goes on must land the same.
+        began: Where in the log it began, as `position`; None before the first batch.
         position: Up to where the log is landed, as the planner writes it; None for its beginning.
         done: `_seq` of the last statement whose steps are all done; what lies before it is done.
         doing: `_seq` of the statement whose steps are being done, 0 for none.
@@ -53,11 +54,13 @@ class JournalState:
         landed: How many row images of the log each table has at `position`, by mode and table.
         logged: How many the log had of each table up to there.
         left_out: How many of those are in no table, by table and why.
+        seeded: Current tables whose rows come of a snapshot, too.
         followed: What the filter remembers of names at `position`.
     """
 
     app_id: str
     terms: dict[str, str] = field(default_factory=dict)
+    began: dict[str, Any] | None = None
     position: dict[str, Any] | None = None
     done: int = 0
     doing: int = 0
@@ -72,6 +75,7 @@ class JournalState:
     landed: dict[str, dict[str, int]] = field(default_factory=dict)
     logged: dict[str, int] = field(default_factory=dict)
     left_out: dict[str, dict[str, int]] = field(default_factory=dict)
+    seeded: list[str] = field(default_factory=list)
     followed: Saved | Sequence[Sequence[Any]] = field(default_factory=dict)
 
     @property
@@ -149,6 +153,24 @@ class Journal:
                     hint="go on with the same, or land into an empty target",
                 )
         return cls(folder, epoch, state)
+
+    @staticmethod
+    def read(into: str, checkpoint: str | None) -> JournalState:
+        """What a target's landing remembers, also while it runs.
+
+        Raises:
+            ConfigError: If nothing was landed there.
+            StoreError: If it cannot be read.
+        """
+        _refuse_earlier(into)
+        known = _latest(checkpoint or f"{into}/{FOLDER}")
+        if known is None:
+            raise ConfigError(
+                f"no log was landed into {into}",
+                key="checkpoint",
+                hint="name the target as --into of land did, and its --checkpoint if it had one",
+            )
+        return JournalState(**known)
 
     def definitions(self) -> Definitions:
         """The tables' definitions at `position`.

@@ -217,8 +217,11 @@ class Landing:
             snapshots=self._snapshots,
         )
 
-    def run(self) -> None:
+    def run(self, until: Offset | None = None) -> None:
         """Land what there is; following, go on until stopped.
+
+        Args:
+            until: Land no more than up to this place in the log.
 
         Raises:
             BinlaneError: As `land`.
@@ -227,12 +230,12 @@ class Landing:
         if settings.snapshot:
             self._take_snapshots(self._is_wanted, scope_of(settings.tables).log_tables)
         while not self._stopped.is_set():
-            self._place = self._place or self._planner.begin()
-            self._snapshots.reached(self._place, self._lander.definitions)
+            place = self._begin()
+            self._snapshots.reached(place, self._lander.definitions)
             if settings.snapshot and self._snapshots.starts_over():
                 self._take_snapshots(lambda _: False)
             began = time.monotonic()
-            batch = self._next()
+            batch = None if self._place == until else self._next(until)
             if batch is not None:
                 self._land(batch)
             elif settings.follow_s is None:
@@ -275,6 +278,13 @@ class Landing:
                 hint=_meant(sorted(rules.do_tables), there),
             )
 
+    def _begin(self) -> Offset:
+        """The place in the log from which the landing goes on."""
+        if self._place is None:
+            self._place = self._planner.begin()
+            self._journal.state.began = self._place.json()
+        return self._place
+
     def stop(self) -> None:
         """End `run` behind the batch that is under way; may be called from a signal handler."""
         self._stopped.set()
@@ -304,7 +314,7 @@ class Landing:
             error=error,
         )
 
-    def _next(self) -> Batch | None:
+    def _next(self, until: Offset | None) -> Batch | None:
         settings = self._settings
         assert self._place is not None, "it begins somewhere"
         batch = next_batch(
@@ -313,7 +323,7 @@ class Landing:
             batch_bytes=settings.batch_bytes,
             task_bytes=settings.task_bytes,
             cores=self._engine.cores,
-            stop=self._snapshots.stop(),
+            stop=self._snapshots.stop() or until,
         )
         self.progress.caught_up = 0.0 if batch else time.time()
         self.progress.bytes_behind = batch.bytes_behind if batch else 0
@@ -324,7 +334,7 @@ class Landing:
         self, is_wanted: Callable[[TableName], bool], named: Collection[TableName] = ()
     ) -> None:
         settings = self._settings
-        place = self._place = self._place or self._planner.begin()
+        place = self._begin()
         files = self._planner.files()
         with closing(
             SnapshotReader(

@@ -10,14 +10,19 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from binlane.errors import StoreError
+from binlane.cli.main import main
+from binlane.errors import BinlaneError, ConfigError, StoreError
 from binlane.landing import table_files, tasks
 from binlane.landing.landing import land
 from binlane.landing.progress import LandingReport
 from binlane.landing.settings import LandingSettings
 from binlane.landing.tables import merging
-from binlane.landing.tables.store import TableStore
+from binlane.landing.tables.opening import open_store
+from binlane.landing.tables.store import StoreSettings, TableStore
+from binlane.landing.verification import Lake as Verified
+from binlane.landing.verification import verify_lake
 from binlane.landing.work import Format, Mode
+from binlane.names import TableName
 from tests.shop_log import ShopLog, Table
 
 ORDERS = Table("orders", ("id", "state"))
@@ -30,18 +35,18 @@ class Lake:
     def __init__(self, folder: Path, table_format: Format = Format.DELTA) -> None:
         self.log = ShopLog()
         self.into = folder / "lake"
-        self._binlogs = folder / "log"
-        self._binlogs.mkdir()
-        self._format = table_format
+        self.binlogs = folder / "log"
+        self.binlogs.mkdir()
+        self.format = table_format
         self.log.statement("CREATE TABLE orders (id INT PRIMARY KEY, state VARCHAR(50))")
         self.log.statement("CREATE TABLE items (id INT PRIMARY KEY, state VARCHAR(50))")
 
     def land(self, **settings: Any) -> LandingReport:
         """Land what is new."""
         name, data = self.log.file()
-        (self._binlogs / name).write_bytes(data)
-        given = LandingSettings(modes=frozenset(Mode), format=self._format, **settings)
-        return land(str(self._binlogs), str(self.into), given)
+        (self.binlogs / name).write_bytes(data)
+        given = LandingSettings(modes=frozenset(Mode), format=self.format, **settings)
+        return land(str(self.binlogs), str(self.into), given)
 
     def journal(self) -> tuple[Path, dict[str, Any]]:
         """What the target remembers."""
@@ -235,3 +240,104 @@ def test_without_the_audit_nothing_is_counted(lake: Lake, monkeypatch: pytest.Mo
     changed(monkeypatch, lambda batch: batch.slice(1))
     report = lake.land(is_audited=False)
     assert (report.tables["shop.orders"].rows, report.tables["shop.orders"].logged) == (1, 0)
+
+
+def told(lake: Lake, *, has_values: bool = True) -> list[str]:
+    """What verifying tables against their log gives."""
+    of = Verified(into=str(lake.into), sources=[str(lake.binlogs)])
+    return list(verify_lake(of, has_values=has_values))
+
+
+@pytest.fixture
+def landed(request: pytest.FixtureRequest, tmp_path: Path) -> Lake:
+    """Tables that were landed in several batches, with statements between rows."""
+    lake = Lake(tmp_path, getattr(request, "param", Format.DELTA))
+    items = Table("items", ("id", "state"))
+    lake.log.insert(ORDERS, (1, "a"), (2, "b"), (3, None))
+    lake.land()
+    lake.log.update(ORDERS, ((1, "a"), (1, "c")))
+    lake.log.insert(items, (1, "x"))
+    lake.log.statement("RENAME TABLE orders TO o, items TO orders, o TO items")
+    lake.log.insert(items, (4, "d"))
+    lake.land()
+    lake.log.delete(items, (2, "b"))
+    lake.log.statement("ALTER TABLE items ADD COLUMN more VARCHAR(50)")
+    lake.land()
+    return lake
+
+
+@pytest.mark.parametrize("landed", FORMATS, indirect=True)
+def test_tables_as_they_should_be(landed: Lake) -> None:
+    assert told(landed) == []
+
+
+def rewritten(landed: Lake, mode: Mode, change: Callable[[pa.Table], pa.Table]) -> None:
+    """Give the rows of `shop.items` other values behind the landing's back, its commits as well."""
+    _, state = landed.journal()
+    settings = StoreSettings(run_id="x")
+    store = open_store(str(landed.into), mode, landed.format, state["app_id"], settings)
+    store.replace(TableName("shop", "items"), change(store.read(TableName("shop", "items"))))
+
+
+def other(rows: pa.Table) -> pa.Table:
+    """The rows, of which the first has another state."""
+    states = ["z", *rows.column("state").to_pylist()[1:]]
+    place = rows.column_names.index("state")
+    return rows.set_column(place, rows.schema.field("state"), pa.array(states, pa.string()))
+
+
+@pytest.mark.parametrize("landed", [Format.DELTA, Format.PARQUET], indirect=True)
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        (lambda rows: rows.slice(1), "1 rows missing, such as id=1"),
+        (lambda rows: pa.concat_tables([rows, rows.slice(0, 1)]), "1 rows that the log does not"),
+        (other, "1 rows that the log does not make, such as id=1, state='z'"),
+    ],
+    ids=["lost", "doubled", "other"],
+)
+def test_a_row_that_is_not_as_the_log_has_it(
+    landed: Lake, change: Callable[[pa.Table], pa.Table], what: str
+) -> None:
+    rewritten(landed, Mode.CURRENT, lambda rows: change(rows.sort_by("id")))
+    assert told(landed, has_values=False) == []
+    assert f"shop.items (current): {what}" in "\n".join(told(landed))
+
+
+def test_a_change_that_is_missing_is_counted(landed: Lake) -> None:
+    rewritten(landed, Mode.CHANGES, lambda rows: rows.slice(1))
+    (line,) = told(landed, has_values=False)
+    assert line.startswith(
+        "shop.items (changes): it has 2 row images of the log, and should have 3"
+    )
+
+
+def test_a_file_that_is_gone(landed: Lake) -> None:
+    _, state = landed.journal()
+    store = open_store(
+        str(landed.into), Mode.CURRENT, landed.format, state["app_id"], StoreSettings(run_id="x")
+    )
+    table = TableName("shop", "items")
+    for path in store.there(table).files:
+        Path(f"{store.uri(table)}/{path}").unlink()
+    assert any(line.startswith("shop.items (current): cannot be read") for line in told(landed))
+
+
+def test_a_log_that_lacks_what_was_landed(landed: Lake, tmp_path: Path) -> None:
+    (path,) = landed.binlogs.iterdir()
+    path.rename(path.with_name("shop.000002"))
+    with pytest.raises(BinlaneError, match=r"the log begins at shop.000002:4"):
+        told(landed)
+    lone = Verified(into=str(tmp_path / "nothing"), sources=[str(landed.binlogs)])
+    with pytest.raises(ConfigError, match="no log was landed into"):
+        list(verify_lake(lone))
+
+
+def test_the_command_that_verifies_tables(landed: Lake, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["verify", str(landed.into), "--values", "--against", str(landed.binlogs)]
+    assert main(arguments) == 0
+    rewritten(landed, Mode.CURRENT, lambda rows: rows.slice(1))
+    assert main(arguments) == 1
+    assert "shop.items (current): 1 rows missing" in capsys.readouterr().out
+    assert main(["verify", str(landed.into)]) == 2
+    assert main(["verify", "--values", str(landed.binlogs / "shop.000001")]) == 2
