@@ -154,9 +154,11 @@ class FilterState:
         return {name: rows for name, rows in saved.items() if rows}
 
     def copy(self) -> Self:
-        """The same, which changes by itself; what is left out is counted anew."""
+        """The same, which changes by itself; what is left out is counted anew, and noted anew."""
         other = type(self)(self.terms)
         other.empty_xa = set(self.empty_xa)
+        other.has_matched = self.has_matched
+        other._others = self._others  # noqa: SLF001 - likewise; they only grow
         other._memory = self._memory.copy()  # noqa: SLF001 - of its own class
         return other
 
@@ -177,10 +179,12 @@ class FilterState:
         Args:
             is_whole: Nothing of it was looked at before.
         """
-        notes = self.left_out.texts
-        if is_whole and self.is_unmatched:
-            notes.append(f"the log has nothing of what the filter names; {self._nearest()}")
-        return notes
+        return self.left_out.texts + [self.unmatched] * (is_whole and self.is_unmatched)
+
+    @property
+    def unmatched(self) -> str:
+        """What a user should know of a log that `is_unmatched`."""
+        return f"the log has nothing of what the filter names; {self._nearest()}"
 
     @property
     def is_unmatched(self) -> bool:

@@ -67,6 +67,12 @@ class LandedTables:
         return LandedTables(self._scope, self._state)
 
     @property
+    def unmatched(self) -> str:
+        """What a user should know if no statement was about what a filter names; else empty."""
+        state = self._state
+        return state.unmatched if state is not None and state.is_unmatched else ""
+
+    @property
     def followed(self) -> Saved:
         """What the filter remembers of names."""
         return {} if self._state is None else self._state.saved

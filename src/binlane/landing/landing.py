@@ -11,7 +11,7 @@ import os
 import threading
 import time
 import uuid
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
@@ -263,20 +263,15 @@ class Landing:
         if missing:
             named = ", ".join(table.plain for table in missing)
             what = f"there is no such table in the log: {named}"
-            hint = _meant(missing, there)
+            near = [found.plain for table in missing if (found := nearest(table, there))]
+            hint = f"did you mean {' or '.join(near)}?" if near else "see the names in the log"
             if missing == sorted(scope.log_tables) and not (scope.log_databases or scope.log_all):
                 raise ConfigError(what, key="tables", hint=hint)
             self.progress.notes.append(f"{what}; {hint}")
-        terms = self._settings.filter_terms
-        rules = None if terms is None else terms.rules
-        if rules is None or rules.does_all:
-            return
-        if not any(rules.includes(table) or self._tables.includes(table) for table in there):
-            raise ConfigError(
-                "the log has nothing of what the filter names",
-                key="tables",
-                hint=_meant(sorted(rules.do_tables), there),
-            )
+        unmatched = self._tables.unmatched
+        if unmatched and not self.progress.tables:
+            what, _, hint = unmatched.partition("; ")
+            raise ConfigError(what, key="tables", hint=hint)
 
     def _begin(self) -> Offset:
         """The place in the log from which the landing goes on."""
@@ -428,12 +423,6 @@ class Landing:
             self.progress.size_bytes += result.size_bytes
             self.progress.bytes_behind = max(0, self.progress.bytes_behind - result.size_bytes)
             self._observe(self.progress)
-
-
-def _meant(named: Iterable[TableName], there: Collection[TableName]) -> str:
-    """A hint to tables that somebody may have meant."""
-    near = [found.plain for table in named if (found := nearest(table, there))]
-    return f"did you mean {' or '.join(near)}?" if near else "see the names in the log"
 
 
 def scope_of(tables: str) -> Scope:

@@ -101,3 +101,8 @@ def test_marks_are_no_tables_of_users() -> None:
     assert not scope_of("").includes(MARKS)
     assert not scope_of("IGNORE(crm)").includes(MARKS)
     assert scope_of("binlane.marks").includes(MARKS)
+
+
+def test_a_log_of_statements_about_what_a_filter_names_is_no_error(tmp_path: Path) -> None:
+    paths = written("md1011_format_statement", tmp_path / "in")
+    assert not api.land(paths, tmp_path / "lake", mode="changes", do_table=["shop.ai"]).rows
