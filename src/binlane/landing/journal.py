@@ -39,6 +39,7 @@ class JournalState:
         app_id: Names this landing in the tables' transactions.
         terms: What it lands; a landing that goes on must land the same.
         began: Where in the log it began, as `position`; None before the first batch.
+        is_bound: Whether the target may know it already; if it does not, nothing was begun.
         position: Up to where the log is landed, as the planner writes it; None for its beginning.
         done: `_seq` of the last statement whose steps are all done; what lies before it is done.
         doing: `_seq` of the statement whose steps are being done, 0 for none.
@@ -61,6 +62,7 @@ class JournalState:
     app_id: str
     terms: dict[str, str] = field(default_factory=dict)
     began: dict[str, Any] | None = None
+    is_bound: bool = True
     position: dict[str, Any] | None = None
     done: int = 0
     doing: int = 0
@@ -130,10 +132,14 @@ class Journal:
         _refuse_earlier(into)
         bound = read_json(target, _LANDING)
         known = _latest(folder)
-        if known is None and bound is None:
-            state = JournalState(app_id=f"binlane-{uuid.uuid4()}", terms=dict(terms))
-            journal = cls(folder, epoch, state)
-            write_json(target, _LANDING, {"app_id": state.app_id})
+        if bound is None and (known is None or not known.get("is_bound", True)):
+            app_id = f"binlane-{uuid.uuid4()}"
+            journal = cls(
+                folder, epoch, JournalState(app_id=app_id, terms=dict(terms), is_bound=False)
+            )
+            journal.save()
+            write_json(target, _LANDING, {"app_id": app_id})
+            journal.state.is_bound = True
             journal.save()
             return journal
         if known is None or bound is None or known["app_id"] != bound["app_id"]:
@@ -143,7 +149,7 @@ class Journal:
                 hint="name the checkpoint that this target was landed with, or an empty target "
                 "and an empty checkpoint",
             )
-        state = JournalState(**known)
+        state = JournalState(**{**known, "is_bound": True})
         for name, value in terms.items():
             if state.terms.get(name, "") != value and name not in kept:
                 raise ConfigError(
