@@ -30,6 +30,7 @@ from binlane.codec.table_metadata import table_columns
 from binlane.codec.types import Flavor
 from binlane.grouping.event_group import EventGroup
 from binlane.grouping.table_maps import rows_with_tables
+from binlane.landing.verification import Lake, verify_lake
 from binlane.service.private_server import SOURCE_OPTIONS, PrivateServer
 from tests.landed import current_rows, delta_rows
 from tests.live_load import Load
@@ -151,6 +152,8 @@ class Story:
         landed_images, images = self._changes(), Counter(logged_images(self.source))
         assert not landed_images - images
         assert not images - landed_images
+        lake = Lake(into=str(self.lake), sources=[str(self.log)])
+        assert list(verify_lake(lake, has_values=True)) == []
 
     def _changes(self) -> Counter[tuple[Any, ...]]:
         found: Counter[tuple[Any, ...]] = Counter()

@@ -23,7 +23,9 @@ from binlane.landing.verification import Lake as Verified
 from binlane.landing.verification import verify_lake
 from binlane.landing.work import Format, Mode
 from binlane.names import TableName
+from tests.fixture_sets import fixture_set
 from tests.shop_log import ShopLog, Table
+from tests.unit.ranges.test_read import READABLE
 
 ORDERS = Table("orders", ("id", "state"))
 FORMATS = [Format.DELTA, Format.ICEBERG, Format.PARQUET]
@@ -341,3 +343,35 @@ def test_the_command_that_verifies_tables(landed: Lake, capsys: pytest.CaptureFi
     assert "shop.items (current): 1 rows missing" in capsys.readouterr().out
     assert main(["verify", str(landed.into)]) == 2
     assert main(["verify", "--values", str(landed.binlogs / "shop.000001")]) == 2
+
+
+RECORDED = (
+    "md1011_xa",
+    "my97_xa",
+    "md1011_ddl",
+    "my97_ddl",
+    "md1011_compressed",
+    "my97_compressed",
+    "my97_fk",
+)
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_tables_of_a_recorded_log(name: str, tmp_path: Path) -> None:
+    verified(name, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", READABLE)
+def test_tables_of_all_recorded_logs(name: str, tmp_path: Path) -> None:
+    verified(name, tmp_path)
+
+
+def verified(name: str, folder: Path) -> None:
+    """Land a recorded log in many small batches, and hold its tables against it."""
+    lake = Lake(folder)
+    for file, data in fixture_set(name).binlogs:
+        (lake.binlogs / file).write_bytes(data)
+    many = LandingSettings(modes=frozenset(Mode), batch_bytes=40_000, task_bytes=9_000)
+    land(str(lake.binlogs), str(lake.into), many)
+    assert told(lake) == []
