@@ -280,8 +280,26 @@ DELETE FROM w LIMIT 1;
 UPDATE w SET b = 'y' WHERE a = 2;
 ALTER TABLE w ADD c INT DEFAULT 3;
 """,
+    "rows that come and go at once": """
+CREATE TABLE cg (a INT);
+INSERT INTO cg VALUES (1);
+DELETE FROM cg;
+--
+INSERT INTO cg VALUES (1), (2);
+DELETE FROM cg;
+""",
 }
 MARIADB_STORIES = {
+    "long unique keys": """
+CREATE TABLE lu (id INT PRIMARY KEY, t TEXT, b BLOB, UNIQUE (t), UNIQUE (b, t));
+INSERT INTO lu VALUES (1, 'a', 'b');
+CREATE TABLE lk (t TEXT UNIQUE);
+INSERT INTO lk VALUES ('a'), (NULL);
+--
+ALTER TABLE lu ADD n INT DEFAULT 5;
+UPDATE lu SET t = 'c';
+DELETE FROM lk WHERE t = 'a';
+""",
     "replaced": """
 CREATE TABLE rr (id INT PRIMARY KEY);
 INSERT INTO rr VALUES (1);

@@ -14,6 +14,7 @@ from itertools import groupby
 import pyarrow as pa
 
 from binlane.columnar.unify import is_same_value
+from binlane.landing.audit import Audit
 from binlane.landing.journal import Journal
 from binlane.landing.reshaping import reshaped, set_aside
 from binlane.landing.steps import (
@@ -31,9 +32,10 @@ from binlane.landing.steps import (
 )
 from binlane.landing.tables.store import TableStore
 from binlane.landing.tables.versions import MOMENT, first_versions
-from binlane.landing.work import DataFile, Rows
+from binlane.landing.work import DataFile, Mode, Rows
 from binlane.names import TableName
 
+GIVEN_UP = "not in history, which gave the table up"
 _NO_KEY = "the log tells no primary key, without which versions cannot be told from each other"
 _NO_FULL_IMAGES = "row images lack columns: binlog_row_image is not FULL on the source"
 _NO_DATE = "a date in its primary key is zero or partial, as no date here is"
@@ -42,9 +44,10 @@ _NO_DATE = "a date in its primary key is zero or partial, as no date here is"
 class HistoryTables:
     """The history tables of a target."""
 
-    def __init__(self, tables: TableStore, journal: Journal) -> None:
+    def __init__(self, tables: TableStore, journal: Journal, audit: Audit) -> None:
         self._tables = tables
         self._journal = journal
+        self._audit = audit
 
     @property
     def abandoned(self) -> dict[str, str]:
@@ -54,6 +57,10 @@ class HistoryTables:
     def names(self) -> list[TableName]:
         """The tables there are."""
         return self._tables.names()
+
+    def images(self, table: TableName) -> int | None:
+        """How many row images of the log a table has; None if nobody counted, or goes on with it."""
+        return None if table.plain in self.abandoned else self._tables.images(table)
 
     def concerns(self, step: Step) -> bool:
         """Whether a step is about a table that is kept or was given up."""
@@ -141,6 +148,7 @@ class HistoryTables:
         Raises:
             StoreError: If the table cannot be written.
         """
+        self._audit.seed(Mode.HISTORY, table)
         if self._tables.applied(table) >= applied:
             return
         if not key:
@@ -166,7 +174,9 @@ class HistoryTables:
             StoreError: If the table cannot be written.
         """
         for _, alike in groupby(pieces, key=lambda rows: (rows.columns, rows.key, rows.is_full)):
-            if table.plain not in self.abandoned:
+            if table.plain in self.abandoned:
+                self._audit.leave_out(GIVEN_UP, table, alike)
+            else:
                 self._merge(table, list(alike))
 
     def _merge(self, table: TableName, pieces: Sequence[Rows]) -> None:
@@ -190,7 +200,11 @@ class HistoryTables:
         if why_not:
             self._end(table, last.last_timestamp, why_not)
         elif runs:
-            self._tables.merge(table, runs, last.key, last.columns, last.last_seq)
+            now = self._tables.images(table)
+            images = self._audit.committing(Mode.HISTORY, table, now, pieces)
+            self._tables.merge(table, runs, last.key, last.columns, last.last_seq, images)
+        else:
+            self._audit.expect(Mode.HISTORY, table, pieces)
 
     def _widened(self, table: TableName, columns: pa.Schema) -> str:
         """Give a table the columns of its rows now, others behind them; why that cannot be."""

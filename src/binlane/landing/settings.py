@@ -41,6 +41,7 @@ class LandingSettings:
         skip: GTIDs of event groups that are passed over.
         is_taking_over: Whether to go on in place of a driver that still holds the target.
         keys: Path of the key file of encrypted logs; tasks read it, too. None for none.
+        is_audited: Whether each range of the log is counted beside the task that decodes it.
         filter_terms: Which of those tables, by the options of the filter, renames followed; None
             for all.
     """
@@ -60,6 +61,7 @@ class LandingSettings:
     skip: frozenset[str] = frozenset()
     is_taking_over: bool = False
     keys: str | None = None
+    is_audited: bool = True
     filter_terms: FilterTerms | None = None
 
     @property

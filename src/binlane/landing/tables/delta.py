@@ -67,6 +67,7 @@ class DeltaFormat:
     ) -> None:
         self._directories = Directories(into, mode, "_delta_log")
         self._app_id = app_id
+        self._images, self._images_at = f"{app_id}-images", f"{app_id}-images-at"
         kept = f"interval {max(1, round(keep_hours))} hours"
         self._configuration = {
             "delta.checkpointInterval": "20",
@@ -89,9 +90,13 @@ class DeltaFormat:
             return None
         found = self._table(table)
         found.update_incremental()  # an engine that merges by itself commits, too
+        applied = found.transaction_version(self._app_id) or 0
+        # An engine that merges by itself writes its own transaction alone.
+        is_counted = (found.transaction_version(self._images_at) or 0) == applied
         return Snapshot(
             schema=_schema(found),
-            applied=found.transaction_version(self._app_id) or 0,
+            applied=applied,
+            images=(found.transaction_version(self._images) or 0) if is_counted else None,
             files={file.path: file for file in _files(found)},
             version=found.version(),
         )
@@ -139,10 +144,8 @@ class DeltaFormat:
                 RemoveAction(path, True, moment, now.files[path].size_bytes, {})
                 for path in change.remove
             ]
-        transactions = None
-        if change.applied is not None:
-            transactions = [Transaction(self._app_id, change.applied)]
-        elif not actions and mode == "append":
+        transactions = self._transactions(now, change)
+        if transactions is None and not actions and mode == "append":
             return
         found.create_write_transaction(
             actions,
@@ -152,6 +155,18 @@ class DeltaFormat:
             post_commithook_properties=PostCommitHookProperties(create_checkpoint=True),
         )
         found.update_incremental()
+
+    def _transactions(self, now: Snapshot, change: Change) -> list[Transaction] | None:
+        """What a commit says of how much of the log is in the table; None if nothing is new."""
+        if change.applied is None and change.images is None:
+            return None
+        applied = now.applied if change.applied is None else change.applied
+        images = now.images if change.images is None else change.images
+        found = [Transaction(self._app_id, applied)]
+        if images is not None:
+            found.append(Transaction(self._images, images))
+            found.append(Transaction(self._images_at, applied))
+        return found
 
     def drop(self, table: TableName) -> None:
         """Remove a table with all its files, if there is one."""

@@ -20,12 +20,15 @@ class Snapshot:
     Attributes:
         schema: Names and types of its columns.
         applied: Up to which `_seq` the log is in it.
+        images: How many row images of the log are in it, since it was last made or emptied; None
+            if nobody counted.
         files: By path.
         version: Grows with each commit.
     """
 
     schema: pa.Schema
     applied: int = 0
+    images: int | None = None
     files: Mapping[str, LiveFile] = field(default_factory=dict)
     version: int = 0
 
@@ -48,6 +51,7 @@ class Change:
         add: Files that become the table's.
         remove: Paths of live files that are no more.
         applied: Up to which `_seq` the log is in the table then; None leaves it as it is.
+        images: How many row images of the log are in the table then; None leaves that as it is.
         schema: The table's columns then; None leaves them as they are. Unless columns only come
             behind the others, all live files are removed, too.
     """
@@ -55,6 +59,7 @@ class Change:
     add: Sequence[DataFile] = ()
     remove: Sequence[str] = ()
     applied: int | None = None
+    images: int | None = None
     schema: pa.Schema | None = None
 
 
@@ -120,6 +125,7 @@ def after(now: Snapshot, change: Change, added: Mapping[str, LiveFile]) -> Snaps
     return Snapshot(
         schema=now.schema if change.schema is None else change.schema,
         applied=now.applied if change.applied is None else change.applied,
+        images=now.images if change.images is None else change.images,
         files={**kept, **added},
         version=now.version + 1,
     )

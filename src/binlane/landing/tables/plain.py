@@ -75,9 +75,11 @@ class PlainFormat:
         self._settle(table, manifest)
         schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(manifest["schema"])))
         self._details[table] = {file["path"]: file for file in manifest["files"]}
+        applied = manifest["applied"].get(self._app_id, 0)
         return Snapshot(
             schema=schema,
-            applied=manifest["applied"].get(self._app_id, 0),
+            applied=applied,
+            images=manifest.get("images", {}).get(self._app_id, None if applied else 0),
             files={file["path"]: _live(file, schema) for file in manifest["files"]},
             version=manifest["commits"],
         )
@@ -85,7 +87,7 @@ class PlainFormat:
     def create(self, table: TableName, schema: pa.Schema) -> None:
         """Make a table without rows."""
         if not self._directories.exists(table):
-            self._write(table, Snapshot(schema=schema), [], [])
+            self._write(table, Snapshot(schema=schema, images=0), [], [])
 
     def commit(self, table: TableName, now: Snapshot, change: Change) -> Snapshot:
         """Change a table, all at once."""
@@ -157,6 +159,7 @@ class PlainFormat:
             "version": _VERSION,
             "commits": now.version,
             "applied": {self._app_id: now.applied},
+            "images": {} if now.images is None else {self._app_id: now.images},
             "schema": base64.b64encode(now.schema.serialize()).decode(),
             "files": [known[path] for path in now.files],
             "show": show,

@@ -104,6 +104,11 @@ class TableStore:
             return OWN_COLUMNS.append(pa.field(DELETED_AT, MOMENT))
         return OWN_COLUMNS
 
+    @property
+    def keeps_deleted(self) -> bool:
+        """Whether deleted rows stay."""
+        return self._settings.soft_deletes
+
     def names(self) -> list[TableName]:
         """The tables there are."""
         return list(self._tables.names())
@@ -129,9 +134,18 @@ class TableStore:
         found = self.snapshot(table)
         return 0 if found is None else found.applied
 
+    def images(self, table: TableName) -> int | None:
+        """How many row images of the log a table has; 0 without one, None if nobody counted."""
+        found = self.snapshot(table)
+        return 0 if found is None else found.images
+
     def snapshot(self, table: TableName) -> Snapshot | None:
         """A table's columns and files; None if there is no such table."""
         return self._known.find(table)
+
+    def there(self, table: TableName) -> Snapshot:
+        """The columns and files of a table that exists."""
+        return self._known.there(table)
 
     def read(self, table: TableName) -> pa.Table:
         """All rows of a table."""
@@ -146,7 +160,13 @@ class TableStore:
 
     # Rows -----------------------------------------------------------------------------------------
 
-    def append(self, table: TableName, files: Sequence[DataFile], applied: int) -> None:
+    def append(
+        self,
+        table: TableName,
+        files: Sequence[DataFile],
+        applied: int,
+        images: int | None = None,
+    ) -> None:
         """Add files that tasks wrote to a change table.
 
         Args:
@@ -155,6 +175,7 @@ class TableStore:
                 what it had.
             files: In its directory.
             applied: Up to which `_seq` the table is complete then.
+            images: How many row images of the log are in it then; None leaves that as it is.
 
         Raises:
             StoreError: If the table cannot be written.
@@ -168,7 +189,7 @@ class TableStore:
         if not wider.equals(now.schema):
             now = self._widen(table, now, wider)
         add = self._fitted(table, files, wider)
-        self._known.commit(table, now, Change(add=add, applied=applied))
+        self._known.commit(table, now, Change(add=add, applied=applied, images=images))
         self._tidy(table)
 
     def plan_merge(
@@ -199,7 +220,11 @@ class TableStore:
         return self._works.merging(table, now, live, runs, like)
 
     def commit_merge(
-        self, table: TableName, results: Sequence[MergeResult], applied: int | None
+        self,
+        table: TableName,
+        results: Sequence[MergeResult],
+        applied: int | None,
+        images: int | None = None,
     ) -> int:
         """Let a table be what tasks made of it.
 
@@ -207,6 +232,7 @@ class TableStore:
             table: Made if there is none.
             results: Of all works of one plan.
             applied: Up to which `_seq` the table is complete then; None leaves it as it is.
+            images: How many row images of the log are in it then; None leaves that as it is.
 
         Returns:
             How many rows were to be removed that were not there.
@@ -219,7 +245,8 @@ class TableStore:
             now = self._known.create(table, results[0].schema)
         add = [file for result in results for file in result.add]
         remove = [path for result in results for path in result.remove]
-        self._known.commit(table, now, Change(add=add, remove=remove, applied=applied))
+        change = Change(add=add, remove=remove, applied=applied, images=images)
+        self._known.commit(table, now, change)
         return sum(result.missing for result in results)
 
     def merge(
@@ -229,6 +256,7 @@ class TableStore:
         key: Sequence[str],
         schema: pa.Schema,
         applied: int,
+        images: int | None = None,
     ) -> int:
         """Plan a merge, have tasks do it, commit it; see there."""
         merger = self._settings.merger
@@ -247,9 +275,12 @@ class TableStore:
             )
             merger.merge(order)
             self._known.forget(table)
+            if images is not None:  # what the engine's own commit does not say
+                now = self._known.there(table)
+                self._known.commit(table, now, Change(images=images))
             return 0
         works = self.plan_merge(table, runs, key, schema)
-        missing = self.commit_merge(table, list(self._run(works)), applied)
+        missing = self.commit_merge(table, list(self._run(works)), applied, images)
         self._tidy(table)
         return missing
 
@@ -288,10 +319,10 @@ class TableStore:
         self._keys[table] = tuple(key)
         if self._mode is Mode.HISTORY:  # what was before stays
             add = self._fitted(table, self.adopt(table, files), now.schema, change)
-            self._known.commit(table, now, Change(add=add, applied=applied))
+            self._known.commit(table, now, Change(add=add, applied=applied, images=0))
             return
         add = self._fitted(table, self.adopt(table, files), whole, change)
-        seeded = Change(add=add, remove=list(now.files), applied=applied, schema=whole)
+        seeded = Change(add=add, remove=list(now.files), applied=applied, images=0, schema=whole)
         self._known.commit(table, now, seeded)
 
     def adopt(self, table: TableName, files: Sequence[DataFile]) -> list[DataFile]:
@@ -346,8 +377,8 @@ class TableStore:
     def truncate(self, table: TableName) -> None:
         """Remove all rows of a table, if there is one."""
         now = self.snapshot(table)
-        if now is not None and now.files:
-            self._known.commit(table, now, Change(remove=list(now.files)))
+        if now is not None and (now.files or now.images):
+            self._known.commit(table, now, Change(remove=list(now.files), images=0))
 
     def end_versions(self, table: TableName, moment: pa.TimestampScalar[Any, Any]) -> None:
         """Let all versions of a history table's rows end: its source has none any more."""
@@ -359,8 +390,8 @@ class TableStore:
             self._works.rewriting(table, [file], now.schema, change) for file in self._holding(now)
         ]
         results = list(self._run(works))
-        if results:
-            self.commit_merge(table, results, None)
+        if results or now.images:
+            self.commit_merge(table, results, None, 0)
 
     def rewrite(
         self, table: TableName, change: merge_work.Change, applied: int | None = None

@@ -99,8 +99,9 @@ class Works:
         Raises:
             StoreError: If a run cannot be read.
         """
-        lowest = [pc.min(read_columns(run.path, [COUNT]).column(COUNT)).as_py() for run in runs]
-        base = list(now.files.values()) if min(lowest) < 0 else []
+        counts = pa.concat_tables(read_columns(run.path, [COUNT]) for run in runs).column(COUNT)
+        # There is no row where as many come as go.
+        base = list(now.files.values()) if (pc.min(counts).as_py() or 0) < 0 else []
         slices = [(run, RunSlice(uri=run.path, drop=(0, 0), add=(0, run.rows))) for run in runs]
         target = target_bytes(now.size_bytes + sum(run.size_bytes for run in runs))
         work = self.rewriting(table, base, now.schema)
