@@ -12,6 +12,7 @@ import pytest
 
 from binlane.cli.main import main
 from binlane.errors import BinlaneError, ConfigError, StoreError
+from binlane.filters.terms import parse_terms
 from binlane.landing import table_files, tasks
 from binlane.landing.landing import land
 from binlane.landing.progress import LandingReport
@@ -266,6 +267,21 @@ def landed(request: pytest.FixtureRequest, tmp_path: Path) -> Lake:
     lake.log.statement("ALTER TABLE items ADD COLUMN more VARCHAR(50)")
     lake.land()
     return lake
+
+
+def test_tables_of_a_filter(lake: Lake) -> None:
+    terms = parse_terms({"do_table": ["shop.orders"]})
+    items = Table("items", ("id", "state"))
+    for number in range(3):
+        lake.log.insert(ORDERS, (number, "a"))
+        lake.log.insert(items, (number, "x"))
+        report = lake.land(filter_terms=terms)
+    assert (report.tables["shop.orders"].logged, report.outside) == (1, 1)
+    lake.log.statement("RENAME TABLE orders TO sold, items TO orders")
+    lake.log.insert(ORDERS, (9, "x"))
+    lake.log.insert(Table("sold", ("id", "state")), (9, "x"))
+    lake.land(filter_terms=terms)
+    assert told(lake) == []
 
 
 @pytest.mark.parametrize("landed", FORMATS, indirect=True)
