@@ -98,9 +98,9 @@ class Way:
             batch_bytes=chance.choice(
                 (*((2_000, 8_000) if not is_slow else ()), 30_000, 256 << 20)
             ),
-            task_bytes=chance.choice((700, 3_000, 32 << 20)),
+            task_bytes=chance.choice((10_000 if is_slow else 700, 3_000, 32 << 20)),
             spreads=chance.random() < 0.2,
-            stops=frozenset(each for each in range(moments) if chance.random() < 0.6),
+            stops=frozenset(each for each in range(moments) if is_slow or chance.random() < 0.6),
         )
 
 
@@ -235,9 +235,18 @@ class Matrix:
         directory: Gets logs and lakes; what is wrong stays there.
         runner: Who lands.
         engine: Its name.
+        results: Gets a line of JSON for each landing.
     """
 
-    def __init__(self, source: Source, directory: Path, runner: Runner, engine: str) -> None:
+    def __init__(
+        self,
+        source: Source,
+        directory: Path,
+        runner: Runner,
+        engine: str,
+        results: Path | None = None,
+    ) -> None:
+        self._results = results
         self._source = source
         self._directory = directory
         self._runner = runner
@@ -273,6 +282,11 @@ class Matrix:
         kills = "kills" if way.kills else "no kills"
         key = (self._source.name, way.format.value, self._engine, kills)
         self.verdicts.setdefault(key, Verdict()).update(verdict)
+        if self._results is not None:
+            names = ("server", "format", "engine", "kills")
+            told = {"counts": verdict.counts, "reasons": verdict.reasons, "wrong": verdict.wrong}
+            with self._results.open("a") as stream:
+                stream.write(json.dumps(dict(zip(names, key, strict=True)) | told) + "\n")
         if verdict.wrong:
             _tell(f"WRONG {place} {way}", *(f"  {each}" for each in verdict.wrong))
         else:
@@ -308,7 +322,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--kills", default="0", help="at most, before each moment: 0,3 is both")
     parser.add_argument("--statements", type=int, default=200)
     parser.add_argument("--into", type=Path, help="what is wrong stays there")
-    parser.add_argument("--results", type=Path, help="counts are appended, as JSON lines")
+    parser.add_argument("--results", type=Path, help="gets a line of JSON for each landing")
     parser.add_argument("--shrink", type=Path, help="a said.tsv, to be cut down")
     parser.add_argument("--wrong", default=".", help="a pattern of what is wrong, or why given up")
     parser.add_argument("--batch-bytes", type=int, default=8_000, help="of --shrink")
@@ -323,7 +337,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
         stack.callback(shutil.rmtree, source.server.directory.parent)
         stack.callback(source.server.kill)
-        matrix = Matrix(source, directory, _runner(stack, given.engine, directory), given.engine)
+        runner = _runner(stack, given.engine, directory)
+        matrix = Matrix(source, directory, runner, given.engine, given.results)
         if given.shrink:
             said = read_statements(given.shrink.read_text())
             way = Way(
@@ -342,17 +357,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for seed in range(int(first), int(last or first) + 1):
             matrix.seed(seed, count=given.statements, formats=formats, kills=kills)
             _tell(f"{source.name} seed {seed}; refused statements: {dict(matrix.refused)}")
-    lines = [
-        {"server": server, "format": each, "engine": engine, "kills": kills, **verdict.counts}
-        | {"reasons": verdict.reasons, "wrong": verdict.wrong}
-        for (server, each, engine, kills), verdict in matrix.verdicts.items()
-    ]
-    if given.results:
-        with given.results.open("a") as stream:
-            stream.writelines(json.dumps(line) + "\n" for line in lines)
     total = Verdict()
-    for line, verdict in zip(lines, matrix.verdicts.values(), strict=True):
-        _tell(str({key: value for key, value in line.items() if key not in {"reasons", "wrong"}}))
+    for key, verdict in matrix.verdicts.items():
+        _tell(f"{', '.join(key)}: {dict(verdict.counts)}")
         total.update(verdict)
     _tell(*(f"{count:5} {reason}" for reason, count in total.reasons.most_common()))
     return 1 if total.wrong else 0

@@ -143,6 +143,8 @@ class Source:
         for database in DATABASES:
             self._raw(f"DROP DATABASE IF EXISTS {database}")
         self._raw("SET time_zone = '+00:00'")
+        if self.is_mariadb:
+            self._raw("SET GLOBAL log_bin_compress = 0, log_bin_compress_min_len = 10")
         self._raw("FLUSH BINARY LOGS")
         return str(self.ask("SHOW BINARY LOGS")[-1][0])
 

@@ -35,6 +35,16 @@ _MODES: Final = (
     "STRICT_TRANS_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE",
     *("ALLOW_INVALID_DATES", "PAD_CHAR_TO_FULL_LENGTH", "ANSI_QUOTES"),
 )
+_MARIADB_LOGS: Final = (
+    *("SET binlog_alter_two_phase = 1", "SET GLOBAL log_bin_compress = 1"),
+    *("SET binlog_alter_two_phase = 0", "SET GLOBAL log_bin_compress = 0"),
+    "SET binlog_annotate_row_events = 0",
+)
+_MYSQL_LOGS: Final = (
+    *("SET binlog_transaction_compression = 1", "SET binlog_transaction_compression = 0"),
+    *("SET sql_generate_invisible_primary_key = 1", "SET sql_generate_invisible_primary_key = 0"),
+    "SET binlog_rows_query_log_events = 1",
+)
 _CHARSETS: Final = ("utf8mb4", "utf8mb4", "utf8mb3", "latin1", "latin2", "cp1251", "ascii", "ucs2")
 _OF_CHARSETS: Final = {
     "latin1": ("äöüß", "naïve €"),
@@ -74,6 +84,7 @@ _MEMBERS: Final = re.compile(r"'((?:[^']|'')*)'")
 _TYPES: Final = (
     *((3, "INT"), (1, "INT UNSIGNED"), (2, "BIGINT"), (1, "BIGINT UNSIGNED"), (1, "TINYINT(1)")),
     *((1, "TINYINT UNSIGNED"), (1, "SMALLINT"), (1, "MEDIUMINT"), (1, "MEDIUMINT UNSIGNED")),
+    (1, "INT(5) ZEROFILL"),
     *((2, "DECIMAL(10,2)"), (1, "DECIMAL(30,10)"), (1, "DECIMAL(5,0)"), (1, "DECIMAL(60,4)")),
     *((1, "FLOAT"), (2, "DOUBLE"), (1, "BIT(1)"), (1, "BIT(13)"), (1, "BIT(64)"), (1, "YEAR")),
     *((1, "DATE"), (1, "DATETIME"), (1, "DATETIME(6)"), (1, "TIMESTAMP NULL"), (1, "TIME")),
@@ -82,7 +93,10 @@ _TYPES: Final = (
     *((1, "VARBINARY(20)"), (1, "BLOB"), (2, "JSON"), (1, "GEOMETRY"), (1, "POINT")),
     *((2, "ENUM('x','y','z')"), (2, "SET('p','q','r')"), (1, "ENUM('ä','ß','it''s')")),
 )
-_MARIADB_TYPES: Final = ((1, "UUID"), (1, "INET6"), (1, "INET4"))
+_MARIADB_TYPES: Final = (
+    *((1, "UUID"), (1, "INET6"), (1, "INET4"), (1, "TEXT COMPRESSED"), (1, "VECTOR(3) NOT NULL")),
+)
+_MYSQL_TYPES: Final = ((1, "VECTOR(3)"),)
 _KEYED: Final = (
     "k INT AUTO_INCREMENT PRIMARY KEY",
     "k INT PRIMARY KEY",
@@ -171,7 +185,10 @@ class LandWorkload:
         self._prepared: list[tuple[str, int]] = []
         self._current = self._sessions[0]
         self._serial = 0
-        self._types: list[tuple[float, str]] = [*_TYPES, *(_MARIADB_TYPES if is_mariadb else ())]
+        self._types: list[tuple[float, str]] = [
+            *_TYPES,
+            *(_MARIADB_TYPES if is_mariadb else _MYSQL_TYPES),
+        ]
 
     def begin(self) -> Iterator[Said]:
         """Databases and some tables."""
@@ -285,7 +302,7 @@ class LandWorkload:
         chance, kind = self._chance, column.type_name
         if column.is_nullable and chance.random() < 0.15:
             return "NULL"
-        if chance.random() < 0.03:
+        if chance.random() < 0.03 and not (column.is_key and kind == "date"):
             return chance.choice(("'junk'", "-1", "99999999999", "''", "DEFAULT", "'2020-00-00'"))
         for kinds, make in self._makers:
             if kind in kinds:
@@ -304,6 +321,7 @@ class LandWorkload:
             (frozenset({"date", "datetime", "timestamp", "time", "year"}), self._moment),
             (frozenset({"json"}), self._document),
             (frozenset({"geometry", "point"}), self._point),
+            (frozenset({"vector"}), self._vector),
             (frozenset({"uuid", "inet6", "inet4"}), self._address),
             (_BYTES_TYPES, lambda _: chance.choice(_BYTES)),
         )
@@ -319,6 +337,10 @@ class LandWorkload:
 
     def _point(self, _column: Column) -> str:
         return f"ST_GeomFromText('POINT({self._chance.randrange(9)} {self._chance.randrange(9)})')"
+
+    def _vector(self, _column: Column) -> str:
+        function = "VEC_FromText" if self._is_mariadb else "STRING_TO_VECTOR"
+        return f"{function}('[{self._chance.randrange(9)}, 0.5, -1e3]')"
 
     def _integer(self, column: Column) -> str:
         bits, is_unsigned = _INTEGERS[column.type_name], "unsigned" in column.column_type
@@ -525,7 +547,7 @@ class LandWorkload:
     def _settings(self, session: _Session) -> Iterator[str]:
         del session
         choose = self._chance.choice
-        what = choose(("mode", "mode", "zone", "names", "checks", "database", "rows"))
+        what = choose(("mode", "mode", "zone", "names", "checks", "database", "rows", "log", "log"))
         if what == "mode":
             yield f"SET sql_mode = '{choose(_MODES)}'"
         elif what == "zone":
@@ -534,13 +556,20 @@ class LandWorkload:
             yield f"SET NAMES {choose(('utf8mb4', 'utf8mb4', 'latin1'))}"
         elif what == "database":
             yield f"USE {choose(DATABASES)}"
+        elif what == "log":
+            yield choose(_MARIADB_LOGS if self._is_mariadb else _MYSQL_LOGS)
         elif what == "checks":
             yield "SET foreign_key_checks = 0"
             yield from self._change()
             yield "SET foreign_key_checks = 1"
         elif self._is_rare():
+            partial = ("binlog_row_value_options = PARTIAL_JSON", "''")
             setting, usual = choose(
-                (("binlog_format = STATEMENT", "ROW"), ("binlog_row_image = MINIMAL", "FULL"))
+                (
+                    ("binlog_format = STATEMENT", "ROW"),
+                    ("binlog_row_image = MINIMAL", "FULL"),
+                    *(() if self._is_mariadb else (partial,)),
+                )
             )
             yield f"SET {setting}"
             yield from self._change()
@@ -562,6 +591,8 @@ class LandWorkload:
             chosen += self._maybe(" NOT NULL", 0.3)
         if self._chance.random() < 0.3:
             chosen += self._default(chosen)
+        if "VECTOR" not in chosen:
+            chosen += self._maybe(" INVISIBLE", 0.03)
         return f"{name} {chosen}"
 
     def _default(self, chosen: str) -> str:

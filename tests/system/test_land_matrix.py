@@ -14,7 +14,8 @@ import pytest
 
 from binlane.landing.work import Format
 from binlane.service.server_programs import MARIADB, ServerProgram
-from tests.land_matrix import Matrix, Runner, Verdict
+from tests.land_comparison import Verdict
+from tests.land_matrix import Matrix, Runner
 from tests.land_recording import Source
 from tests.servers import mysql_program
 
