@@ -116,6 +116,7 @@ class TableFiles:
             key=shape.key,
             is_full=shape.is_full,
             columns=images.select(own).schema,
+            file=work.piece.name,
             changes=self._changes(fresh.get(Mode.CHANGES)),
             run=self._run(fresh.get(Mode.CURRENT), own),
             versions=self._versions(fresh.get(Mode.HISTORY), own),
