@@ -72,6 +72,11 @@ _SHIFTS: Final = {"": 0, "K": 10, "M": 20, "G": 30}
     "--soft-deletes", is_flag=True, help="Keep deleted rows in current tables, with _deleted_at."
 )
 @click.option(
+    "--cdf/--no-cdf",
+    default=None,
+    help="Have current tables tell which rows a commit changes: Delta's change data feed.",
+)
+@click.option(
     "--keep",
     default="168h",
     show_default=True,
@@ -99,6 +104,9 @@ _SHIFTS: Final = {"": 0, "K": 10, "M": 20, "G": 30}
     "--skip", multiple=True, metavar="GTID", help="Pass over this event group; several are allowed."
 )
 @click.option("--take-over", is_flag=True, help="Go on in place of a driver that holds the target.")
+@click.option(
+    "--no-audit", is_flag=True, help="Do not count the log's rows beside those who decode them."
+)
 @click.option("--master", metavar="URL", help="Of Spark, with --engine spark.")
 @click.option("--conf", multiple=True, metavar="K=V", help="A setting of Spark, likewise.")
 @click.option("--driver-memory", metavar="SIZE", help="Of Spark's driver, likewise.")
@@ -213,12 +221,14 @@ def _settings(options: dict[str, Any]) -> LandingSettings:
         checkpoint=options["checkpoint"],
         follow_s=_seconds(options["trigger"], "trigger") if options["follow"] else None,
         soft_deletes=options["soft_deletes"],
+        cdf=options["cdf"],
         keep_hours=_seconds(options["keep"], "keep") / 3600,
-        catalog=_properties(options["catalog"]),
+        catalog=properties(options["catalog"]),
         snapshot=_with_password(options["snapshot"] or "", options["password_file"]),
         skip=frozenset(gtid.lower() for gtid in options["skip"]),
         is_taking_over=options["take_over"],
         keys=options["encryption_keys"],
+        is_audited=not options["no_audit"],
         filter_terms=filter_terms(options) if has_filter(options) else None,
         batch_bytes=BATCH_BYTES_DEFAULT if size is None else _size(size, "batch-bytes"),
     )
@@ -274,7 +284,12 @@ def _choice(kind: Any, name: str, key: str) -> Any:
     return known[name]
 
 
-def _properties(texts: tuple[str, ...]) -> dict[str, str]:
+def properties(texts: tuple[str, ...]) -> dict[str, str]:
+    """The properties of a catalog.
+
+    Raises:
+        ConfigError: If one is none.
+    """
     found = {}
     for text in texts:
         name, is_given, value = text.partition("=")

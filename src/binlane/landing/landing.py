@@ -22,6 +22,7 @@ from binlane.columnar.selection import Selection
 from binlane.errors import ConfigError
 from binlane.filters.losses import Losses
 from binlane.filters.state import FilterState
+from binlane.landing.audit import Audit
 from binlane.landing.batches import Batch, next_batch
 from binlane.landing.change_tables import ChangeTables
 from binlane.landing.current_tables import CurrentTables
@@ -178,6 +179,9 @@ class Landing:
     def _new_lander(self) -> Lander:
         journal, into = self._journal, self._into
         app_id = journal.state.app_id
+        cdf = self._settings.cdf
+        if cdf is not None:
+            journal.state.cdf = cdf
         keeping = StoreSettings(
             run_id=self._run_id,
             run=self._engine.run,
@@ -187,16 +191,27 @@ class Landing:
             catalog=self._settings.catalog,
             merger=self._engine.merger,
             app_id=app_id,
+            feed=journal.state.cdf or cdf,
+            source=lambda: self._lander.source,
         )
         kept = self._kept = {
             mode: open_store(into, mode, self._settings.format, app_id, keeping)
             for mode in self._settings.modes
         }
         sweep(into, journal.state.run_id)
-        current = CurrentTables(kept[Mode.CURRENT], journal) if Mode.CURRENT in kept else None
-        changes = ChangeTables(kept[Mode.CHANGES]) if Mode.CHANGES in kept else None
+        audit = Audit(journal.state)
+        current = (
+            CurrentTables(kept[Mode.CURRENT], journal, audit) if Mode.CURRENT in kept else None
+        )
+        if cdf is not None:
+            journal.save()
+            for table in kept[Mode.CURRENT].names():
+                kept[Mode.CURRENT].snapshot(table)  # which has what is asked for then
+        changes = ChangeTables(kept[Mode.CHANGES], audit) if Mode.CHANGES in kept else None
         self._records = SnapshotRecords(journal, into)
-        history = HistoryTables(kept[Mode.HISTORY], journal) if Mode.HISTORY in kept else None
+        history = (
+            HistoryTables(kept[Mode.HISTORY], journal, audit) if Mode.HISTORY in kept else None
+        )
         self._snapshots = Snapshots(
             self._records, into, current=current, changes=changes, history=history
         )
@@ -206,12 +221,16 @@ class Landing:
             changes=changes,
             history=history,
             tables=self._tables,
+            audit=audit,
             progress=self.progress,
             snapshots=self._snapshots,
         )
 
-    def run(self) -> None:
+    def run(self, until: Offset | None = None) -> None:
         """Land what there is; following, go on until stopped.
+
+        Args:
+            until: Land no more than up to this place in the log.
 
         Raises:
             BinlaneError: As `land`.
@@ -220,12 +239,12 @@ class Landing:
         if settings.snapshot:
             self._take_snapshots(self._is_wanted, scope_of(settings.tables).log_tables)
         while not self._stopped.is_set():
-            self._place = self._place or self._planner.begin()
-            self._snapshots.reached(self._place, self._lander.definitions)
+            place = self._begin()
+            self._snapshots.reached(place, self._lander.definitions)
             if settings.snapshot and self._snapshots.starts_over():
                 self._take_snapshots(lambda _: False)
             began = time.monotonic()
-            batch = self._next()
+            batch = None if self._place == until else self._next(until)
             if batch is not None:
                 self._land(batch)
             elif settings.follow_s is None:
@@ -263,6 +282,13 @@ class Landing:
             what, _, hint = unmatched.partition("; ")
             raise ConfigError(what, key="tables", hint=hint)
 
+    def _begin(self) -> Offset:
+        """The place in the log from which the landing goes on."""
+        if self._place is None:
+            self._place = self._planner.begin()
+            self._journal.state.began = self._place.json()
+        return self._place
+
     def stop(self) -> None:
         """End `run` behind the batch that is under way; may be called from a signal handler."""
         self._stopped.set()
@@ -285,13 +311,14 @@ class Landing:
             seconds=time.monotonic() - self._started,
             cpu_seconds=_cpu_seconds() - self._cpu_started,
             last_gtid=progress.last_gtid,
+            outside=progress.outside,
             by_reference=progress.by_reference,
             notes=(*progress.notes, *progress.left_out.texts),
             given_up=tuple(progress.given_up),
             error=error,
         )
 
-    def _next(self) -> Batch | None:
+    def _next(self, until: Offset | None) -> Batch | None:
         settings = self._settings
         assert self._place is not None, "it begins somewhere"
         batch = next_batch(
@@ -300,7 +327,7 @@ class Landing:
             batch_bytes=settings.batch_bytes,
             task_bytes=settings.task_bytes,
             cores=self._engine.cores,
-            stop=self._snapshots.stop(),
+            stop=self._snapshots.stop() or until,
         )
         self.progress.caught_up = 0.0 if batch else time.time()
         self.progress.bytes_behind = batch.bytes_behind if batch else 0
@@ -311,7 +338,7 @@ class Landing:
         self, is_wanted: Callable[[TableName], bool], named: Collection[TableName] = ()
     ) -> None:
         settings = self._settings
-        place = self._place = self._place or self._planner.begin()
+        place = self._begin()
         files = self._planner.files()
         with closing(
             SnapshotReader(
@@ -392,6 +419,7 @@ class Landing:
                 applied=applied,
                 skip=self._settings.skip,
                 links=terms.links,
+                is_audited=self._settings.is_audited,
             )
             for number, piece in enumerate(batch.pieces)
         ]

@@ -16,6 +16,8 @@ class TableReport:
 
     Attributes:
         rows: Row images landed.
+        logged: Row images of it in the log of the batches that were landed, counted by themselves.
+        left_out: Those of them that were not landed, by why.
         snapshot_rows: Rows taken from the server.
         snapshot_expected: Rows that it estimated there to be.
         invalid_dates: Zero or partial dates that became NULL.
@@ -26,6 +28,8 @@ class TableReport:
     """
 
     rows: int = 0
+    logged: int = 0
+    left_out: dict[str, int] = field(default_factory=dict)
     snapshot_rows: int = 0
     snapshot_expected: int = 0
     invalid_dates: int = 0
@@ -44,6 +48,7 @@ class Progress:
         batches: Batches that were not empty.
         size_bytes: Bytes of log landed.
         bytes_behind: Bytes of log that are there and not landed.
+        outside: Row images in it of tables that are not wanted.
         by_reference: Row images that the kernels left to the reference decoder.
         last_seq: `_seq` of the last change or statement.
         last_gtid: Its GTID.
@@ -59,6 +64,7 @@ class Progress:
     batches: int = 0
     size_bytes: int = 0
     bytes_behind: int = 0
+    outside: int = 0
     by_reference: int = 0
     last_seq: int = 0
     last_gtid: str | None = None
@@ -104,6 +110,7 @@ class LandingReport:
         seconds: From start to end.
         cpu_seconds: Of this process and those that it waited for.
         last_gtid: Of the last change or statement applied; None if there was nothing to do.
+        outside: Row images in the log of tables that are not wanted.
         by_reference: Row images that the kernels left to the reference decoder.
         notes: What the reader of the tables must know.
         given_up: Names of current tables that were given up.
@@ -119,6 +126,7 @@ class LandingReport:
     seconds: float = 0.0
     cpu_seconds: float = 0.0
     last_gtid: str | None = None
+    outside: int = 0
     by_reference: int = 0
     notes: tuple[str, ...] = ()
     given_up: tuple[str, ...] = ()

@@ -33,7 +33,7 @@ from pyiceberg.types import PrimitiveType
 from binlane.errors import ConfigError, StoreError
 from binlane.landing.places import FOLDER, name_of, resolve, segment, table_uri
 from binlane.landing.tables.bounds import LiveFile
-from binlane.landing.tables.formats import Change, Snapshot, after
+from binlane.landing.tables.formats import Change, Snapshot, after, told_of
 from binlane.landing.work import Format, Mode
 from binlane.names import TableName
 
@@ -106,6 +106,7 @@ class IcebergFormat:
         self._into = into
         self._mode = mode
         self._applied = f"binlane.applied.{app_id}"
+        self._images = f"binlane.images.{app_id}"
         self._catalog = catalog
         weakref.finalize(self, catalog.close)
         self._open: dict[TableName, Table] = {}
@@ -144,9 +145,12 @@ class IcebergFormat:
         prefix = f"{found.location()}/"
         self._files[table] = {path.removeprefix(prefix): file for path, file in files.items()}
         live = [_live(path, file, found.schema()) for path, file in self._files[table].items()]
+        applied = int(found.properties.get(self._applied, 0))
+        images = found.properties.get(self._images, None if applied else 0)
         return Snapshot(
             schema=_arrow(found.schema()),
-            applied=int(found.properties.get(self._applied, 0)),
+            applied=applied,
+            images=None if images is None else int(images),
             files={file.path: file for file in live},
             version=getattr(found.metadata, "last_sequence_number", 0),
         )
@@ -176,12 +180,12 @@ class IcebergFormat:
             with found.transaction() as transaction:
                 if change.schema is not None and not change.schema.equals(now.schema):
                     _reshape(transaction, change.schema)
-                summary = {}
-                if change.applied is not None:
-                    summary[self._applied] = str(change.applied)
-                    transaction.set_properties(summary)
+                notes = ((self._applied, change.applied), (self._images, change.images))
+                summary = {name: str(number) for name, number in notes if number is not None}
+                transaction.set_properties(summary)
                 if change.add or change.remove:
-                    with transaction.update_snapshot(summary).overwrite() as update:
+                    told = {f"binlane.{name}": value for name, value in told_of(change).items()}
+                    with transaction.update_snapshot({**summary, **told}).overwrite() as update:
                         for path in change.remove:
                             update.delete_data_file(known[path])
                         for file in change.add:
