@@ -152,6 +152,35 @@ def test_who_misses_what_it_staged_says_who_took_the_target(
         land(log, str(lake), settings, engine=OvertakenEngine(lake))
 
 
+def test_prepared_transactions_that_are_compressed(servers: ServerFactory, tmp_path: Path) -> None:
+    """MySQL puts all of a prepared transaction, XA PREPARE included, into one event."""
+    server = servers.start_mysql("source", "--binlog-transaction-compression=ON")
+    execute(
+        server,
+        "CREATE DATABASE shop",
+        "CREATE TABLE shop.t (id INT PRIMARY KEY, v VARCHAR(100))",
+        *(
+            statement
+            for name, end in (("a", "COMMIT"), ("b", "ROLLBACK"))
+            for statement in (
+                f"XA START '{name}'",
+                f"INSERT INTO shop.t VALUES ({ord(name)}, REPEAT('x', 100))",
+                f"XA END '{name}'",
+                f"XA PREPARE '{name}'",
+                "FLUSH BINARY LOGS",
+                f"XA {end} '{name}'",
+            )
+        ),
+        "FLUSH BINARY LOGS",
+    )
+    files = sorted(map(str, server.data_directory.glob("binlog.0*")))[:-1]
+    lake = tmp_path / "lake"
+    report = land(files, str(lake), LandingSettings(task_bytes=500))
+    assert report.tables["shop.t"].is_current, report.tables
+    assert selected(lake / "current/shop/t", ["id"]) == {(97,): 1}
+    assert delta_rows(lake / "changes/shop/t")["id"].to_pylist() == [97]
+
+
 def selected(path: Path, columns: list[str]) -> Counter[tuple[Any, ...]]:
     """A current table as PyMySQL gives a SELECT: times without a zone."""
     return Counter(
