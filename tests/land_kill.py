@@ -30,6 +30,7 @@ from binlane.codec.table_metadata import table_columns
 from binlane.codec.transaction import XaPrepareEvent
 from binlane.codec.types import Flavor
 from binlane.grouping.event_group import EventGroup
+from binlane.grouping.inner import expanded_all
 from binlane.grouping.table_maps import rows_with_tables
 from binlane.landing.verification import Lake, verify_lake
 from binlane.names import TableName
@@ -234,7 +235,7 @@ def logged_images(files: Sequence[Path]) -> Iterator[LoggedImage]:
         if any(query.startswith(b"ROLLBACK TO") for query in queries):
             continue
         images = list(_images(group, format_, flavor))
-        statement, verb, xid = _xa_statement(group)
+        statement, verb, xid = _xa_statement(group, format_)
         if statement is None:
             yield from images
         elif verb == b"END":  # its XA START is part of the GTID event on MariaDB
@@ -244,9 +245,10 @@ def logged_images(files: Sequence[Path]) -> Iterator[LoggedImage]:
             yield from _at(group.file, statement, finished if verb == b"COMMIT" else [])
 
 
-def _xa_statement(group: EventGroup) -> tuple[Event | None, bytes, bytes]:
+def _xa_statement(group: EventGroup, format_: Format) -> tuple[Event | None, bytes, bytes]:
     """A group's last statement on XA, its verb and id; None if it is no part of XA."""
-    for event in reversed(group.events):
+    events = list(expanded_all(group.events, file=group.file, format_=format_))
+    for event in reversed(events):
         if isinstance(event.body, XaPrepareEvent) and event.body.one_phase:
             return None, b"", b""  # it is committed with its rows
         if isinstance(event.body, QueryEvent) and event.body.query.startswith(b"XA "):
