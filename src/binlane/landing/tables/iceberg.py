@@ -77,7 +77,13 @@ def open_catalog(into: str, properties: Mapping[str, str]) -> Catalog:
         given = {"type": "sql", "uri": f"sqlite:///{folder}/iceberg.db", "warehouse": _uri(into)}
     try:
         return load_catalog(name, **given)
-    except (ValueError, OSError, ImportError, RESTError) as error:
+    except ImportError as error:
+        raise ConfigError(
+            f"the catalog {name} cannot be opened: {error}",
+            key="catalog",
+            hint="pip install 'binlane[iceberg]', or what pyiceberg asks for",
+        ) from error
+    except (ValueError, OSError, RESTError) as error:
         raise ConfigError(
             f"the catalog {name} cannot be opened: {error}",
             key="catalog",
