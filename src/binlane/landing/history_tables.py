@@ -7,16 +7,16 @@ is dropped, emptied, or changes in a way that the log does not tell, its version
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from itertools import groupby
 
 import pyarrow as pa
 
+from binlane.columnar.unify import is_same_value
 from binlane.landing.audit import Audit
 from binlane.landing.journal import Journal
-from binlane.landing.reshaping import reshaped
+from binlane.landing.reshaping import reshaped, set_aside
 from binlane.landing.steps import (
     Abandon,
     AbandonAll,
@@ -24,7 +24,6 @@ from binlane.landing.steps import (
     CreateLike,
     Drop,
     DropDatabase,
-    Remove,
     Rename,
     Reshape,
     Step,
@@ -124,9 +123,8 @@ class HistoryTables:
         table = step.table
         if not self._tables.exists(table) or self._tables.applied(table) >= seq:
             return
-        stays = tuple(change for change in step.changes if not isinstance(change, Remove))
         added = tuple(self._tables.added.names)
-        change = partial(reshaped, step=replace(step, changes=stays), added=added)
+        change = partial(reshaped, step=step, added=added, keeps_dropped=True)
         why_not = self._tables.rewrite(table, change, seq)
         if why_not:
             self._end(table, seconds, f"{why_not} ({step.place})" if step.place else why_not)
@@ -214,8 +212,14 @@ class HistoryTables:
     def _widened(self, table: TableName, columns: pa.Schema) -> str:
         """Give a table the columns of its rows now, others behind them; why that cannot be."""
         added = set(self._tables.added.names)
-        known = pa.schema(
-            [field for field in self._tables.schema(table) if field.name not in added]
-        )
-        gone = [field for field in known if field.name not in set(columns.names)]
-        return self._tables.conform(table, pa.schema([*columns, *gone]))
+        known = [field for field in self._tables.schema(table) if field.name not in added]
+        now = {field.name.lower(): field.type for field in columns}
+        aside: dict[str, str] = {}
+        if not self._tables.has_versions(table):  # of a table that was dropped, say
+            for field in known:
+                if not is_same_value(field.type, now.get(field.name.lower(), field.type)):
+                    names = [*now, *(each.name for each in known), *aside.values()]
+                    aside[field.name] = set_aside(field.name, names)
+        known = [field.with_name(aside.get(field.name, field.name)) for field in known]
+        gone = [field for field in known if field.name.lower() not in now]
+        return self._tables.conform(table, pa.schema([*columns, *gone]), aside)

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime
-from decimal import Decimal, InvalidOperation
 from typing import Final, Self
 
 import pyarrow as pa
 
 from binlane.codec.types import Flavor
-from binlane.columnar.arrow_types import arrow_type, has_zone
+from binlane.columnar.arrow_types import arrow_type
 from binlane.landing.column_changes import (
     AddColumn,
     ChangeRows,
@@ -27,6 +25,7 @@ from binlane.landing.column_changes import (
     created_columns,
 )
 from binlane.landing.column_conversions import Conversion
+from binlane.landing.column_defaults import value_in_old_rows
 from binlane.landing.column_families import CHARACTERS
 from binlane.landing.column_values import NotToldError
 from binlane.landing.definitions import Definitions
@@ -329,7 +328,9 @@ def _reshape(
     found: list[ColumnStep] = []
     for change in changes:
         if isinstance(change, AddColumn):
-            found.append(_add_step(statement, change))
+            new = after.get(change.name.lower()) or change.column
+            conversion = session.conversion(None, new, _arrow_type(change.column))
+            found.append(_add_step(statement, change, conversion))
         elif isinstance(change, DropColumn):
             found.append(Remove(change.name))
         elif isinstance(change, RenameColumn):
@@ -405,83 +406,19 @@ class _Session:
         )
 
 
-def _add_step(statement: Statement, change: AddColumn) -> Add:
-    data_type = _arrow_type(change.column)
+def _add_step(statement: Statement, change: AddColumn, conversion: Conversion) -> Add:
     if change.is_computed:
         raise NotToldError(f"the log does not tell the values of the new column {change.name}")
     try:
-        value = _fill(change, data_type, statement.timestamp)
-    except (ValueError, InvalidOperation):
-        raise NotToldError(
-            f"the default of the new column {change.name} is no constant that the log tells"
-        ) from None
-    return Add(change, data_type, value)
+        value = value_in_old_rows(change, conversion, statement.timestamp)
+    except NotToldError as error:
+        raise NotToldError(f"the default of the new column {change.name}: {error}") from None
+    return Add(change, conversion.type, value)
 
 
 def _arrow_type(definition: TableColumn) -> pa.DataType:
     column = logged_column(definition)
     return pa.binary() if column is None else arrow_type(column)
-
-
-def _fill(change: AddColumn, data_type: pa.DataType, timestamp: int) -> object:
-    """The value of a new column in rows that exist.
-
-    Raises:
-        ValueError: If the text does not tell it.
-    """
-    definition = change.column
-    if definition.default_form == "now":
-        if definition.type_name != "TIMESTAMP":
-            raise ValueError("the local time of a session whose time zone is not known")
-        return datetime.fromtimestamp(timestamp, UTC)
-    if not change.has_value:
-        raise ValueError("an expression")
-    if change.value is not None:
-        return _value(change.value, definition, data_type)
-    if definition.default is not None or definition.is_nullable:
-        return None
-    return _implicit(definition, data_type)
-
-
-def _implicit(definition: TableColumn, data_type: pa.DataType) -> object:
-    """What NOT NULL without a DEFAULT gives; zero dates are NULL here as everywhere."""
-    if definition.type_name == "ENUM":
-        return definition.arguments[0]
-    if definition.type_name == "TIME":
-        return _value("00:00:00", definition, data_type)
-    if pa.types.is_string(data_type):
-        return ""
-    if pa.types.is_binary(data_type):
-        return b""
-    if pa.types.is_temporal(data_type):
-        return None
-    return _value("0", definition, data_type)
-
-
-def _value(text: str, definition: TableColumn, data_type: pa.DataType) -> object:
-    if pa.types.is_integer(data_type):
-        return int(Decimal(text))
-    if isinstance(data_type, pa.Decimal128Type):
-        return round(Decimal(text), data_type.scale)
-    if pa.types.is_floating(data_type):
-        return float(text)
-    if pa.types.is_date(data_type):
-        return None if text.startswith("0000") else date.fromisoformat(text)
-    if pa.types.is_timestamp(data_type):
-        return _time(text, data_type)
-    if pa.types.is_binary(data_type):
-        return text.encode()
-    if definition.type_name == "TIME":
-        raise ValueError("the server may write it in another form")
-    return text
-
-
-def _time(text: str, data_type: pa.DataType) -> datetime | None:
-    if text.startswith("0000"):
-        return None
-    if has_zone(data_type):
-        raise ValueError("the local time of a session whose time zone is not known")
-    return datetime.fromisoformat(text)
 
 
 def _shortened(text: str) -> str:

@@ -6,7 +6,7 @@ table is one commit.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final
@@ -14,7 +14,8 @@ from typing import Any, Final
 import pyarrow as pa
 
 from binlane.columnar.table_schema import SEQUENCE_COLUMN
-from binlane.columnar.unify import conform_table, unify_schemas
+from binlane.columnar.unify import conform_table, is_same_value, unify_schemas
+from binlane.errors import StoreError
 from binlane.landing.places import file_name
 from binlane.landing.table_files import move_file, write_file
 from binlane.landing.tables import merge_work
@@ -42,6 +43,7 @@ from binlane.names import TableName
 Run = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
 """Runs a function over works, as an engine does."""
 
+NOTHING: Final[Mapping[str, str]] = {}
 _VACUUM_VERSIONS: Final = 100
 """After so many commits to a table its directory is looked through."""
 
@@ -136,6 +138,10 @@ class TableStore:
         """Whether a table, which exists, has any row."""
         return self._known.there(table).rows > 0
 
+    def has_versions(self, table: TableName) -> bool:
+        """Whether a history table, which exists, has any version that holds."""
+        return bool(self._holding(self._known.there(table)))
+
     def applied(self, table: TableName) -> int:
         """Up to which `_seq` the log is applied to a table; 0 if there is no such table."""
         found = self.snapshot(table)
@@ -178,7 +184,8 @@ class TableStore:
 
         Args:
             table: Made if there is none. Columns that it lacks are added; one that gets another
-                type gets a type that holds both.
+                type gets a type that holds both, one that gets capitals for small letters keeps
+                what it had.
             files: In its directory.
             applied: Up to which `_seq` the table is complete then.
             images: How many row images of the log are in it then; None leaves that as it is.
@@ -186,8 +193,9 @@ class TableStore:
         Raises:
             StoreError: If the table cannot be written.
         """
-        schemas = [self._tables.storable(file.schema) for file in files]
         now = self.snapshot(table)
+        known = [] if now is None else now.schema.names
+        schemas = _spelled_alike(known, (self._tables.storable(file.schema) for file in files))
         if now is None:
             now = self._known.create(table, unify_schemas(schemas))
         wider = _in_front(now.schema, unify_schemas([*schemas, now.schema]))
@@ -424,7 +432,6 @@ class TableStore:
             self._works.rewriting(table, [file], now.schema, change) for file in self._holding(now)
         ]
         results = list(self._run(works))
-        assert not any(result.error for result in results), "moments fit"
         if results or now.images:
             self.commit_merge(table, results, None, 0, what=What.END)
 
@@ -452,7 +459,7 @@ class TableStore:
         works = [
             self._works.rewriting(table, [file], schema, change) for file in now.files.values()
         ]
-        results = list(self._run(works))
+        results: list[MergeResult] = list(self._settings.run(merge_file, works))
         for result in results:
             if result.error:
                 return result.error
@@ -461,16 +468,28 @@ class TableStore:
             self._known.commit(table, now, _reshaped(now, add, schema, applied))
         return ""
 
-    def conform(self, table: TableName, schema: pa.Schema) -> str:
+    def conform(
+        self, table: TableName, schema: pa.Schema, aside: Mapping[str, str] = NOTHING
+    ) -> str:
         """Give a table the source's columns by name; those that it lacks are NULL.
+
+        Args:
+            table: One that exists.
+            schema: The columns, some of which may have another type that has room for its values.
+            aside: Columns that first get other names.
 
         Returns:
             Why that cannot be; empty if it is done.
         """
         whole = self.whole(schema)
-        if whole.equals(self.schema(table)):
+        known = {aside.get(each.name, each.name): each.type for each in self.schema(table)}
+        if not aside and whole.equals(self.schema(table)):
             return ""
-        return self.rewrite(table, partial(conform_table, schema=whole))
+        for each in whole if self.has_rows(table) else ():
+            before = known.get(each.name, each.type)
+            if not is_same_value(before, each.type):
+                return f"{each.name} was {before} and is {each.type}, the log does not tell how"
+        return self.rewrite(table, partial(_conformed, schema=whole, aside=aside))
 
     def replace(self, table: TableName, rows: pa.Table) -> None:
         """Replace all rows and columns by others; up to where it is complete stays."""
@@ -539,8 +558,20 @@ class TableStore:
 
     # ----------------------------------------------------------------------------------------------
 
-    def _run(self, works: Sequence[MergeWork]) -> Iterable[MergeResult]:
-        return self._settings.run(merge_file, works)
+    def _run(self, works: Sequence[MergeWork]) -> Iterator[MergeResult]:
+        """Have tasks do works of which each can be done.
+
+        Raises:
+            StoreError: If one could not; nothing is committed then.
+        """
+        for result in self._settings.run(merge_file, works):
+            if result.error:
+                raise StoreError(
+                    f"its values do not fit its columns: {result.error}",
+                    path=works[0].directory,
+                    hint="this is a fault of binlane's: report it",
+                )
+            yield result
 
     def _widen(self, table: TableName, now: Snapshot, schema: pa.Schema) -> Snapshot:
         known = list(now.schema)
@@ -554,7 +585,8 @@ class TableStore:
 
     def _fits(self, schema: pa.Schema, wider: pa.Schema) -> bool:
         """Whether a file can be the table's as it is."""
-        if not self._tables.may_lack_columns and set(schema.names) != set(wider.names):
+        missing = set(wider.names).symmetric_difference(schema.names)
+        if missing and not (self._tables.may_lack_columns and missing.isdisjoint(schema.names)):
             return False
         return all(wider.field(field.name).type.equals(field.type) for field in schema)
 
@@ -564,6 +596,28 @@ class TableStore:
         if self._mode is not Mode.HISTORY:
             return files
         return [file for file in files if file.nulls.get(VALID_TO, file.rows) > 0]
+
+
+def _conformed(rows: pa.Table, schema: pa.Schema, aside: Mapping[str, str]) -> pa.Table:
+    return conform_table(
+        rows.rename_columns([aside.get(name, name) for name in rows.column_names]), schema
+    )
+
+
+def _spelled_alike(known: Sequence[str], schemas: Iterable[pa.Schema]) -> list[pa.Schema]:
+    """Schemas whose names are spelled as those that are known, or as the first one that has them."""
+    spelled = {name.lower(): name for name in known} | {name: name for name in known}
+    return [
+        pa.schema(
+            [
+                field.with_name(
+                    spelled.get(field.name) or spelled.setdefault(field.name.lower(), field.name)
+                )
+                for field in schema
+            ]
+        )
+        for schema in schemas
+    ]
 
 
 def _reshaped(
