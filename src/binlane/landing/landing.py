@@ -276,11 +276,13 @@ class Landing:
             near = [found.plain for table in missing if (found := nearest(table, there))]
             hint = f"did you mean {' or '.join(near)}?" if near else "see the names in the log"
             if missing == sorted(scope.log_tables) and not (scope.log_databases or scope.log_all):
+                self._journal.unbind()
                 raise ConfigError(what, key="tables", hint=hint)
             self.progress.notes.append(f"{what}; {hint}")
         unmatched = self._tables.unmatched
         if unmatched and not self.progress.tables:
             what, _, hint = unmatched.partition("; ")
+            self._journal.unbind()
             raise ConfigError(what, key="tables", hint=hint)
 
     def _begin(self) -> Offset:

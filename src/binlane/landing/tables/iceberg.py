@@ -33,6 +33,7 @@ from pyiceberg.types import PrimitiveType
 from binlane.errors import ConfigError, StoreError
 from binlane.landing.places import FOLDER, name_of, resolve, segment, table_uri
 from binlane.landing.tables.bounds import LiveFile
+from binlane.landing.tables.directories import drop_empty_above
 from binlane.landing.tables.formats import Change, Snapshot, after, told_of
 from binlane.landing.work import Format, Mode
 from binlane.names import TableName
@@ -222,6 +223,7 @@ class IcebergFormat:
         self._catalog.drop_table(self._identifier(table))
         filesystem, path = resolve(found.location())
         filesystem.delete_dir(path)
+        drop_empty_above(filesystem, path)
 
     def rename(self, old: TableName, new: TableName) -> None:
         """Give a table another name, in the place of one that has it."""
