@@ -278,7 +278,9 @@ class Matrix:
     def land(self, recording: Recording, home: Path, way: Way, chance: random.Random) -> Verdict:
         """One landing."""
         place = Path(tempfile.mkdtemp(prefix=f"{way.format.value}-", dir=home))
+        before = self._runner.kills
         verdict = land_and_compare(recording, place, way, self._runner, chance)
+        verdict.counts["killed"] = self._runner.kills - before
         kills = "kills" if way.kills else "no kills"
         key = (self._source.name, way.format.value, self._engine, kills)
         self.verdicts.setdefault(key, Verdict()).update(verdict)
