@@ -118,7 +118,7 @@ class LinkedTables:
             link = _link(key, known, definitions)
             if link is not None:
                 links.append(link)
-            elif pending.get(key.parent):
+            elif pending.get(key.parent) and known[key.table].is_kept:
                 found.given_up[key.table] = (
                     f"its foreign key to {key.parent.plain} is not understood"
                 )
