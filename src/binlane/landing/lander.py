@@ -256,7 +256,7 @@ class Lander:
                 self.progress.tables.setdefault(name, TableReport()).why_not = reason
             for table in self._current.names():
                 report = self.progress.of(table)
-                report.is_current = True
+                report.is_current, report.why_not = True, ""
                 report.lacks = self._journal.state.partial.get(table.plain, "")
             self.progress.given_up = self._current.given_up_now()
             self.progress.notes += [
@@ -267,9 +267,10 @@ class Lander:
             self.progress.notes += self._current.notes
             self._current.notes.clear()
         if self._history is not None:
+            for report in self.progress.tables.values():
+                report.no_history = ""
             for name, reason in self._history.abandoned.items():
-                report = self.progress.tables.setdefault(name, TableReport())
-                report.why_not = report.why_not or f"no history: {reason}"
+                self.progress.tables.setdefault(name, TableReport()).no_history = reason
         if self._snapshots is not None:
             self._snapshots.report(self.progress)
         return self.progress

@@ -40,7 +40,7 @@ from binlane.landing.snapshot.reading import SnapshotReader, SnapshotTarget
 from binlane.landing.snapshot.record import SnapshotRecords
 from binlane.landing.snapshot.same_server import check_place, check_same_server
 from binlane.landing.snapshot.splicing import Snapshots, landed_up_to
-from binlane.landing.tables.opening import open_store
+from binlane.landing.tables.opening import check_format, open_store
 from binlane.landing.tables.store import StoreSettings
 from binlane.landing.tasks import land_range
 from binlane.landing.work import Mode, RangeResult, RangeWork
@@ -132,6 +132,7 @@ class Landing:
             BinlaneError: As `land`.
         """
         settings = self._settings
+        check_format(settings.format)
         self._planner = Planner(self._sources, PlanOptions(keys=settings.keys))
         self._planner.files()  # what is wrong with them is said before the target is touched
         with ExitStack() as stack:
@@ -275,11 +276,13 @@ class Landing:
             near = [found.plain for table in missing if (found := nearest(table, there))]
             hint = f"did you mean {' or '.join(near)}?" if near else "see the names in the log"
             if missing == sorted(scope.log_tables) and not (scope.log_databases or scope.log_all):
+                self._journal.unbind()
                 raise ConfigError(what, key="tables", hint=hint)
             self.progress.notes.append(f"{what}; {hint}")
         unmatched = self._tables.unmatched
         if unmatched and not self.progress.tables:
             what, _, hint = unmatched.partition("; ")
+            self._journal.unbind()
             raise ConfigError(what, key="tables", hint=hint)
 
     def _begin(self) -> Offset:
