@@ -8,6 +8,7 @@ from random import Random
 
 import pytest
 
+from binlane.service.private_server import PrivateServer
 from binlane.service.server_programs import MysqlProgram
 from tests.landed_select import Source, current_schema, current_values
 from tests.log_batches import LogLander, land_all, new_lander
@@ -412,6 +413,25 @@ def test_what_foreign_keys_do_is_in_the_tables_of_children(
         assert lander.look().given_up == []
         assert differences(source, tmp_path, set()) == []
     assert done > 30
+
+
+def test_why_a_table_was_given_up_stays_told(mariadb_server: PrivateServer, tmp_path: Path) -> None:
+    source = Source(mariadb_server, "meaning")
+    source.run(
+        "CREATE TABLE p (id INT PRIMARY KEY)",
+        "CREATE TABLE c (pid INT, FOREIGN KEY (pid) REFERENCES p (id) ON DELETE CASCADE)",
+        "INSERT INTO p VALUES (1), (2)",
+        "INSERT INTO c VALUES (1)",
+        "DELETE FROM p WHERE id = 1",
+    )
+    lander = new_lander(tmp_path)
+    lander.land(source.new_binlogs())
+    reason = "a foreign key changed its rows, and it has no primary key"
+    assert lander.look().tables["meaning.c"].why_not == reason
+    source.run("INSERT INTO p VALUES (3)")
+    lander.land(source.new_binlogs())
+    assert lander.look().tables["meaning.c"].why_not == reason
+    source.close()
 
 
 def _split(values: str) -> list[str]:

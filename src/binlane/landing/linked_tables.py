@@ -119,7 +119,7 @@ class LinkedTables:
             link = _link(key, known, definitions)
             if link is not None:
                 links.append(link)
-            elif pending.get(key.parent):
+            elif pending.get(key.parent) and known[key.table].is_kept:
                 found.given_up[key.table] = (
                     f"its foreign key to {key.parent.plain} acts on its rows, and the log does not "
                     "tell of which columns it is"
