@@ -27,7 +27,7 @@ from binlane.spark.filters import Condition, conditions
 from binlane.spark.hints import hints_shown
 from binlane.spark.options import Layout, SourceOptions
 from binlane.spark.pruning import Pruning
-from binlane.spark.reading import new_planner, read_partition
+from binlane.spark.reading import cuts_of, new_planner, read_partition
 from binlane.spark.stream import BinlogStreamReader
 from binlane.spark.typed_table import typed_schema
 
@@ -82,16 +82,13 @@ class BinlogReader(DataSourceReader):
 
     @hints_shown()
     def partitions(self) -> list[InputPartition]:
-        """Ranges of all files, as far as they may hold what is asked for."""
-        pieces = new_planner(self._options).all_ranges(
-            size_bytes=self._options.max_partition_bytes,
-            cores=self._options.min_partitions,
-            wish=Pruning(self._options, self._conditions),
-        )
-        return [InputPartition(piece) for piece in pieces]
+        """Parts of all files, as far as they may hold what is asked for."""
+        wish = Pruning(self._options, self._conditions)
+        parts = new_planner(self._options).all_parts(cuts_of(self._options, wish))
+        return [InputPartition(part) for part in parts]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The batches of one range."""
+        """The batches of one part."""
         return read_partition(self._options, self._schema, partition, self._conditions)
 
 

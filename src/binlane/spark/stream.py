@@ -14,7 +14,7 @@ from binlane.ranges.offset import Offset
 from binlane.spark.hints import hints_shown
 from binlane.spark.options import Layout, SchemaChange, SourceOptions
 from binlane.spark.pruning import Pruning
-from binlane.spark.reading import new_planner, read_partition
+from binlane.spark.reading import cuts_of, new_planner, read_partition
 from binlane.spark.schema_watch import SchemaWatch
 from binlane.spark.shapes import rendering
 from binlane.spark.versions import (
@@ -112,16 +112,11 @@ class BinlogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     @hints_shown()
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
-        """Ranges of what lies between two offsets."""
-        pieces = self._planner.ranges(
-            Offset.parse(start),
-            Offset.parse(end),
-            size_bytes=self._options.max_partition_bytes,
-            cores=self._options.min_partitions,
-            wish=Pruning(self._options),
-        )
-        return [InputPartition(piece) for piece in pieces]
+        """Parts of what lies between two offsets."""
+        cuts = cuts_of(self._options, Pruning(self._options))
+        parts = self._planner.parts(Offset.parse(start), Offset.parse(end), cuts)
+        return [InputPartition(part) for part in parts]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The batches of one range."""
+        """The batches of one part."""
         return read_partition(self._options, self._schema, partition)
