@@ -32,6 +32,7 @@ class AddColumn:
             AUTO_INCREMENT.
         is_first: It becomes the first.
         after: It comes behind this one; None with `is_first` False: at the end.
+        may_exist: If there is such a column already, it stays.
     """
 
     column: TableColumn
@@ -40,6 +41,7 @@ class AddColumn:
     is_computed: bool = False
     is_first: bool = False
     after: str | None = None
+    may_exist: bool = False
 
     @property
     def name(self) -> str:
@@ -169,4 +171,5 @@ def _added(node: Column, action: AlterAction, facts: StatementFacts) -> AddColum
         is_computed=column.is_generated or column.is_auto_increment,
         is_first=action.position == "FIRST",
         after=action.after or None,
+        may_exist=action.if_exists,
     )

@@ -27,7 +27,7 @@ from binlane.spark.filters import Condition, conditions
 from binlane.spark.hints import hints_shown
 from binlane.spark.options import Layout, SourceOptions
 from binlane.spark.pruning import Pruning
-from binlane.spark.reading import cuts_of, new_planner, read_partition
+from binlane.spark.reading import cuts_of, new_planner, read_partition, tell
 from binlane.spark.stream import BinlogStreamReader
 from binlane.spark.typed_table import typed_schema
 
@@ -83,8 +83,10 @@ class BinlogReader(DataSourceReader):
     @hints_shown()
     def partitions(self) -> list[InputPartition]:
         """Parts of all files, as far as they may hold what is asked for."""
+        planner = new_planner(self._options)
         wish = Pruning(self._options, self._conditions)
-        parts = new_planner(self._options).all_parts(cuts_of(self._options, wish))
+        parts = planner.all_parts(cuts_of(self._options, wish))
+        tell(planner.notes_of_all())
         return [InputPartition(part) for part in parts]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

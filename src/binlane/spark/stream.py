@@ -14,7 +14,7 @@ from binlane.ranges.offset import Offset
 from binlane.spark.hints import hints_shown
 from binlane.spark.options import Layout, SchemaChange, SourceOptions
 from binlane.spark.pruning import Pruning
-from binlane.spark.reading import cuts_of, new_planner, read_partition
+from binlane.spark.reading import cuts_of, new_planner, read_partition, tell
 from binlane.spark.schema_watch import SchemaWatch
 from binlane.spark.shapes import rendering
 from binlane.spark.versions import (
@@ -113,8 +113,9 @@ class BinlogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     @hints_shown()
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         """Parts of what lies between two offsets."""
-        cuts = cuts_of(self._options, Pruning(self._options))
-        parts = self._planner.parts(Offset.parse(start), Offset.parse(end), cuts)
+        begin, stop = Offset.parse(start), Offset.parse(end)
+        parts = self._planner.parts(begin, stop, cuts_of(self._options, Pruning(self._options)))
+        tell(self._planner.notes_between(begin, stop))
         return [InputPartition(part) for part in parts]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
