@@ -230,6 +230,9 @@ class Landing:
     def run(self, until: Offset | None = None) -> None:
         """Land what there is; following, go on until stopped.
 
+        What the source writes meanwhile is left to the next run, unless it follows: a source that
+        never rests would hold it for ever.
+
         Args:
             until: Land no more than up to this place in the log.
 
@@ -239,13 +242,17 @@ class Landing:
         settings = self._settings
         if settings.snapshot:
             self._take_snapshots(self._is_wanted, scope_of(settings.tables).log_tables)
+        end = until
         while not self._stopped.is_set():
             place = self._begin()
             self._snapshots.reached(place, self._lander.definitions)
             if settings.snapshot and self._snapshots.starts_over():
                 self._take_snapshots(lambda _: False)
+                end = until
+            if end is None and settings.follow_s is None:
+                end = self._planner.end(place)
             began = time.monotonic()
-            batch = None if self._place == until else self._next(until)
+            batch = self._next(place, end)
             if batch is not None:
                 self._land(batch)
             elif settings.follow_s is None:
@@ -321,17 +328,19 @@ class Landing:
             error=error,
         )
 
-    def _next(self, until: Offset | None) -> Batch | None:
+    def _next(self, place: Offset, until: Offset | None) -> Batch | None:
         settings = self._settings
-        assert self._place is not None, "it begins somewhere"
-        batch = next_batch(
-            self._planner,
-            self._place,
-            batch_bytes=settings.batch_bytes,
-            task_bytes=settings.task_bytes,
-            cores=self._engine.cores,
-            stop=self._snapshots.stop() or until,
-        )
+        batch = None
+        if until is None or place.place < until.place:
+            stops = [stop for stop in (self._snapshots.stop(), until) if stop is not None]
+            batch = next_batch(
+                self._planner,
+                place,
+                batch_bytes=settings.batch_bytes,
+                task_bytes=settings.task_bytes,
+                cores=self._engine.cores,
+                stop=min(stops, key=lambda stop: stop.place, default=None),
+            )
         self.progress.caught_up = 0.0 if batch else time.time()
         self.progress.bytes_behind = batch.bytes_behind if batch else 0
         self._observe(self.progress)
