@@ -100,7 +100,8 @@ def report_as(report: LandingReport, file: str) -> str:
 def state_of(table: TableReport) -> str:
     """How a table is now, in words."""
     if table.is_current:
-        return f"current, but {table.lacks}" if table.lacks else "current"
+        found = f"current, but {table.lacks}" if table.lacks else "current"
+        return f"{found}; {table.why_not}" if table.why_not else found
     return table.why_not or "not current: dropped, renamed or not landed so"
 
 

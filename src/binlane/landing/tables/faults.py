@@ -158,4 +158,8 @@ def is_own(error: BaseException) -> bool:
 
 def _text(error: BaseException) -> str:
     message = error.message if isinstance(error, StoreError) else str(error) or type(error).__name__
-    return " ".join(message.split())
+    return (
+        " ".join(message.split())
+        .removeprefix("cannot be written: ")
+        .removeprefix("cannot be read: ")
+    )
