@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -95,10 +96,7 @@ class Source:
             cursor: Cursor = connection.cursor()
             cursor.execute("SET time_zone = '+00:00'")
             cursor.execute(f"SELECT {names} FROM `{table}`")
-            return Counter(
-                tuple(_value(value, kind) for value, kind in zip(row, schema.types, strict=True))
-                for row in cursor.fetchall()
-            )
+            return selected_values(cursor.fetchall(), schema)
 
     def _files(self) -> list[str]:
         with self._connection.cursor() as cursor:
@@ -114,10 +112,22 @@ def current_schema(path: Path) -> pa.Schema:
 
 def current_values(path: Path) -> Counter[Row]:
     """The rows of a current table, as `Source.rows` gives those of the source."""
-    schema = current_schema(path)
-    rows = delta_rows(path).select(schema.names).to_pylist()
+    return landed_values(delta_rows(path), current_schema(path))
+
+
+def landed_values(rows: pa.Table, schema: pa.Schema) -> Counter[Row]:
+    """Landed rows, as `selected_values` gives those of a SELECT of the same columns."""
+    found = rows.select(schema.names).to_pylist()
     return Counter(
-        tuple(landed_value(row[field.name], field.type) for field in schema) for row in rows
+        tuple(landed_value(row[field.name], field.type) for field in schema) for row in found
+    )
+
+
+def selected_values(rows: Iterable[Sequence[bytes | None]], schema: pa.Schema) -> Counter[Row]:
+    """What a server's SELECT gave as text, in the types that landing gives the columns."""
+    return Counter(
+        tuple(_value(value, kind) for value, kind in zip(row, schema.types, strict=True))
+        for row in rows
     )
 
 

@@ -72,6 +72,11 @@ _SHIFTS: Final = {"": 0, "K": 10, "M": 20, "G": 30}
     "--soft-deletes", is_flag=True, help="Keep deleted rows in current tables, with _deleted_at."
 )
 @click.option(
+    "--cdf/--no-cdf",
+    default=None,
+    help="Have current tables tell which rows a commit changes: Delta's change data feed.",
+)
+@click.option(
     "--keep",
     default="168h",
     show_default=True,
@@ -216,6 +221,7 @@ def _settings(options: dict[str, Any]) -> LandingSettings:
         checkpoint=options["checkpoint"],
         follow_s=_seconds(options["trigger"], "trigger") if options["follow"] else None,
         soft_deletes=options["soft_deletes"],
+        cdf=options["cdf"],
         keep_hours=_seconds(options["keep"], "keep") / 3600,
         catalog=properties(options["catalog"]),
         snapshot=_with_password(options["snapshot"] or "", options["password_file"]),

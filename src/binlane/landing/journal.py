@@ -58,6 +58,7 @@ class JournalState:
         left_out: How many of those are in no table, by table and why.
         seeded: Current tables whose rows come of a snapshot, too.
         followed: What the filter remembers of names at `position`.
+        cdf: Whether current tables that are made have a change data feed.
     """
 
     app_id: str
@@ -81,6 +82,7 @@ class JournalState:
     left_out: dict[str, dict[str, int]] = field(default_factory=dict)
     seeded: list[str] = field(default_factory=list)
     followed: Saved | Sequence[Sequence[Any]] = field(default_factory=dict)
+    cdf: bool = False
 
     @property
     def flushed(self) -> int:

@@ -26,7 +26,16 @@ from binlane.landing.snapshot.splicing import Snapshots
 from binlane.landing.steps import AbandonAll, DropDatabase, Step, tables_of
 from binlane.landing.table_changes import steps, steps_of_trouble
 from binlane.landing.tables.faults import UnusableTableError
-from binlane.landing.work import Mode, RangeItem, RangeResult, Rows, Skipped, sequence
+from binlane.landing.tables.formats import Source
+from binlane.landing.work import (
+    Mode,
+    RangeItem,
+    RangeResult,
+    Rows,
+    Skipped,
+    place_of,
+    sequence,
+)
 from binlane.names import TableName
 from binlane.ranges.items import Trouble, TroubleKind
 from binlane.ranges.log_range import LogRange
@@ -70,6 +79,7 @@ class Lander:
 
     Attributes:
         definitions: What the log told of the tables so far.
+        source: The place in the log that is being applied; None before the first one.
     """
 
     def __init__(  # noqa: PLR0913 - what a target has
@@ -95,6 +105,8 @@ class Lander:
         self._pending: dict[TableName, list[Rows]] = {}
         self.progress = Progress() if progress is None else progress
         self.definitions = journal.definitions()
+        self.source: Source | None = None
+        self._file_names: dict[int, str] = {}
         self._before, self._tables_before = self.definitions, tables.copy()
         self._catalogs: list[SchemaCatalog] = []
         self._given = 0
@@ -189,23 +201,25 @@ class Lander:
                     hint="this is a fault of binlane's: report it, and land the table anew",
                 )
             self._seconds = item.last_timestamp
+            self._file_names[place_of(item.last_seq)[0]] = item.file
             self._pending.setdefault(item.table, []).append(item)
             return
         if isinstance(item, Skipped):
             self._skip(item)
             return
         seq = sequence(file_number(item.file), item.position)
+        self._file_names[place_of(seq)[0]] = item.file
         if isinstance(item, Trouble):
             found = steps_of_trouble(item, self._tables, self.definitions)
             self._lack(item)
             if item.kind in {TroubleKind.COLUMN, TroubleKind.ROWS}:
                 self._give_up(seq, found)
             else:
-                self._do(seq, found)
+                self._do(seq, item.gtid, found)
             return
         self._seconds = item.timestamp
         after = self._tables.after(item)
-        self._do(seq, steps(item, self._tables, self.definitions, after))
+        self._do(seq, item.gtid, steps(item, self._tables, self.definitions, after))
         self._tables.become(after)
         self._follow(item)
         self.progress.reached(seq, item.gtid, item.timestamp)
@@ -295,7 +309,7 @@ class Lander:
             found |= set() if kept is None else kept.given_up_now()
         return found
 
-    def _do(self, seq: int, found: Sequence[Step]) -> None:
+    def _do(self, seq: int, gtid: str | None, found: Sequence[Step]) -> None:
         """Do the steps of a statement or trouble, unless they are done."""
         state = self._journal.state
         is_resumed = state.doing == seq
@@ -313,6 +327,7 @@ class Lander:
         else:
             self._flush()
         self._audit.follow(found)
+        self._come_to(seq, gtid)
         first = state.step if is_resumed else 0
         for number, step in enumerate(found[first:], first):
             state.doing, state.step = seq, number
@@ -355,6 +370,8 @@ class Lander:
             if not self._tables.includes(table):
                 continue
             report = self.progress.of(table)
+            last = max(pieces, key=lambda rows: rows.last_seq)
+            self._come_to(last.last_seq, last.last_gtid)
             if self._changes is not None:
                 self._changes.append(table, pieces)
             # The current table comes last: from its rows it is told what foreign keys do.
@@ -369,6 +386,11 @@ class Lander:
                 report.committed = time.time()
                 self.progress.reached(rows.last_seq, rows.last_gtid, rows.last_timestamp)
         self._pending.clear()
+
+    def _come_to(self, seq: int, gtid: str | None) -> None:
+        """What is committed next comes from a place in the log."""
+        number, position = place_of(seq)
+        self.source = Source(gtid=gtid, file=self._file_names.get(number, ""), position=position)
 
     def _with_cascades(self) -> dict[TableName, list[Rows]]:
         """The rows that wait, and what foreign keys did to others with them."""

@@ -180,6 +180,9 @@ class Landing:
     def _new_lander(self) -> Lander:
         journal, into = self._journal, self._into
         app_id = journal.state.app_id
+        cdf = self._settings.cdf
+        if cdf is not None:
+            journal.state.cdf = cdf
         keeping = StoreSettings(
             run_id=self._run_id,
             run=self._engine.run,
@@ -189,6 +192,8 @@ class Landing:
             catalog=self._settings.catalog,
             merger=self._engine.merger,
             app_id=app_id,
+            feed=journal.state.cdf or cdf,
+            source=lambda: self._lander.source,
         )
         kept = self._kept = {
             mode: open_store(into, mode, self._settings.format, app_id, keeping)
@@ -199,6 +204,10 @@ class Landing:
         current = (
             CurrentTables(kept[Mode.CURRENT], journal, audit) if Mode.CURRENT in kept else None
         )
+        if cdf is not None and current is not None:
+            journal.save()
+            for table in current.names():
+                current.exists(table)  # which has what is asked for then
         changes = ChangeTables(kept[Mode.CHANGES], journal, audit) if Mode.CHANGES in kept else None
         self._records = SnapshotRecords(journal, into)
         history = (

@@ -118,6 +118,7 @@ class TableFiles:
             key=shape.key,
             is_full=shape.is_full,
             columns=images.select(own).schema,
+            file=work.piece.name,
             changes=changes,
             fault=fault,
             run=self._run(fresh.get(Mode.CURRENT), own),

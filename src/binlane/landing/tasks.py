@@ -49,8 +49,15 @@ def land_range(work: RangeWork) -> RangeResult:
     if not work.is_audited:
         return RangeResult(items=items, size_bytes=size_bytes, left_out=left_out)
     logged = audited_range(work, counts.read, left_out.images)
-    scope = work.want.selection.scope
-    wanted = Counter({table: n for table, n in logged.images.items() if scope.includes(table)})
+    selection = work.want.selection
+    scope, named = selection.scope, counts.read.keys() | left_out.images.keys()
+    wanted = Counter(
+        {
+            table: n
+            for table, n in logged.images.items()
+            if scope.includes(table) and (selection.filter_terms is None or table in named)
+        }
+    )
     uncertain = Counter(
         {table: n for table, n in logged.uncertain.items() if scope.includes(table)}
     )

@@ -133,6 +133,8 @@ def _counts(
         for images in (found.images, found.uncertain):
             logged.update({t.plain: n for t, n in images.items() if scope.includes(t)})
         uncounted |= {table.plain for table in found.uncounted}
+    if state.terms.get("filter"):
+        logged = Counter(state.logged)  # what it lets through hangs on names, and shows in values
     for name in sorted({*+logged, *state.logged} - uncounted):
         taken = state.logged.get(name, 0)
         if logged[name] != taken:

@@ -44,6 +44,11 @@ def sequence(file_number: int, position: int) -> int:
     return (file_number << FILE_BITS) + position
 
 
+def place_of(seq: int) -> tuple[int, int]:
+    """Exact inverse of `sequence`."""
+    return seq >> FILE_BITS, seq & ((1 << FILE_BITS) - 1)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataFile:
     """A Parquet file that a task wrote.
@@ -83,6 +88,7 @@ class Rows:
         key: Names of the primary key's columns; empty if the log tells none.
         is_full: Whether the images hold what current tables need.
         columns: Names and types of the table's own columns.
+        file: Name of the binlog file that they were read from; empty if nobody told.
         changes: All images in log order, in the directory of the change table.
         fault: Why that could not be written, where that may be the table's own fault.
         run: One row a key, the last one, sorted by key: the own columns, `_gtid`, `_seq`, `_gone`;
@@ -107,6 +113,7 @@ class Rows:
     key: tuple[str, ...]
     is_full: bool
     columns: pa.Schema
+    file: str = ""
     changes: DataFile | None = None
     fault: str = ""
     run: DataFile | None = None

@@ -12,6 +12,7 @@ import pytest
 
 from binlane.cli.main import main
 from binlane.errors import BinlaneError, ConfigError, StoreError
+from binlane.filters.terms import parse_terms
 from binlane.landing import table_files, tasks
 from binlane.landing.landing import land
 from binlane.landing.progress import LandingReport
@@ -23,7 +24,9 @@ from binlane.landing.verification import Lake as Verified
 from binlane.landing.verification import verify_lake
 from binlane.landing.work import Format, Mode
 from binlane.names import TableName
+from tests.fixture_sets import fixture_set
 from tests.shop_log import ShopLog, Table
+from tests.unit.ranges.test_read import READABLE
 
 ORDERS = Table("orders", ("id", "state"))
 FORMATS = [Format.DELTA, Format.ICEBERG, Format.PARQUET]
@@ -266,6 +269,21 @@ def landed(request: pytest.FixtureRequest, tmp_path: Path) -> Lake:
     return lake
 
 
+def test_tables_of_a_filter(lake: Lake) -> None:
+    terms = parse_terms({"do_table": ["shop.orders"]})
+    items = Table("items", ("id", "state"))
+    for number in range(3):
+        lake.log.insert(ORDERS, (number, "a"))
+        lake.log.insert(items, (number, "x"))
+        report = lake.land(filter_terms=terms)
+    assert (report.tables["shop.orders"].logged, report.outside) == (1, 1)
+    lake.log.statement("RENAME TABLE orders TO sold, items TO orders")
+    lake.log.insert(ORDERS, (9, "x"))
+    lake.log.insert(Table("sold", ("id", "state")), (9, "x"))
+    lake.land(filter_terms=terms)
+    assert told(lake) == []
+
+
 @pytest.mark.parametrize("landed", FORMATS, indirect=True)
 def test_tables_as_they_should_be(landed: Lake) -> None:
     assert told(landed) == []
@@ -341,3 +359,35 @@ def test_the_command_that_verifies_tables(landed: Lake, capsys: pytest.CaptureFi
     assert "shop.items (current): 1 rows missing" in capsys.readouterr().out
     assert main(["verify", str(landed.into)]) == 2
     assert main(["verify", "--values", str(landed.binlogs / "shop.000001")]) == 2
+
+
+RECORDED = (
+    "md1011_xa",
+    "my97_xa",
+    "md1011_ddl",
+    "my97_ddl",
+    "md1011_compressed",
+    "my97_compressed",
+    "my97_fk",
+)
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_tables_of_a_recorded_log(name: str, tmp_path: Path) -> None:
+    verified(name, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", READABLE)
+def test_tables_of_all_recorded_logs(name: str, tmp_path: Path) -> None:
+    verified(name, tmp_path)
+
+
+def verified(name: str, folder: Path) -> None:
+    """Land a recorded log in many small batches, and hold its tables against it."""
+    lake = Lake(folder)
+    for file, data in fixture_set(name).binlogs:
+        (lake.binlogs / file).write_bytes(data)
+    many = LandingSettings(modes=frozenset(Mode), batch_bytes=40_000, task_bytes=9_000)
+    land(str(lake.binlogs), str(lake.into), many)
+    assert told(lake) == []

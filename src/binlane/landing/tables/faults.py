@@ -31,7 +31,7 @@ _NO_ROOM: Final = re.compile("no space left|quota|storage limit|file too large",
 _OWN_WORDS: Final = re.compile(
     "no such file|not found|not exist|no_such_key|permission denied|access.?denied|not a directory"
     "|is a directory|file exists|do not fit|invalid|corrupt|malformed|magic bytes|unexpected end"
-    "|couldn't deserialize|cannot seek|already exists|conflict|somebody else",
+    "|couldn't deserialize|cannot seek|already exists|conflict|somebody else|its protocol asks",
     re.IGNORECASE,
 )
 _OWN_NAMES: Final = frozenset(

@@ -38,7 +38,7 @@ from pyiceberg.types import PrimitiveType
 from binlane.errors import ConfigError, StoreError
 from binlane.landing.places import FOLDER, name_of, resolve, segment, table_uri
 from binlane.landing.tables.bounds import LiveFile
-from binlane.landing.tables.formats import Change, Snapshot, after
+from binlane.landing.tables.formats import Change, Snapshot, after, told_of
 from binlane.landing.work import Format, Mode
 from binlane.names import TableName
 
@@ -189,7 +189,8 @@ class IcebergFormat:
                 summary = {name: str(number) for name, number in notes if number is not None}
                 transaction.set_properties(summary)
                 if change.add or change.remove:
-                    with transaction.update_snapshot(summary).overwrite() as update:
+                    told = {f"binlane.{name}": value for name, value in told_of(change).items()}
+                    with transaction.update_snapshot({**summary, **told}).overwrite() as update:
                         for path in change.remove:
                             update.delete_data_file(known[path])
                         for file in change.add:

@@ -10,7 +10,7 @@ import pyarrow as pa
 from binlane.errors import StoreError, StoreLockedError
 from binlane.landing.tables.bounds import LiveFile
 from binlane.landing.tables.faults import Faults, UnusableTableError
-from binlane.landing.tables.formats import Change, Snapshot, TableFormat
+from binlane.landing.tables.formats import Change, Snapshot, Source, TableFormat
 from binlane.landing.tables.parquet_files import footer_bounds
 from binlane.names import TableName
 
@@ -24,12 +24,20 @@ class KnownTables:
         tables: In their format.
         fence: Raises if the target is not ours any more; asked before each change of a table.
         faults: Tells what a table alone cannot do.
+        source: The place in the log that the next commits come from, where that is known.
     """
 
-    def __init__(self, tables: TableFormat, fence: Callable[[], None], faults: Faults) -> None:
+    def __init__(
+        self,
+        tables: TableFormat,
+        fence: Callable[[], None],
+        faults: Faults,
+        source: Callable[[], Source | None],
+    ) -> None:
         self._tables = tables
         self._fence = fence
         self._faults = faults
+        self._source = source
         self._known: dict[TableName, Snapshot] = {}
 
     def find(self, table: TableName) -> Snapshot | None:
@@ -75,6 +83,7 @@ class KnownTables:
         """Change a table."""
         self.forget(table)
         self._fence()
+        change = replace(change, source=self._source())
         try:
             with self._faults.of(table):
                 self._known[table] = self._tables.commit(table, now, change)

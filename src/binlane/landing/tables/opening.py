@@ -33,7 +33,8 @@ def _tables(
     into: str, mode: Mode, table_format: Format, app_id: str, settings: StoreSettings
 ) -> TableFormat:
     if table_format is Format.DELTA:
-        return DeltaFormat(into, mode, app_id, settings.keep_hours)
+        feed = settings.feed if mode is Mode.CURRENT else None
+        return DeltaFormat(into, mode, app_id, settings.keep_hours, feed=feed)
     if table_format is Format.PARQUET:
         return PlainFormat(into, mode, app_id)
     try:

@@ -27,7 +27,7 @@ from binlane.landing.journal import read_json, write_json
 from binlane.landing.table_files import write_file
 from binlane.landing.tables.bounds import LiveFile
 from binlane.landing.tables.directories import Directories
-from binlane.landing.tables.formats import Change, Snapshot, after
+from binlane.landing.tables.formats import Change, Snapshot, after, told_of
 from binlane.landing.work import DataFile, Format, Mode
 from binlane.names import TableName
 
@@ -91,7 +91,7 @@ class PlainFormat:
         """Make a table without rows."""
         if not self._directories.exists(table):
             self._see_ours(table)
-            self._write(table, Snapshot(schema=schema, images=0), [], [])
+            self._write(table, Snapshot(schema=schema, images=0), [], [], {})
 
     def commit(self, table: TableName, now: Snapshot, change: Change) -> Snapshot:
         """Change a table, all at once."""
@@ -109,7 +109,8 @@ class PlainFormat:
                 "stats": file.stats,
             }
         later = after(now, change, added)
-        self._write(table, later, [file.path for file in change.add], change.remove)
+        show = [file.path for file in change.add]
+        self._write(table, later, show, change.remove, told_of(change))
         for path in change.remove:
             known.pop(path, None)
         return later
@@ -150,7 +151,12 @@ class PlainFormat:
         )
 
     def _write(
-        self, table: TableName, now: Snapshot, show: Sequence[str], hide: Sequence[str]
+        self,
+        table: TableName,
+        now: Snapshot,
+        show: Sequence[str],
+        hide: Sequence[str],
+        told: Mapping[str, str],
     ) -> None:
         """The commit."""
         folder = self._directories.uri(table)
@@ -170,6 +176,7 @@ class PlainFormat:
             "files": [known[path] for path in now.files],
             "show": show,
             "hide": hide,
+            "last": told,
         }
         write_json(folder, MANIFEST, manifest)
         self._settle(table, manifest)

@@ -21,7 +21,15 @@ from binlane.landing.table_files import move_file, write_file
 from binlane.landing.tables import merge_work
 from binlane.landing.tables.bounds import LiveFile
 from binlane.landing.tables.faults import Faults, UnusableTableError
-from binlane.landing.tables.formats import Change, Snapshot, TableFormat
+from binlane.landing.tables.formats import (
+    Change,
+    RowCounts,
+    Snapshot,
+    Source,
+    TableFormat,
+    What,
+    note_of,
+)
 from binlane.landing.tables.known import KnownTables
 from binlane.landing.tables.merge_work import How, MergeResult, MergeWork
 from binlane.landing.tables.mergers import MergeOrder, Merger
@@ -63,6 +71,9 @@ class StoreSettings:
         merger: Merges into current tables that have a key instead of tasks, where it can.
         app_id: Names the landing in the merger's commits, as it does in those of the format.
         soft_deletes: Whether rows that are deleted stay in current tables, with `_deleted_at`.
+        feed: Whether current tables shall tell which rows their commits change; None leaves them as
+            they are.
+        source: The place in the log that the next commits come from, where that is known.
     """
 
     run_id: str
@@ -73,6 +84,8 @@ class StoreSettings:
     soft_deletes: bool = False
     keep_hours: float = 168.0
     catalog: Mapping[str, str] = field(default_factory=dict)
+    feed: bool | None = None
+    source: Callable[[], Source | None] = lambda: None
 
 
 def _alone(
@@ -110,7 +123,7 @@ class TableStore:
         self._tables = tables
         self._settings = settings
         self.faults = Faults(into, settings.fence, self._ask)
-        self._known = KnownTables(tables, settings.fence, self.faults)
+        self._known = KnownTables(tables, settings.fence, self.faults, settings.source)
         self._keys: dict[TableName, tuple[str, ...]] = {}
         self._vacuumed: dict[TableName, int] = {}
         run_id, soft_deletes = settings.run_id, settings.soft_deletes
@@ -223,7 +236,8 @@ class TableStore:
         if not wider.equals(now.schema):
             now = self._widen(table, now, wider)
         add = self._fitted(table, files, wider)
-        self._known.commit(table, now, Change(add=add, applied=applied, images=images))
+        change = Change(what=What.APPEND, add=add, applied=applied, images=images)
+        self._known.commit(table, now, change)
         self._tidy_committed(table)
 
     @_alone
@@ -261,6 +275,8 @@ class TableStore:
         results: Sequence[MergeResult],
         applied: int | None,
         images: int | None = None,
+        *,
+        what: What = What.MERGE,
     ) -> int:
         """Let a table be what tasks made of it.
 
@@ -269,6 +285,7 @@ class TableStore:
             results: Of all works of one plan.
             applied: Up to which `_seq` the table is complete then; None leaves it as it is.
             images: How many row images of the log are in it then; None leaves that as it is.
+            what: What they did.
 
         Returns:
             How many rows were to be removed that were not there.
@@ -281,7 +298,20 @@ class TableStore:
             now = self._known.create(table, results[0].schema)
         add = [file for result in results for file in result.add]
         remove = [path for result in results for path in result.remove]
-        change = Change(add=add, remove=remove, applied=applied, images=images)
+        # Where no file goes, those that come are the rows that come.
+        feed = [file for result in results for file in result.feed] if remove else []
+        rows = None
+        if what is What.MERGE:
+            rows = sum((result.rows for result in results), RowCounts())
+        change = Change(
+            what=what,
+            add=add,
+            remove=remove,
+            applied=applied,
+            images=images,
+            feed=feed,
+            rows=rows,
+        )
         self._known.commit(table, now, change)
         return sum(result.missing for result in results)
 
@@ -297,7 +327,7 @@ class TableStore:
     ) -> int:
         """Plan a merge, have tasks do it, commit it; see there."""
         merger = self._settings.merger
-        if key and merger is not None and self._leaves_to(merger):
+        if key and merger is not None and self._leaves_to(merger, table, schema):
             if not self.exists(table):
                 self._known.create(table, self.whole(schema))
             self._settings.fence()
@@ -309,21 +339,25 @@ class TableStore:
                 key=key,
                 app_id=self._settings.app_id,
                 applied=applied,
+                note=note_of(self._settings.source()),
             )
             merger.merge(order)
             self._known.forget(table)
             if images is not None:  # what the engine's own commit does not say
                 now = self._known.there(table)
-                self._known.commit(table, now, Change(images=images))
+                self._known.commit(table, now, Change(what=What.COUNT, images=images))
             return 0
         works = self.plan_merge(table, runs, key, schema)
         missing = self.commit_merge(table, list(self._run(works)), applied, images)
         self._tidy_committed(table)
         return missing
 
-    def _leaves_to(self, merger: Merger) -> bool:
-        is_plain = self._mode is Mode.CURRENT and not self._settings.soft_deletes
-        return is_plain and merger.takes(self._tables.format)
+    def _leaves_to(self, merger: Merger, table: TableName, schema: pa.Schema) -> bool:
+        if self._mode is not Mode.CURRENT or self._settings.soft_deletes:
+            return False
+        now = self.snapshot(table)
+        has_feed = bool(self._settings.feed) if now is None else now.has_feed
+        return merger.takes(self._tables.format, schema.names, has_feed=has_feed)
 
     # Snapshots ------------------------------------------------------------------------------------
 
@@ -357,10 +391,17 @@ class TableStore:
         self._keys[table] = tuple(key)
         if self._mode is Mode.HISTORY:  # what was before stays
             add = self._fitted(table, self.adopt(table, files), now.schema, change)
-            self._known.commit(table, now, Change(add=add, applied=applied, images=0))
-            return
-        add = self._fitted(table, self.adopt(table, files), whole, change)
-        seeded = Change(add=add, remove=list(now.files), applied=applied, images=0, schema=whole)
+            seeded = Change(what=What.SNAPSHOT, add=add, applied=applied, images=0)
+        else:
+            add = self._fitted(table, self.adopt(table, files), whole, change)
+            seeded = Change(
+                what=What.SNAPSHOT,
+                add=add,
+                remove=list(now.files),
+                applied=applied,
+                images=0,
+                schema=whole,
+            )
         self._known.commit(table, now, seeded)
 
     def adopt(self, table: TableName, files: Sequence[DataFile]) -> list[DataFile]:
@@ -417,7 +458,8 @@ class TableStore:
         """Remove all rows of a table, if there is one."""
         now = self.snapshot(table)
         if now is not None and (now.files or now.images):
-            self._known.commit(table, now, Change(remove=list(now.files), images=0))
+            emptied = Change(what=What.TRUNCATE, remove=list(now.files), images=0)
+            self._known.commit(table, now, emptied)
 
     @_alone
     def end_versions(self, table: TableName, moment: pa.TimestampScalar[Any, Any]) -> None:
@@ -431,7 +473,7 @@ class TableStore:
         ]
         results = list(self._run(works))
         if results or now.images:
-            self.commit_merge(table, results, None, 0)
+            self.commit_merge(table, results, None, 0, what=What.END)
 
     @_alone
     def rewrite(
@@ -464,8 +506,7 @@ class TableStore:
                 return result.error
         add = [file for result in results for file in result.add]
         if add or applied is not None or not schema.equals(now.schema):
-            rewritten = Change(add=add, remove=list(now.files), schema=schema, applied=applied)
-            self._known.commit(table, now, rewritten)
+            self._known.commit(table, now, _reshaped(now, add, schema, applied))
         return ""
 
     @_alone
@@ -502,7 +543,7 @@ class TableStore:
             name = file_name(self._tables.format, self._settings.run_id)
             known = known_columns(schema, self._keys.get(table, ()))
             add = [write_file(conform_table(rows, schema), self.uri(table), name, known)]
-        self._known.commit(table, now, Change(add=add, remove=list(now.files), schema=schema))
+        self._known.commit(table, now, _reshaped(now, add, schema))
 
     def whole(self, schema: pa.Schema) -> pa.Schema:
         """The columns of a table of which the source's are known.
@@ -559,7 +600,7 @@ class TableStore:
         """Join small files where there are many; how many there were."""
         results = list(self._run(self.plan_compaction(table)))
         if results:
-            self.commit_merge(table, results, None)
+            self.commit_merge(table, results, None, what=What.COMPACT)
         return sum(len(result.remove) for result in results)
 
     @_alone
@@ -592,11 +633,11 @@ class TableStore:
     def _widen(self, table: TableName, now: Snapshot, schema: pa.Schema) -> Snapshot:
         known = list(now.schema)
         if self._tables.may_lack_columns and list(schema)[: len(known)] == known:
-            self._known.commit(table, now, Change(schema=schema))
+            self._known.commit(table, now, Change(what=What.RESHAPE, schema=schema))
         else:
             works = [self._works.rewriting(table, [file], schema) for file in now.files.values()]
             add = [each for result in self._run(works) for each in result.add]
-            self._known.commit(table, now, Change(add=add, remove=list(now.files), schema=schema))
+            self._known.commit(table, now, _reshaped(now, add, schema))
         return self._known.there(table)
 
     def _fits(self, schema: pa.Schema, wider: pa.Schema) -> bool:
@@ -634,6 +675,13 @@ def _spelled_alike(known: Sequence[str], schemas: Iterable[pa.Schema]) -> list[p
         )
         for schema in schemas
     ]
+
+
+def _reshaped(
+    now: Snapshot, add: Sequence[DataFile], schema: pa.Schema, applied: int | None = None
+) -> Change:
+    gone = list(now.files)
+    return Change(what=What.RESHAPE, add=add, remove=gone, schema=schema, applied=applied)
 
 
 def _in_front(known: pa.Schema, wider: pa.Schema) -> pa.Schema:

@@ -2,7 +2,8 @@
 
 Groups are found by their GTIDs, those without by what they do. Then, change by change:
 
-- Every change of the full log is in some binlog, except statements that touch no object.
+- Every change of the full log is in some binlog, except statements that touch no object, and phases
+  of an ALTER that do nothing.
 - A binlog has nothing that the full log does not have, nothing twice, and all in the same order.
 - A binlog that has changes of a table has all of them, whatever other binlogs have of it.
 
@@ -138,7 +139,7 @@ class _Comparison:
         for change, has in zip(full.changes, owners, strict=True):
             if self._scopes is None:
                 yield from self._check_members(change, has, stopped | rewritten.keys())
-                if not has and not stopped:
+                if not (has or stopped or change.is_undone):
                     yield from self._check_nowhere(change, parts)
             else:
                 yield from _check_scopes(change, has, self._scopes, rewritten, stopped)
@@ -208,7 +209,7 @@ def _check_scopes(
         is_held = _is_held(change, scope)
         if is_held is False and name in has:
             yield _fault(change, f"{change.text} is in binlog {name}, out of its scope")
-        if not is_held or name in has or name in stopped:
+        if not is_held or name in has or name in stopped or change.is_undone:
             continue
         if not any(is_part(part, change) for part in rewritten.get(name, ())):
             yield _fault(change, f"{change.text} is not in binlog {name}, in whose scope it is")

@@ -11,7 +11,7 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from binlane.landing.tables.delta import DeltaFormat
-from binlane.landing.tables.formats import Change
+from binlane.landing.tables.formats import Change, What
 from binlane.landing.work import Mode
 from binlane.names import TableName
 
@@ -29,7 +29,7 @@ def test_a_column_of_times_without_zone_comes_with_its_feature(tmp_path: Path) -
     tables.create(TABLE, DAYS)
     before = tables.load(TABLE)
     assert before is not None
-    tables.commit(TABLE, before, Change(schema=TIMES, applied=1))
+    tables.commit(TABLE, before, Change(what=What.RESHAPE, schema=TIMES, applied=1))
     found = DeltaTable(tables.uri(TABLE))
     assert found.protocol().reader_features == ["timestampNtz"]
     assert found.to_pyarrow_table().schema.field("d").type == pa.timestamp("us")
