@@ -40,6 +40,7 @@ from binlane.landing.snapshot.reading import SnapshotReader, SnapshotTarget
 from binlane.landing.snapshot.record import SnapshotRecords
 from binlane.landing.snapshot.same_server import check_place, check_same_server
 from binlane.landing.snapshot.splicing import Snapshots, landed_up_to
+from binlane.landing.tables.faults import UnusableTableError
 from binlane.landing.tables.opening import check_format, open_store
 from binlane.landing.tables.store import StoreSettings
 from binlane.landing.tasks import land_range
@@ -204,11 +205,11 @@ class Landing:
         current = (
             CurrentTables(kept[Mode.CURRENT], journal, audit) if Mode.CURRENT in kept else None
         )
-        if cdf is not None:
+        if cdf is not None and current is not None:
             journal.save()
-            for table in kept[Mode.CURRENT].names():
-                kept[Mode.CURRENT].snapshot(table)  # which has what is asked for then
-        changes = ChangeTables(kept[Mode.CHANGES], audit) if Mode.CHANGES in kept else None
+            for table in current.names():
+                current.exists(table)  # which has what is asked for then
+        changes = ChangeTables(kept[Mode.CHANGES], journal, audit) if Mode.CHANGES in kept else None
         self._records = SnapshotRecords(journal, into)
         history = (
             HistoryTables(kept[Mode.HISTORY], journal, audit) if Mode.HISTORY in kept else None
@@ -383,7 +384,10 @@ class Landing:
         modes = (Mode.CURRENT, Mode.CHANGES, Mode.HISTORY)
         kept = next(self._kept[mode] for mode in modes if mode in self._kept)
         is_lacking = table.plain in state.abandoned or table.plain in state.partial
-        return is_lacking or not kept.exists(table)
+        try:
+            return is_lacking or not kept.exists(table)
+        except UnusableTableError:
+            return True
 
     def _land(self, batch: Batch) -> None:
         state = self._journal.state
@@ -410,11 +414,7 @@ class Landing:
     def _works(self, batch: Batch, terms: BatchTerms) -> list[RangeWork]:
         # What a landing before this one did of the batch is known to the tables only; behind it
         # nothing is landed that we have not landed.
-        applied = {
-            mode: {table: tables.applied(table) for table in tables.names()}
-            for mode, tables in self._kept.items()
-            if self._is_first
-        }
+        applied = self._lander.applied() if self._is_first else {}
         selection = self._want.selection
         scope = selection.scope.with_tables(terms.links)
         selected = replace(selection, scope=scope, beside=frozenset(terms.links))
@@ -430,6 +430,7 @@ class Landing:
                 done=self._journal.state.flushed if self._is_first else 0,
                 applied=applied,
                 skip=self._settings.skip,
+                lost=self._lander.lost,
                 links=terms.links,
                 is_audited=self._settings.is_audited,
             )
