@@ -68,11 +68,10 @@ def read_partition(
     arrow_schema = arrow_schema_of(schema)
     with hints_shown():
         counters = ReadCounters()
-        read = _readers[options.layout]
         for piece in part:
-            batches = read(piece, options, arrow_schema, counters)
+            batches = _readers[options.layout](piece, options, arrow_schema, counters)
             yield from _kept(batches, conditions, options.prefix) if conditions else batches
-    tell(counters.left_out.texts)
+        tell(counters.left_out.texts)
 
 
 _Reader = Callable[[LogRange, SourceOptions, pa.Schema, ReadCounters], Iterator[pa.RecordBatch]]

@@ -84,8 +84,7 @@ class BinlogReader(DataSourceReader):
     def partitions(self) -> list[InputPartition]:
         """Parts of all files, as far as they may hold what is asked for."""
         planner = new_planner(self._options)
-        wish = Pruning(self._options, self._conditions)
-        parts = planner.all_parts(cuts_of(self._options, wish))
+        parts = planner.all_parts(cuts_of(self._options, Pruning(self._options, self._conditions)))
         tell(planner.notes_of_all())
         return [InputPartition(part) for part in parts]
 
