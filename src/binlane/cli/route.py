@@ -90,7 +90,7 @@ _INCIDENTS_SHOWN: Final = 10
 )
 @takes_filter
 @verbose_option
-@click.option("--quiet", is_flag=True, help="Say only what is wrong.")
+@click.option("--quiet", is_flag=True, help="Print errors only.")
 def command(  # noqa: PLR0913  # one parameter an option
     *,
     paths: tuple[str, ...],
@@ -138,7 +138,8 @@ def command(  # noqa: PLR0913  # one parameter an option
     finally:
         if meter is not None:
             meter.close()
-    _tell(report, quiet=quiet)
+    if not quiet:
+        _tell(report)
     if report.fault is None:
         return EXIT_WRONG if report.is_unmatched else 0
     report_error(report.fault)
@@ -167,15 +168,12 @@ def _links(path: Path | None) -> TableLinks:
     return links_of((table for table in tables if table), is_complete=not catalog.problems)
 
 
-def _tell(report: Report, *, quiet: bool) -> None:
+def _tell(report: Report) -> None:
     """Say what was made, and what a user should know of it."""
     for note in report.notes:
         click.echo(f"note: {note}", err=True)
     for name, counts in report.counts.items():
-        if not quiet:
-            click.echo(
-                f"{name}: {counts.event_groups} event groups, {counts.events} events", err=True
-            )
+        click.echo(f"{name}: {counts.event_groups} event groups, {counts.events} events", err=True)
         for kind, number in sorted(counts.omissions.items()):
             what = f"{kind} left out {number} times" if number > 1 else f"{kind} left out once"
             click.echo(f"note: {name}: {what}: may name something outside of the scope", err=True)

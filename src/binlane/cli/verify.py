@@ -14,7 +14,6 @@ import click
 from binlane.cli.main import EXIT_WRONG
 from binlane.cli.schedules import read_schedule
 from binlane.cli.talk import verbose_option
-from binlane.errors import ConfigError
 
 if TYPE_CHECKING:
     from binlane.route.schedule import Schedule
@@ -159,13 +158,8 @@ def _lake_faults(
     catalog: tuple[str, ...],
 ) -> Iterator[str]:
     from binlane.cli.land import properties  # noqa: PLC0415  # after --help
+    from binlane.landing.verification import Lake, verify_lake  # noqa: PLC0415  # as above
 
-    try:
-        from binlane.landing.verification import Lake, verify_lake  # noqa: PLC0415  # as above
-    except ModuleNotFoundError as error:
-        raise ConfigError(
-            f"{error.name} is not installed", key="verify", hint="pip install 'binlane[delta]'"
-        ) from error
     place = into.rstrip("/") if "://" in into else str(Path(into).absolute())
     lake = Lake(
         into=place,
