@@ -177,7 +177,7 @@ class Check:
     def route(self) -> list[str]:
         """The files that it makes hold what the scan gives, and it says the same."""
         out = self._directory / "routed"
-        _, said = command("route", "--quiet", *self._options, "--out", str(out), *self._paths)
+        _, said = command("route", *self._options, "--out", str(out), *self._paths)
         assert [line for line in said if line in self.expected.notes] == self.expected.notes
         made = sorted(str(path) for path in (out / "binlog").iterdir() if path.suffix != ".index")
         assert scanned(made, []) == self.out
