@@ -29,6 +29,7 @@ from binlane.columnar.told import (
     RowItem,
     Told,
     ToldKind,
+    is_about_views,
     may_concern_tables,
     statement_of,
     tables_of,
@@ -198,7 +199,7 @@ class ChangeBatcher:
                 yield from self.add_prepared(group, place)
             elif is_wanted and is_commit(event):
                 yield from self.unknown_xa(event, place)
-        elif self.tells and is_wanted and may_concern_tables(event):
+        elif self.tells and is_wanted and self.is_told(event):
             yield from self.finish()
             yield Told(
                 kind=ToldKind.STATEMENT,
@@ -206,6 +207,15 @@ class ChangeBatcher:
                 place=place,
                 is_wanted=self.is_statement_wanted,
             )
+
+    def is_told(self, event: Event) -> bool:
+        """Whether a statement is told where statements are: where there is a filter of views, too.
+
+        They have names as tables do, and who goes on with the filter must know all that it does.
+        """
+        return may_concern_tables(event) or (
+            self.filter_state is not None and is_about_views(event)
+        )
 
     def learn(self, event: Event, place: RowsSource, *, is_wanted: bool) -> bool:
         """Follow DDL.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import Final
 
 import pyarrow as pa
 
@@ -18,6 +19,8 @@ from binlane.grouping.event_group import EventGroup
 from binlane.grouping.table_maps import TableMaps
 from binlane.names import TableName
 from binlane.sql.logged_statements import is_beside_tables
+
+_HEAD_LENGTH: Final = 512
 
 
 class ToldKind(Enum):
@@ -122,6 +125,12 @@ def may_concern_tables(event: Event) -> bool:
     """Whether an event is a statement that may change tables or their rows, by its first words."""
     statement = statement_of(event)
     return statement is not None and not is_beside_tables(statement.query)
+
+
+def is_about_views(event: Event) -> bool:
+    """Whether an event may be a statement that makes, renames or drops views, by its first words."""
+    statement = statement_of(event)
+    return statement is not None and b"VIEW" in statement.query[:_HEAD_LENGTH].upper()
 
 
 def undecided(events: Sequence[Event]) -> tuple[ToldKind, Event] | None:
