@@ -6,13 +6,15 @@ so that no later rows make a table that looks right and is not.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 from itertools import groupby
 from typing import Final
 
 import pyarrow as pa
 
+from binlane.landing.definitions import Definitions
+from binlane.landing.generated_columns import generated_names, shared
 from binlane.landing.journal import Journal
 from binlane.landing.landed import Tables
 from binlane.landing.linked_tables import LinkedTables
@@ -64,6 +66,12 @@ class CurrentTables:
     def names(self) -> list[TableName]:
         """The tables there are."""
         return list(self._tables.names())
+
+    def left_out(self, table: TableName, definitions: Definitions) -> tuple[str, ...]:
+        """The generated columns that a table does not have."""
+        columns = definitions.columns(table)
+        own = {name.lower() for name in self._own(table)}
+        return tuple(columns[each].name for each in generated_names(columns) if each not in own)
 
     def linked(self, scope: Tables) -> LinkedTables:
         """Those whose rows change with others'."""
@@ -188,13 +196,21 @@ class CurrentTables:
 
     # Rows -----------------------------------------------------------------------------------------
 
-    def merge(self, table: TableName, pieces: Sequence[Rows], *, is_told: bool) -> None:
+    def merge(
+        self,
+        table: TableName,
+        pieces: Sequence[Rows],
+        *,
+        is_told: bool,
+        generated: Collection[str] = (),
+    ) -> None:
         """Apply runs, which have what is not applied already, in log order.
 
         Args:
             table: Their table.
             pieces: With the runs.
             is_told: Whether the log told of the table's beginning.
+            generated: Names of its generated columns, in small letters.
 
         Raises:
             StoreError: If the table cannot be written.
@@ -202,20 +218,23 @@ class CurrentTables:
         for _, alike in groupby(pieces, key=_shape):
             if table.plain in self.abandoned or self._awaits_rows(table):
                 return
-            self._merge(table, list(alike), is_told=is_told)
+            self._merge(table, list(alike), is_told=is_told, generated=generated)
 
     def _awaits_rows(self, table: TableName) -> bool:
         """Whether the rows that were there before come later, by a snapshot."""
         return table.plain in self._journal.state.snapshots and not self._tables.exists(table)
 
-    def _merge(self, table: TableName, pieces: Sequence[Rows], *, is_told: bool) -> None:
+    def _merge(
+        self,
+        table: TableName,
+        pieces: Sequence[Rows],
+        *,
+        is_told: bool,
+        generated: Collection[str],
+    ) -> None:
         last = pieces[-1]
-        if not last.is_full:
-            self.give_up(
-                table,
-                "row images lack columns: binlog_row_image is not FULL on the source, or an UPDATE "
-                "left out generated columns",
-            )
+        if last.lacks:
+            self.give_up(table, last.lacks)
             return
         runs = [rows.run for rows in pieces if rows.run is not None]
         if not runs:
@@ -227,7 +246,7 @@ class CurrentTables:
         if not self._tables.exists(table) and not is_told:
             self._journal.state.partial[table.plain] = _LACKS
             self._journal.save()
-        if self._tables.exists(table) and not self._is_reconciled(table, columns):
+        if self._tables.exists(table) and not self._is_reconciled(table, columns, generated):
             return
         missing = self._tables.merge(table, runs, last.key, columns, last.last_seq)
         if missing:
@@ -251,16 +270,23 @@ class CurrentTables:
         added = set(self._tables.added.names)
         return [name for name in self._tables.schema(table).names if name not in added]
 
-    def _is_reconciled(self, table: TableName, columns: pa.Schema) -> bool:
+    def _is_reconciled(
+        self, table: TableName, columns: pa.Schema, generated: Collection[str]
+    ) -> bool:
         """Bring a table to the columns that its rows have now.
 
-        ALTER TABLE was followed before; what still differs are types, or columns of a table whose
-        ALTER TABLE the log does not hold.
+        ALTER TABLE was followed before; what still differs are types, generated columns that either
+        does not have, or columns of a table whose ALTER TABLE the log does not hold.
 
         Returns:
             False if that is not possible; the table is then given up.
         """
         own = self._own(table)
+        if self._tables.has_rows(table):
+            # What either has not is not known of all rows.
+            own = shared(own, columns.names, generated)
+            names = shared(columns.names, own, generated)
+            columns = pa.schema([columns.field(name) for name in names])
         if set(own) != set(columns.names) and self._tables.has_rows(table):
             self.give_up(
                 table,
@@ -276,4 +302,4 @@ class CurrentTables:
 
 def _shape(rows: Rows) -> tuple[object, ...]:
     """What rows have in common that are merged at once."""
-    return rows.columns, rows.key, rows.is_full
+    return rows.columns, rows.key, rows.is_full, rows.why_not

@@ -6,7 +6,7 @@ is dropped, emptied, or changes in a way that the log does not tell, its version
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -14,6 +14,7 @@ from itertools import groupby
 
 import pyarrow as pa
 
+from binlane.landing.generated_columns import shared
 from binlane.landing.journal import Journal
 from binlane.landing.reshaping import reshaped
 from binlane.landing.steps import (
@@ -36,7 +37,6 @@ from binlane.landing.work import DataFile, Rows
 from binlane.names import TableName
 
 _NO_KEY = "the log tells no primary key, without which versions cannot be told from each other"
-_NO_FULL_IMAGES = "row images lack columns: binlog_row_image is not FULL on the source"
 _NO_DATE = "a date in its primary key is zero or partial, as no date here is"
 
 
@@ -161,17 +161,24 @@ class HistoryTables:
         if self.abandoned.pop(table.plain, None) is not None:
             self._journal.save()
 
-    def merge(self, table: TableName, pieces: Sequence[Rows]) -> None:
+    def merge(
+        self, table: TableName, pieces: Sequence[Rows], *, generated: Collection[str] = ()
+    ) -> None:
         """Apply versions, which are not applied already, in log order.
+
+        Args:
+            table: Their table.
+            pieces: With the versions.
+            generated: Names of its generated columns, in small letters.
 
         Raises:
             StoreError: If the table cannot be written.
         """
-        for _, alike in groupby(pieces, key=lambda rows: (rows.columns, rows.key, rows.is_full)):
+        for _, alike in groupby(pieces, key=lambda rows: (rows.columns, rows.key, rows.lacks)):
             if table.plain not in self.abandoned:
-                self._merge(table, list(alike))
+                self._merge(table, list(alike), generated)
 
-    def _merge(self, table: TableName, pieces: Sequence[Rows]) -> None:
+    def _merge(self, table: TableName, pieces: Sequence[Rows], generated: Collection[str]) -> None:
         last = pieces[-1]
         # What foreign keys do is found out anew behind a crash.
         applied = self._tables.applied(table)
@@ -180,25 +187,31 @@ class HistoryTables:
             for rows in pieces
             if rows.versions and (rows.images or rows.last_seq > applied)
         ]
-        why_not = ""
-        if not last.is_full:
-            why_not = _NO_FULL_IMAGES
-        elif not last.key:
-            why_not = _NO_KEY
-        elif any(run.stats.get("nullCount", {}).get(name) for run in runs for name in last.key):
-            why_not = _NO_DATE
-        elif runs and self._tables.exists(table):
-            why_not = self._widened(table, last.columns)
+        why_not = last.lacks or ("" if last.key else _NO_KEY)
+        if any(run.stats.get("nullCount", {}).get(name) for run in runs for name in last.key):
+            why_not = why_not or _NO_DATE
+        if runs and not why_not and self._tables.exists(table):
+            why_not = self._widened(table, last.columns, generated)
         if why_not:
             self._end(table, last.last_timestamp, why_not)
         elif runs:
             self._tables.merge(table, runs, last.key, last.columns, last.last_seq)
 
-    def _widened(self, table: TableName, columns: pa.Schema) -> str:
-        """Give a table the columns of its rows now, others behind them; why that cannot be."""
+    def _widened(
+        self, table: TableName, columns: pa.Schema, generated: Collection[str] = ()
+    ) -> str:
+        """Give a table the columns of its rows now, others behind them; why that cannot be.
+
+        Generated columns that either has not are left out.
+        """
         added = set(self._tables.added.names)
         known = pa.schema(
             [field for field in self._tables.schema(table) if field.name not in added]
         )
-        gone = [field for field in known if field.name not in set(columns.names)]
-        return self._tables.conform(table, pa.schema([*columns, *gone]))
+        own = shared(known.names, columns.names, generated)
+        names = (
+            shared(columns.names, own, generated) if self._tables.has_rows(table) else columns.names
+        )
+        gone = [known.field(name) for name in own if name not in set(columns.names)]
+        now = [columns.field(name) for name in names]
+        return self._tables.conform(table, pa.schema([*now, *gone]))

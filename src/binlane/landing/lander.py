@@ -16,6 +16,7 @@ from binlane.columnar.selection import file_number
 from binlane.errors import StoreError
 from binlane.landing.change_tables import ChangeTables
 from binlane.landing.current_tables import CurrentTables
+from binlane.landing.generated_columns import generated_names
 from binlane.landing.history_tables import HistoryTables
 from binlane.landing.journal import Journal
 from binlane.landing.landed import LandedTables
@@ -96,6 +97,8 @@ class Lander:
         # `_seq` of the last statement of the batch that was done.
         self._done = 0
         self._changed: set[TableName] = set()
+        # Those that had generated columns before they changed.
+        self._computed: set[TableName] = set()
         self._linked = None if current is None else current.linked(tables)
         self._cascaded: dict[TableName, int] = {}
         self._skipped: dict[str, list[str]] = {}
@@ -128,6 +131,7 @@ class Lander:
         """
         self._pending.clear()
         self._changed.clear()
+        self._computed.clear()
         self._done = 0
         has_items = False
         for number, result in enumerate(results):
@@ -140,7 +144,8 @@ class Lander:
             if number + 1 == len(self._catalogs):
                 self._catalogs.append(self.definitions.copy().catalog)
             if number + 1 < self._given:
-                self._changed.clear()  # the next one was read with what is known now
+                self._changed.clear()
+                self._computed.clear()  # the next one was read with what is known now
         self._flush()
         self.progress.batches += has_items
 
@@ -149,8 +154,14 @@ class Lander:
         if not isinstance(item, Rows) or item.table not in self._changed:
             return False
         # With a key the log tells all else itself.
-        types = {column.type_name for column in self.definitions.columns(item.table).values()}
-        return not item.key or not types.isdisjoint(_TOLD_BY_DEFINITIONS)
+        columns = self.definitions.columns(item.table)
+        types = {column.type_name for column in columns.values()}
+        return (
+            not item.key
+            or not types.isdisjoint(_TOLD_BY_DEFINITIONS)
+            or bool(generated_names(columns))
+            or item.table in self._computed
+        )
 
     def _take(self, item: RangeItem) -> None:
         if isinstance(item, Rows):
@@ -185,10 +196,13 @@ class Lander:
 
     def _follow(self, statement: Statement) -> None:
         before = self.definitions.version
+        effects = statement.effects()
+        named = {*effects.writes, *(name for pair in effects.renames for name in pair)}
+        computed = {each for each in named if generated_names(self.definitions.columns(each))}
         self.definitions.follow(statement)
         if self.definitions.version != before:
-            effects = statement.effects()
             self._changed |= {*effects.writes, *(new for _, new in effects.renames)}
+            self._computed |= computed
 
     def _skip(self, item: Skipped) -> None:
         """Pass over what the user wants to be passed over, and remember it."""
@@ -213,6 +227,7 @@ class Lander:
             for table in self._current.names():
                 report = self.progress.of(table)
                 report.is_current = True
+                report.left_out = self._current.left_out(table, self.definitions)
                 report.lacks = self._journal.state.partial.get(table.plain, "")
             self.progress.given_up = self._current.given_up_now()
             self.progress.notes += [
@@ -287,11 +302,12 @@ class Lander:
             if self._changes is not None:
                 self._changes.append(table, pieces)
             # The current table comes last: from its rows it is told what foreign keys do.
+            generated = generated_names(self.definitions.columns(table))
             if self._history is not None:
-                self._history.merge(table, pieces)
+                self._history.merge(table, pieces, generated=generated)
             if self._current is not None:
                 is_told = self.definitions.is_told(table)
-                self._current.merge(table, pieces, is_told=is_told)
+                self._current.merge(table, pieces, is_told=is_told, generated=generated)
             for rows in pieces:
                 report.rows += rows.images
                 report.invalid_dates += rows.invalid_dates

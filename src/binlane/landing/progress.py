@@ -21,6 +21,7 @@ class TableReport:
         is_current: Whether `current` has it now.
         why_not: Why it has not, where there is a reason.
         lacks: Why rows may be missing in it; empty if none are.
+        left_out: Names of its generated columns whose values nothing tells.
         committed: When it was last committed to, in seconds since 1970; 0 if it was not.
     """
 
@@ -31,6 +32,7 @@ class TableReport:
     is_current: bool = False
     why_not: str = ""
     lacks: str = ""
+    left_out: tuple[str, ...] = ()
     committed: float = 0.0
 
 

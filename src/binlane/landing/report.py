@@ -97,7 +97,11 @@ def report_as(report: LandingReport, file: str) -> str:
 def state_of(table: TableReport) -> str:
     """How a table is now, in words."""
     if table.is_current:
-        return f"current, but {table.lacks}" if table.lacks else "current"
+        buts = [table.lacks] if table.lacks else []
+        if table.left_out:
+            names = ", ".join(table.left_out)
+            buts.append(f"without {names}, generated from what the log does not tell")
+        return f"current, but {', and '.join(buts)}" if buts else "current"
     return table.why_not or "not current: dropped, renamed or not landed so"
 
 

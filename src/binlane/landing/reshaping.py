@@ -9,7 +9,8 @@ import pyarrow as pa
 
 from binlane.landing.column_changes import AddColumn, ModifyColumn
 from binlane.landing.column_values import NotToldError
-from binlane.landing.steps import Add, ColumnStep, Modify, Remove, RenameTo, Reshape
+from binlane.landing.generated_columns import nulls, with_computed
+from binlane.landing.steps import Add, Modify, Remove, RenameTo, Reshape
 
 Named = tuple[str, Any]
 """A column: its name, and its values as a chunked array."""
@@ -36,16 +37,19 @@ def reshaped(rows: pa.Table, step: Reshape, added: Collection[str]) -> pa.Table:
             )
         names = list(step.names)
     columns = [(name, rows.column(old)) for name, old in zip(names, own, strict=True)]
-    made = _rearranged(columns, step.changes, rows.num_rows)
+    made = _rearranged(columns, step, rows.num_rows)
     made += [(name, rows.column(name)) for name in rows.column_names if name in added]
-    return pa.table([values for _, values in made], [name for name, _ in made])
+    found = pa.table([values for _, values in made], [name for name, _ in made])
+    defined = {column.name.lower(): column for column in step.columns}
+    return with_computed(found, defined, step.computed, step.flavor, hides_dates=True)
 
 
-def _rearranged(columns: Sequence[Named], changes: Sequence[ColumnStep], count: int) -> list[Named]:
+def _rearranged(columns: Sequence[Named], step: Reshape, count: int) -> list[Named]:
     """First what stays in place, then what moves or comes.
 
     Source: MariaDB 10.11 sql/sql_table.cc, mysql_prepare_alter_table.
     """
+    changes = step.changes
     dropped = {each.column.lower() for each in changes if isinstance(each, Remove)}
     renamed = {each.old.lower(): each.new for each in changes if isinstance(each, RenameTo)}
     modified = {each.column.old_name.lower(): each for each in changes if isinstance(each, Modify)}
@@ -57,7 +61,10 @@ def _rearranged(columns: Sequence[Named], changes: Sequence[ColumnStep], count: 
             continue
         change = modified.get(key)
         if change is not None:
-            found = _converted(name, values, change)
+            if change.column.name.lower() in step.computed:
+                found = nulls(count, change.conversion.type)
+            else:
+                found = _converted(name, values, change)
             if _moves(change.column):
                 moved[change.column.name.lower()] = found
             else:

@@ -13,6 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from binlane.columnar.table_schema import CHANGE_NAMES, clash_of, table_of
+from binlane.landing.definitions import Definitions
+from binlane.landing.generated_columns import LoggedRows
 from binlane.landing.table_changes import may_have_steps
 from binlane.landing.table_files import ADDED, Shape, TableFiles
 from binlane.landing.work import RangeItem, RangeResult, RangeWork, Rows, Skipped
@@ -41,17 +43,21 @@ def land_range(work: RangeWork) -> RangeResult:
 def _items(work: RangeWork) -> Iterator[RangeItem]:
     tables = _Tables(work)
     clashing: set[TableName] = set()
+    catalog = None if work.piece.catalog is None else work.piece.catalog.copy()
+    logged = LoggedRows(Definitions(catalog), len(work.want.change_columns))
     for item in _without_skipped(read_range(work.piece, work.want), work.skip):
         if isinstance(item, pa.RecordBatch):
             clash = _clash(item, work.want.change_columns)
             if clash is None:
-                yield from tables.add(item)
+                yield from tables.add(logged.whole(item))
             elif table_of(item.schema) not in clashing:
                 clashing.add(table_of(item.schema))
                 yield _clashing(item, clash)
             continue
         if isinstance(item, Trouble) or (isinstance(item, Statement) and may_have_steps(item)):
             yield from tables.finish()
+        if isinstance(item, Statement):
+            logged.follow(item)
         yield item
     yield from tables.finish()
 

@@ -13,6 +13,7 @@ from typing import Final
 
 from binlane.codec.charsets import BINARY, charset_of, collation_of
 from binlane.sql.facts import StatementFacts
+from binlane.sql.servers import Dialect
 from binlane.sql.tokens import SqlSyntaxError, string_value
 from binlane.sql.tree.definitions import (
     AlterAction,
@@ -75,6 +76,7 @@ class TableColumn:
         has_default_expression: That text is no constant: `uuid()`, `(1 + 1)`, `now()`.
         on_update: Text behind ON UPDATE, `CURRENT_TIMESTAMP` in one spelling; None without.
         generated: The expression of a generated column; None without.
+        generated_modes: How that text is to be read: the names of `Dialect`'s attributes that held.
         is_stored: A generated column's values are STORED (PERSISTENT).
         collation: Named for it; None without.
         comment: Text behind COMMENT; None without.
@@ -98,6 +100,7 @@ class TableColumn:
     has_default_expression: bool = False
     on_update: str | None = None
     generated: str | None = None
+    generated_modes: tuple[str, ...] = ()
     is_stored: bool = False
     collation: str | None = None
     comment: str | None = None
@@ -236,6 +239,7 @@ def defined_column(node: Column, facts: StatementFacts, default: str | None) -> 
         has_default_expression=form in {"now", "call", "expression"},
         on_update=None if node.on_update is None else now_text(node.on_update, facts),
         generated=_generated(node, facts),
+        generated_modes=() if node.generated is None else _modes(facts.dialect),
         is_stored=node.storage in {"STORED", "PERSISTENT"},
         comment=None if node.comment is None else string_of(node.comment, facts),
         check=_check(node, facts),
@@ -357,6 +361,17 @@ def _generated(node: Column, facts: StatementFacts) -> str | None:
     if node.generated is None:
         return None
     return facts.text[facts.place(node.generated_at) : facts.place(node.generated_end)]
+
+
+_MODES: Final = (
+    *("ansi_quotes", "no_backslash_escapes", "is_oracle", "pipes_as_concat", "ignore_space"),
+    *("high_not_precedence", "charset"),
+)
+
+
+def _modes(dialect: Dialect) -> tuple[str, ...]:
+    """The attributes of a session's dialect that another session may not have."""
+    return tuple(name for name in _MODES if getattr(dialect, name))
 
 
 def _check(node: Column, facts: StatementFacts) -> str | None:
