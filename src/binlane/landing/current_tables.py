@@ -14,7 +14,7 @@ from typing import Final
 import pyarrow as pa
 
 from binlane.landing.definitions import Definitions
-from binlane.landing.generated_columns import generated_names, shared
+from binlane.landing.generated_columns import missing_names, shared
 from binlane.landing.journal import Journal
 from binlane.landing.landed import Tables
 from binlane.landing.linked_tables import LinkedTables
@@ -69,9 +69,7 @@ class CurrentTables:
 
     def left_out(self, table: TableName, definitions: Definitions) -> tuple[str, ...]:
         """The generated columns that a table does not have."""
-        columns = definitions.columns(table)
-        own = {name.lower() for name in self._own(table)}
-        return tuple(columns[each].name for each in generated_names(columns) if each not in own)
+        return missing_names(definitions.columns(table), self._own(table))
 
     def linked(self, scope: Tables) -> LinkedTables:
         """Those whose rows change with others'."""

@@ -45,12 +45,10 @@ from binlane.landing.expression_values import (
 from binlane.names import TableName
 from binlane.ranges.statements import Statement
 from binlane.sql.evaluation.evaluator import OwnText
-from binlane.sql.parser import parse_expression
 from binlane.sql.parser.cursor import Stopped
-from binlane.sql.servers import Dialect
-from binlane.sql.table_definitions import TableColumn
+from binlane.sql.table_definitions import TableColumn, expression_of, names_in
 from binlane.sql.tokens import SqlSyntaxError
-from binlane.sql.tree.expressions import Expression, Name, walk
+from binlane.sql.tree.expressions import Expression
 
 WHY_NOT: Final = b"why_not"
 """Of a batch: why current tables cannot take it, beside columns that it lacks."""
@@ -124,6 +122,17 @@ def shared(names: Sequence[str], others: Collection[str], generated: Collection[
         generated: Those of its generated columns, in small letters.
     """
     return [name for name in names if name in others or name.lower() not in generated]
+
+
+def missing_names(columns: Columns, names: Iterable[str]) -> tuple[str, ...]:
+    """The names of generated columns that are not among others.
+
+    Args:
+        columns: The table's.
+        names: Of the columns that rows have.
+    """
+    own = {name.lower() for name in names}
+    return tuple(columns[each].name for each in generated_names(columns) if each not in own)
 
 
 def left_out(columns: Columns, schema: pa.Schema, flavor: Flavor | None) -> list[str]:
@@ -283,21 +292,17 @@ def _parsed(text: str, modes: tuple[str, ...]) -> tuple[Expression, OwnText]:
     """
     if "charset" in modes:
         raise NotComputableError("a text in another character set")
-    modes_of: Any = dict.fromkeys(modes, True)
-    dialect = Dialect(**modes_of)
     try:
-        return parse_expression(text, dialect), OwnText(text, dialect)
+        tree, dialect = expression_of(text, modes)
+        return tree, OwnText(text, dialect)
     except (SqlSyntaxError, Stopped, RecursionError) as error:
         raise NotComputableError(str(error)) from None
 
 
 def _bases(column: TableColumn) -> set[str]:
     """The names in a column's expression, in small letters; all that it may mean."""
-    try:
-        tree, _ = _parsed(column.generated or "", column.generated_modes)
-    except NotComputableError:
-        return set()
-    return {node.parts[-1].lower() for node in walk(tree) if isinstance(node, Name)}
+    names = names_in(column.generated or "", column.generated_modes)
+    return {node.parts[-1].lower() for node in names}
 
 
 # The rows of a log --------------------------------------------------------------------------------

@@ -14,7 +14,8 @@ from itertools import groupby
 
 import pyarrow as pa
 
-from binlane.landing.generated_columns import shared
+from binlane.landing.definitions import Definitions
+from binlane.landing.generated_columns import missing_names, shared
 from binlane.landing.journal import Journal
 from binlane.landing.reshaping import reshaped
 from binlane.landing.steps import (
@@ -55,6 +56,10 @@ class HistoryTables:
     def names(self) -> list[TableName]:
         """The tables there are."""
         return self._tables.names()
+
+    def left_out(self, table: TableName, definitions: Definitions) -> tuple[str, ...]:
+        """The generated columns that a table does not have."""
+        return missing_names(definitions.columns(table), self._tables.schema(table).names)
 
     def concerns(self, step: Step) -> bool:
         """Whether a step is about a table that is kept or was given up."""

@@ -238,6 +238,11 @@ class Lander:
             self.progress.notes += self._current.notes
             self._current.notes.clear()
         if self._history is not None:
+            for table in self._history.names():
+                left_out = self._history.left_out(table, self.definitions)
+                if left_out and table.plain not in self._history.abandoned:
+                    report = self.progress.of(table)
+                    report.left_out = tuple(sorted({*report.left_out, *left_out}))
             for name, reason in self._history.abandoned.items():
                 report = self.progress.tables.setdefault(name, TableReport())
                 report.why_not = report.why_not or f"no history: {reason}"

@@ -9,10 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 from binlane.codec.charsets import BINARY, charset_of, collation_of
+from binlane.names import quote
 from binlane.sql.facts import StatementFacts
+from binlane.sql.parser import parse_expression
+from binlane.sql.parser.cursor import Stopped
 from binlane.sql.servers import Dialect
 from binlane.sql.tokens import SqlSyntaxError, string_value
 from binlane.sql.tree.definitions import (
@@ -29,8 +32,10 @@ from binlane.sql.tree.expressions import (
     Expression,
     Literal,
     LiteralKind,
+    Name,
     Node,
     Operation,
+    walk,
 )
 
 TEXT_TYPES: Final = frozenset(
@@ -465,7 +470,7 @@ def _rearranged(
         if change is not None:
             made.append(defined_column(change.columns[0], facts, charset))
         else:
-            made.append(replace(column, name=renamed.get(key, column.name)))
+            made.append(_renamed(column, renamed))
     known = {column.name.lower() for column in columns}
     for action in actions:
         if action.kind == "ADD COLUMN":
@@ -475,6 +480,44 @@ def _rearranged(
         elif action.name.lower() in known and action.position and action.columns:
             _insert(made, defined_column(action.columns[0], facts, charset), action, facts)
     return tuple(made)
+
+
+def _renamed(column: TableColumn, renamed: Mapping[str, str]) -> TableColumn:
+    """A column behind the renaming of columns, which servers do in expressions, too."""
+    name = renamed.get(column.name.lower(), column.name)
+    text, modes = column.generated, column.generated_modes
+    if text is None or not renamed:
+        return replace(column, name=name)
+    for node in reversed(names_in(text, modes)):
+        new = renamed.get(node.parts[-1].lower())
+        if new is not None:
+            text = text[: node.at] + quote(new) + text[node.end :]
+    return replace(column, name=name, generated=text)
+
+
+def expression_of(text: str, modes: Sequence[str]) -> tuple[Expression, Dialect]:
+    """The tree of the expression of a generated column, and how it was read.
+
+    Args:
+        text: As `TableColumn.generated`.
+        modes: As `TableColumn.generated_modes`.
+
+    Raises:
+        Stopped: Where it is not understood.
+        SqlSyntaxError: If a string or quoted name does not end.
+    """
+    held: Any = dict.fromkeys(modes, True)
+    dialect = Dialect(**{**held, "charset": ""})
+    return parse_expression(text, dialect), dialect
+
+
+def names_in(text: str, modes: Sequence[str]) -> list[Name]:
+    """The names in such an expression, in the order of the text; none if it is not understood."""
+    try:
+        tree, _ = expression_of(text, modes)
+    except (Stopped, SqlSyntaxError):
+        return []
+    return sorted((node for node in walk(tree) if isinstance(node, Name)), key=lambda node: node.at)
 
 
 def _insert(
