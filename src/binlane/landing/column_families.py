@@ -34,6 +34,8 @@ _FAMILIES: Final = {
 }
 CHARACTERS: Final = frozenset({"utf8mb4", "utf16", "utf16le", "utf32", "gb18030"})
 """Character sets that have all characters."""
+WIDE: Final = frozenset({"ucs2", "utf16", "utf16le", "utf32"})
+"""Those in which ASCII has other bytes."""
 _OF_UTF8MB3: Final = frozenset({"ascii", "latin1", "ucs2"})
 _FLOAT_DIGITS_MAX: Final = 24
 _DECIMAL_DEFAULT: Final = (10, 0)

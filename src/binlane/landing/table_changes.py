@@ -7,7 +7,7 @@ rename, give a new column its default, and convert the values of one that change
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from decimal import Decimal, InvalidOperation
 from typing import Final, Self
@@ -379,7 +379,8 @@ def _other_charsets(
                 continue
             if new.charset != old.charset:
                 column = ModifyColumn(column=new, old_name=old.name)
-                yield Modify(column, session.conversion(old, new, pa.null()))
+                conversion = session.conversion(old, new, pa.null())
+                yield Modify(column, replace(conversion, takes_bytes=True))
 
 
 @dataclass(frozen=True, slots=True)
