@@ -63,7 +63,7 @@ TABLES = {
     "shown": "id INT AUTO_INCREMENT PRIMARY KEY, a INT, g INT AS (a + 1) VIRTUAL, KEY (g)",
     "kept": "id INT AUTO_INCREMENT PRIMARY KEY, a INT, g INT AS (a + 1) STORED, KEY (g)",
     "twice": "id INT AUTO_INCREMENT PRIMARY KEY, a INT, f INT AS (a + 1), g INT AS (f * 2)",
-    "triggered": "id INT AUTO_INCREMENT PRIMARY KEY, a INT, g INT AS (a + 1), s INT AS (a * 2) STORED",
+    "triggered": "id INT AUTO_INCREMENT PRIMARY KEY, a INT, g INT AS (a + 1)",
     "keyless": "id INT AUTO_INCREMENT, a INT, g INT AS (a + id), KEY (id)",
     "defaulted": "id INT AUTO_INCREMENT PRIMARY KEY, a INT, d INT DEFAULT 7, g INT AS (d + 1)",
     "backwards": "id INT AUTO_INCREMENT PRIMARY KEY, a INT, g TEXT AS (REVERSE(a)) VIRTUAL,"
@@ -103,9 +103,8 @@ def test_values_that_images_have_not(source: Source, tmp_path: Path) -> None:
             source.run(*(change.format(t=table) for table in made))
         lander.land(source.new_binlogs())
         left_out = check(source, lander, tmp_path)
-    untold = {"mysql": (), "mariadb": ("g",), "m118": ("g", "s")}
-    name = next(name for name in untold if name in source.server.name.replace("-m118", "m118"))
-    assert left_out == ({"backwards": untold[name]} if untold[name] else {})
+    untold = ("g", "s") if "m118" in source.server.name else ("g",)
+    assert left_out == ({} if is_mysql else {"backwards": untold})
     # What the images of changes have not is computed there, too.
     rows = delta_rows(tmp_path / "changes" / source.database / "shown").to_pylist()
     assert all(row["g"] == row["a"] + 1 for row in rows)
