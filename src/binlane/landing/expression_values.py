@@ -203,6 +203,8 @@ class Computing:
         operator, operands = node.operator, node.operands
         if operator in _ARITHMETIC:
             return reduce(_ARITHMETIC[operator], [self.value(each) for each in operands])
+        if operator == "CONCAT":
+            return _concat(*(self.value(each) for each in operands))
         if operator in {"NEG", "POS"}:
             value = self.value(operands[0])
             if operator == "POS":

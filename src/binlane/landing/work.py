@@ -23,8 +23,8 @@ FILE_BITS: Final = 40
 
 
 _NO_FULL_IMAGES: Final = (
-    "row images lack columns: binlog_row_image is not FULL on the source, or the server left out "
-    "generated columns and the table's CREATE TABLE is not in the log"
+    "row images lack columns: binlog_row_image is not FULL on the source, or they are generated "
+    "columns of a table whose CREATE TABLE is not in the log"
 )
 
 
