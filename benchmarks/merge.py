@@ -3,8 +3,10 @@
 A table of a million rows and, for `random` keys, of more, gets batches of changes, most of them
 updates: of neighbouring keys (`clustered`), of new ones (`appended`) and of any (`random`). What
 stands in one line is the median of some batches, each into the table that the ones before left.
+`found` is what would be left of it with deletion vectors: the old rows are looked up by their keys
+alone, and the new ones written to a file of their own.
 
-    python -m benchmarks.merge [--rows N] [--changes N] [--rounds N] [--format delta]
+    python -m benchmarks.merge [--rows N] [--changes N] [--rounds N] [--format delta] [--cdf]
 """
 
 from __future__ import annotations
@@ -21,7 +23,9 @@ import pyarrow as pa
 
 from binlane.landing.net_changes import GONE
 from binlane.landing.table_files import write_file
+from binlane.landing.tables.keys import places
 from binlane.landing.tables.opening import open_store
+from binlane.landing.tables.parquet_files import read_columns, read_rows
 from binlane.landing.tables.store import StoreSettings, TableStore
 from binlane.landing.work import DataFile, Format, Mode
 from binlane.names import TableName
@@ -37,24 +41,30 @@ def main() -> None:
     parser.add_argument("--changes", type=int, default=1000)
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--format", default="delta")
+    parser.add_argument("--cdf", action="store_true")
     given = parser.parse_args()
     for kind in ("clustered", "appended", "random"):
         with tempfile.TemporaryDirectory() as into:
-            keeping = StoreSettings(run_id="merge")
+            keeping = StoreSettings(run_id="merge", feed=given.cdf)
             store = open_store(into, Mode.CURRENT, Format(given.format), "merge", keeping)
             first = _run(Path(into), np.arange(given.rows), 1)
             started = _cpu_s()
             _merge(store, first, 1)
             filled_s = _cpu_s() - started
             figures = []
+            looked_up = []
+            written_bytes = []
             generator = np.random.default_rng(1)
             for number in range(2, given.rounds + 2):
                 keys = _keys(kind, given.rows, given.changes, number, generator)
                 run = _run(Path(into), keys, number)
+                looked_up.append(_found_cpu_s(store, into, run))
+                before = _bytes_in(into)
                 started = _cpu_s()
                 _merge(store, run, number)
                 store.compact(_TABLE)
                 figures.append(_cpu_s() - started)
+                written_bytes.append(_bytes_in(into) - before)
             snapshot = store.snapshot(_TABLE)
             assert snapshot is not None
             line = {
@@ -66,6 +76,9 @@ def main() -> None:
                 "filled_cpu_s": round(filled_s, 3),
                 "median_cpu_s": round(statistics.median(figures), 4),
                 "highest_cpu_s": round(max(figures), 4),
+                "median_found_cpu_s": round(statistics.median(looked_up), 4),
+                "median_written_mb": round(statistics.median(written_bytes) / 1e6, 2),
+                "cdf": given.cdf,
                 "files": len(snapshot.files),
                 "size_mb": round(snapshot.size_bytes / 1e6, 1),
             }
@@ -113,6 +126,23 @@ def _run(folder: Path, keys: np.ndarray[tuple[int], np.dtype[np.int64]], seq: in
 def _merge(store: TableStore, run: DataFile, seq: int) -> None:
     own = pa.schema([run.schema.field(name) for name in run.schema.names if name[0] != "_"])
     store.merge(_TABLE, [run], _KEY, own, seq)
+
+
+def _found_cpu_s(store: TableStore, folder: str, run: DataFile) -> float:
+    """What it costs to find the old rows of some keys, and to write the new ones down."""
+    started = _cpu_s()
+    rows = read_rows(run.path)
+    now = store.snapshot(_TABLE)
+    assert now is not None
+    for path in now.files:
+        found = places(read_columns(f"{store.uri(_TABLE)}/{path}", _KEY), rows, _KEY)
+        np.flatnonzero(found >= 0)
+    write_file(rows, folder, "found.parquet", _KEY)
+    return _cpu_s() - started
+
+
+def _bytes_in(folder: str) -> int:
+    return sum(path.stat().st_size for path in Path(folder).rglob("*.parquet"))
 
 
 def _cpu_s() -> float:

@@ -14,11 +14,11 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import binlane
 from binlane.codec.columns import decode_rows
@@ -27,9 +27,12 @@ from binlane.codec.event import Event
 from binlane.codec.format import Format
 from binlane.codec.query import QueryEvent
 from binlane.codec.table_metadata import table_columns
+from binlane.codec.transaction import XaPrepareEvent
 from binlane.codec.types import Flavor
 from binlane.grouping.event_group import EventGroup
 from binlane.grouping.table_maps import rows_with_tables
+from binlane.landing.verification import Lake, verify_lake
+from binlane.names import TableName
 from binlane.service.private_server import SOURCE_OPTIONS, PrivateServer
 from tests.landed import current_rows, delta_rows
 from tests.live_load import Load
@@ -41,6 +44,19 @@ _PATIENCE_S = 30.0
 _END_S = 600.0
 _OPS = {(False, True): ("insert",), (True, False): ("delete",)}
 _UPDATE = ("update_before", "update_after")
+PLACE = ("_file", "_pos", "_row", "_op")
+"""Columns of a change table that tell one row image from all others."""
+
+
+class LoggedImage(NamedTuple):
+    """A row image of a log, its place, and what it holds by the names of columns."""
+
+    table: TableName
+    file: str
+    position: int
+    row: int
+    op: str
+    values: Mapping[str, Any]
 
 
 class Story:
@@ -148,17 +164,18 @@ class Story:
             rows = execute(self.source, f"SELECT * FROM {database}.{table}")
             found = current_rows(self.lake / "current" / database / table)
             assert found == Counter(rows), f"{database}.{table}"
-        landed_images, images = self._changes(), Counter(logged_images(self.source))
+        files = sorted(Path(log_directory(self.source)).glob("binlog.0*"))
+        landed_images, images = self._changes(), Counter(map(_with_note, logged_images(files)))
         assert not landed_images - images
         assert not images - landed_images
+        lake = Lake(into=str(self.lake), sources=[str(self.log)])
+        assert list(verify_lake(lake, has_values=True)) == []
 
     def _changes(self) -> Counter[tuple[Any, ...]]:
         found: Counter[tuple[Any, ...]] = Counter()
         for path in self._tables("changes"):
             rows = delta_rows(path)
-            columns = [
-                rows[name].to_pylist() for name in ("_file", "_pos", "_row", "_op", "id", "note")
-            ]
+            columns = [rows[name].to_pylist() for name in (*PLACE, "id", "note")]
             name = f"{path.parent.name}.{path.name}"
             found.update((name, *row) for row in zip(*columns, strict=True))
         return found
@@ -197,14 +214,15 @@ class Story:
         return found
 
 
-def logged_images(source: PrivateServer) -> Iterator[tuple[Any, ...]]:
-    """Each row image of a source's log, by the reference decoder: table, place, kind, id and note.
+def logged_images(files: Sequence[Path]) -> Iterator[LoggedImage]:
+    """Each row image of binlog files, in log order, by the reference decoder.
 
-    Those of XA transactions are there if they were committed.
+    Those of XA transactions are there if they were committed; those of transactions that were rolled
+    back in part are not, since nobody can tell which of them hold.
     """
     format_, flavor = None, None
-    prepared: dict[bytes, list[tuple[Any, ...]]] = {}
-    for group in binlane.read(sorted(map(str, Path(log_directory(source)).glob("binlog.0*")))):
+    prepared: dict[bytes, list[LoggedImage]] = {}
+    for group in binlane.read(list(map(str, files))):
         for event in group.events:
             if isinstance(event.body, FormatDescriptionEvent):
                 format_, flavor = event.body.format, event.body.format.flavor
@@ -212,52 +230,62 @@ def logged_images(source: PrivateServer) -> Iterator[tuple[Any, ...]]:
             continue
         assert format_ is not None
         assert flavor is not None
+        queries = [event.body.query for event in group.events if isinstance(event.body, QueryEvent)]
+        if any(query.startswith(b"ROLLBACK TO") for query in queries):
+            continue
         images = list(_images(group, format_, flavor))
         statement, verb, xid = _xa_statement(group)
         if statement is None:
             yield from images
-        elif verb == b"END":  # its XA START is part of the GTID event
+        elif verb == b"END":  # its XA START is part of the GTID event on MariaDB
             prepared[xid] = images
         else:
-            finished = prepared.pop(xid)
+            finished = prepared.pop(xid, [])
             yield from _at(group.file, statement, finished if verb == b"COMMIT" else [])
 
 
 def _xa_statement(group: EventGroup) -> tuple[Event | None, bytes, bytes]:
-    """A group's first statement on XA, its verb and id; None if it has none."""
-    for event in group.events:
+    """A group's last statement on XA, its verb and id; None if it is no part of XA."""
+    for event in reversed(group.events):
+        if isinstance(event.body, XaPrepareEvent) and event.body.one_phase:
+            return None, b"", b""  # it is committed with its rows
         if isinstance(event.body, QueryEvent) and event.body.query.startswith(b"XA "):
             verb, _, xid = event.body.query.removeprefix(b"XA ").partition(b" ")
             return event, verb, xid
     return None, b"", b""
 
 
-def _at(file: str, event: Event, images: list[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
+def _at(file: str, event: Event, images: list[LoggedImage]) -> Iterator[LoggedImage]:
     """Rows of an XA transaction stand where it was committed, numbered through."""
     number = -1
-    for name, _file, _position, _row, op, *values in images:
-        number += op != "update_after"
-        yield (name, file, event.position, number, op, *values)
+    for image in images:
+        number += image.op != "update_after"
+        yield image._replace(file=file, position=event.position, row=number)
 
 
-def _images(group: EventGroup, format_: Format, flavor: Flavor) -> Iterator[tuple[Any, ...]]:
+def _images(group: EventGroup, format_: Format, flavor: Flavor) -> Iterator[LoggedImage]:
     for event, body, table_map in rows_with_tables(group.events, file=group.file, format_=format_):
         columns = table_columns(table_map, flavor=flavor)
-        names = [column.name for column in columns]
-        at = names.index("id"), names.index("note")
+        table = TableName(table_map.database, table_map.table)
+        names = [column.name or f"@{column.index + 1}" for column in columns]
         for number, (before, after) in enumerate(decode_rows(body, columns)):
             images = [image for image in (before, after) if image is not None]
             ops = _OPS.get((before is not None, after is not None), _UPDATE)
             for op, image in zip(ops, images, strict=True):
-                values = (_plain(image[index]) for index in at)
-                name = f"{table_map.database}.{table_map.table}"
-                yield (name, group.file, event.position, number, op, *values)
+                values = dict(zip(names, image, strict=True))
+                yield LoggedImage(table, group.file, event.position, number, op, values)
 
 
 def log_directory(source: PrivateServer) -> str:
     """Where a source has its log."""
     ((name,),) = execute(source, "SELECT @@log_bin_basename")
     return str(Path(name).parent)
+
+
+def _with_note(image: LoggedImage) -> tuple[Any, ...]:
+    """What `Story` compares of an image."""
+    values = (_plain(image.values[name]) for name in ("id", "note"))
+    return (image.table.plain, *image[1:5], *values)
 
 
 def _plain(value: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -80,6 +81,12 @@ class Source:
             cursor.execute("SHOW FULL TABLES")
             return [name for name, kind in cursor.fetchall() if kind.endswith("TABLE")]
 
+    def columns(self, table: str) -> list[str]:
+        """Names of a table's columns."""
+        with self._connection.cursor() as cursor:
+            cursor.execute(f"SHOW COLUMNS FROM `{table}`")
+            return [row[0] for row in cursor.fetchall()]
+
     def rows(self, table: str, schema: pa.Schema) -> Counter[Row]:
         """The rows of a table, in the types that landing gives them."""
         names = ", ".join(f"`{name.replace('`', '``')}`" for name in schema.names)
@@ -89,10 +96,7 @@ class Source:
             cursor: Cursor = connection.cursor()
             cursor.execute("SET time_zone = '+00:00'")
             cursor.execute(f"SELECT {names} FROM `{table}`")
-            return Counter(
-                tuple(_value(value, kind) for value, kind in zip(row, schema.types, strict=True))
-                for row in cursor.fetchall()
-            )
+            return selected_values(cursor.fetchall(), schema)
 
     def _files(self) -> list[str]:
         with self._connection.cursor() as cursor:
@@ -108,12 +112,27 @@ def current_schema(path: Path) -> pa.Schema:
 
 def current_values(path: Path) -> Counter[Row]:
     """The rows of a current table, as `Source.rows` gives those of the source."""
-    schema = current_schema(path)
-    rows = delta_rows(path).select(schema.names).to_pylist()
-    return Counter(tuple(_landed(row[field.name], field.type) for field in schema) for row in rows)
+    return landed_values(delta_rows(path), current_schema(path))
 
 
-def _landed(value: Any, data_type: pa.DataType) -> Any:
+def landed_values(rows: pa.Table, schema: pa.Schema) -> Counter[Row]:
+    """Landed rows, as `selected_values` gives those of a SELECT of the same columns."""
+    found = rows.select(schema.names).to_pylist()
+    return Counter(
+        tuple(landed_value(row[field.name], field.type) for field in schema) for row in found
+    )
+
+
+def selected_values(rows: Iterable[Sequence[bytes | None]], schema: pa.Schema) -> Counter[Row]:
+    """What a server's SELECT gave as text, in the types that landing gives the columns."""
+    return Counter(
+        tuple(_value(value, kind) for value, kind in zip(row, schema.types, strict=True))
+        for row in rows
+    )
+
+
+def landed_value(value: Any, data_type: pa.DataType) -> Any:
+    """A value of a landed table, as `Source.rows` gives that of the source."""
     # What the servers show of a FLOAT.
     return float(f"{value:.6g}") if pa.types.is_float32(data_type) and value is not None else value
 
@@ -125,9 +144,10 @@ def _value(data: bytes | None, data_type: pa.DataType) -> Any:
         return data
     if pa.types.is_integer(data_type):
         return int(data) if data.lstrip(b"-").isdigit() else int.from_bytes(data, "big")
-    text = data.decode()
     if pa.types.is_decimal(data_type):
-        return Decimal(text)
+        is_text = data.translate(None, b"0123456789-.") == b""
+        return Decimal(data.decode()) if is_text else Decimal(int.from_bytes(data, "big"))
+    text = data.decode()
     if pa.types.is_floating(data_type):
         return float(text)
     try:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 
 from binlane.columnar.selection import Selection, file_number
+from binlane.landing.audit import Audit
 from binlane.landing.change_tables import ChangeTables
 from binlane.landing.current_tables import CurrentTables
 from binlane.landing.history_tables import HistoryTables
@@ -46,21 +47,30 @@ class LogLander(Lander):
             for mode in modes
         }
         kept, journal = self.kept, self.journal
+        audit = Audit(journal.state)
         super().__init__(
             journal,
-            current=CurrentTables(kept[Mode.CURRENT], journal) if Mode.CURRENT in kept else None,
-            changes=ChangeTables(kept[Mode.CHANGES]) if Mode.CHANGES in kept else None,
-            history=HistoryTables(kept[Mode.HISTORY], journal) if Mode.HISTORY in kept else None,
+            current=CurrentTables(kept[Mode.CURRENT], journal, audit)
+            if Mode.CURRENT in kept
+            else None,
+            changes=ChangeTables(kept[Mode.CHANGES], audit) if Mode.CHANGES in kept else None,
+            history=HistoryTables(kept[Mode.HISTORY], journal, audit)
+            if Mode.HISTORY in kept
+            else None,
             tables=LandedTables(scope, None),
+            audit=audit,
         )
 
     def land(self, binlogs: Binlogs) -> None:
-        """Land some files as one batch."""
+        """Land some files as one batch; the log's first file is the log from its beginning."""
+        if file_number(binlogs[0][0]) == 1:
+            self.journal.state.landed.clear()
         with tempfile.TemporaryDirectory() as folder:
             terms = self.begin()
             while True:
                 try:
                     self.apply(self._results(Path(folder), binlogs, terms))
+                    self.journal.save()
                     break
                 except StaleBatchError:
                     terms = self.begin(is_again=True)

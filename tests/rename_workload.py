@@ -1,7 +1,8 @@
 """Random sessions that rename, swap, copy and drop tables over two databases, with rows in between.
 
-No statement reads a table to change another one, so that each table's content hangs on itself alone;
-but tables are made LIKE and AS SELECT of others. What a server refuses is passed over.
+Unless asked for, no statement reads a table to change another one, so that each table's content hangs
+on itself alone; but tables are made LIKE and AS SELECT of others. What a server refuses is passed
+over.
 """
 
 from __future__ import annotations
@@ -26,6 +27,9 @@ class RenameWorkload:
         chance: Where the choices come from.
         formats: The session's `binlog_format`s that it takes turns with.
         is_mariadb: Its server also knows OR REPLACE, RENAME … IF EXISTS, and ALTER in two phases.
+        mixes: Statements read tables to change others, and what the log does not tell is left to it:
+            whether IF NOT EXISTS found a table that it never spoke of.
+        quote: What names are written with.
         there: The tables that there are.
         database: The default database.
     """
@@ -33,6 +37,8 @@ class RenameWorkload:
     chance: random.Random
     formats: Sequence[str]
     is_mariadb: bool = False
+    mixes: bool = False
+    quote: str = "`"
     there: set[TableName] = field(default_factory=set)
     database: str = "shop"
 
@@ -54,15 +60,20 @@ class RenameWorkload:
             *(self._swap,) * 2,
             *(self._alter_rename, self._alter, self._drop, self._copy, self._new),
             *(self._use, self._format, self._make_again, self._shadow, self._shadow),
+            *(self._view, self._drop_nothing, self._quotes),
             *((self._replace, self._rename_nothing, self._two_phases) if self.is_mariadb else ()),
+            *((self._failed_alter,) if self.is_mariadb else ()),
+            *((self._mixed, self._mixed, self._copy_perhaps) if self.mixes else ()),
         )
         yield from self.chance.choice(makers)()
 
     def _named(self, table: TableName) -> str:
         """A name as a session may write it."""
+        quote = self.quote
+        name = f"{quote}{table.table}{quote}"
         if table.database == self.database and self.chance.random() < 0.5:
-            return f"`{table.table}`"
-        return str(table)
+            return name
+        return f"{quote}{table.database}{quote}.{name}"
 
     def _pick(self) -> TableName | None:
         return self.chance.choice(sorted(self.there)) if self.there else None
@@ -117,6 +128,61 @@ class RenameWorkload:
                 yield change
         yield f"DROP TEMPORARY TABLE {name}"
 
+    def _view(self) -> Iterator[str]:
+        """A view for a while; it may be renamed."""
+        other, free = self._pick(), self._free()
+        if other is None or len(free) < 2:
+            return
+        name = free[0]
+        again = self.chance.choice(("", "OR REPLACE "))
+        for each in (other, self._pick() or other):
+            yield f"CREATE {again}VIEW {self._named(name)} AS SELECT * FROM {self._named(each)}"
+        if free[1].database == name.database and self.chance.random() < 0.5:
+            yield f"RENAME TABLE {self._named(name)} TO {self._named(free[1])}"
+            name = free[1]
+        change = self._change()
+        if change:
+            yield change
+        yield f"DROP VIEW IF EXISTS {self._named(name)}"
+
+    def _drop_nothing(self) -> Iterator[str]:
+        for table in self._free()[:1]:
+            yield f"DROP TABLE IF EXISTS {self._named(table)}"
+
+    def _quotes(self) -> Iterator[str]:
+        self.quote, mode = self.chance.choice(
+            [("`", ""), ('"', "ANSI_QUOTES,"), *([('"', "ORACLE,")] if self.is_mariadb else [])]
+        )
+        yield f"SET sql_mode = '{mode}STRICT_TRANS_TABLES'"
+
+    def _failed_alter(self) -> Iterator[str]:
+        """One that fails behind its beginning, on rows that are alike."""
+        table, free = self._pick(), self._free()
+        if table and free:
+            name = self._named(table)
+            yield f"REPLACE INTO {name} (id, v) VALUES (901, 'same'), (902, 'same')"
+            yield f"ALTER TABLE {name} RENAME TO {self._named(free[0])}, ADD UNIQUE (v)"
+
+    def _mixed(self) -> Iterator[str]:
+        table, other = self._pick(), self._pick()
+        if table and other and table != other:
+            to, of = self._named(table), self._named(other)
+            yield self.chance.choice(
+                (
+                    f"INSERT IGNORE INTO {to} (id, v) SELECT id + 50, v FROM {of} WHERE id < 5",
+                    f"UPDATE {to} AS x JOIN {of} AS y ON x.id = y.id SET x.v = y.v",
+                    f"DELETE x FROM {to} AS x JOIN {of} AS y ON x.id = y.id WHERE x.id > 7",
+                )
+            )
+
+    def _copy_perhaps(self) -> Iterator[str]:
+        other, free = self._pick(), self._free()
+        if other and free:
+            self.there.add(free[0])
+            how = self.chance.choice(("LIKE {}", "AS SELECT * FROM {}"))
+            made = how.format(self._named(other))
+            yield f"CREATE TABLE IF NOT EXISTS {self._named(free[0])} {made}"
+
     def _replace(self) -> Iterator[str]:
         table, other = self._pick(), self._pick()
         how = "(id INT PRIMARY KEY AUTO_INCREMENT, v VARCHAR(40))"
@@ -165,7 +231,7 @@ class RenameWorkload:
 
     def _transaction(self) -> Iterator[str]:
         changes = [self._change() for _ in range(self.chance.randrange(1, 5))]
-        yield "BEGIN"
+        yield "START TRANSACTION"  # BEGIN is of a block in ORACLE mode
         yield from (change for change in changes if change)
         yield self.chance.choice(("COMMIT", "COMMIT", "ROLLBACK"))
 

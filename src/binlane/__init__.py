@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from binlane.version import __version__
+
 if TYPE_CHECKING:
     from binlane.api import land, read, scan
 
-__version__ = "0.1.0"
 __all__ = ["__version__", "land", "read", "scan"]
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
+from binlane.columnar.counters import ReadCounters
 from binlane.columnar.prepared import Prepared
 from binlane.columnar.selection import Bound, Selection, parse_bound, parse_tables
 from binlane.errors import ConfigError
@@ -26,7 +27,6 @@ from binlane.store.byte_source import is_large
 from binlane.store.chunks import base_name, open_chunks, read_keys
 
 if TYPE_CHECKING:
-    from binlane.filters.state import FilterState
     from binlane.filters.terms import FilterTerms
     from binlane.landing.engine import Engine
     from binlane.landing.progress import LandingReport, Progress
@@ -100,7 +100,8 @@ def scan(  # noqa: PLR0913 - each argument narrows what is read
         rename: With a filter: `follow` has renamed tables stay wanted, `name` goes by names alone.
         filters: `do_table`, `ignore_table`, `do_db`, `ignore_db`, `wild_do_table` and
             `wild_ignore_table`: a name or several, as the options of `binlane cat`. What they leave
-            out of tables that they name is a warning (`warnings`), with its place.
+            out of tables that they name is a warning (`warnings`), with its place, and at the end
+            how much that is, by table; so is that the log has nothing of what they name.
 
     Yields:
         Batches of one table each, its name in the schema's metadata as `table`. One row is one
@@ -226,6 +227,7 @@ def _scan_files(
     if not pieces:
         return
     with closing(LogBefore(pieces[0])) as before:
+        counters = ReadCounters()
         state = LogState(
             prepared=Prepared(before),
             catalog=catalog,
@@ -233,18 +235,22 @@ def _scan_files(
         )
         for piece in pieces:
             is_fast = _is_for_kernels(piece.uri)
-            for item in read_range(piece, want, state=state, by_kernels=is_fast):
+            items = read_range(piece, want, counters=counters, state=state, by_kernels=is_fast)
+            for item in items:
                 assert isinstance(item, pa.RecordBatch), "nothing else is wanted"
                 yield item
             if state.filter_state is not None:
-                _warn(state.filter_state)
+                _warn(state.filter_state.notes)
+                state.filter_state.notes.clear()
+    if state.filter_state is not None:
+        is_whole = want.selection.is_unbounded
+        _warn(state.filter_state.summary(is_whole=is_whole))
 
 
-def _warn(state: FilterState) -> None:
-    """Warn of what a filter left out of tables that it names."""
-    for note in state.notes:
+def _warn(notes: Iterable[str]) -> None:
+    """Warn of what a filter did to tables that it names."""
+    for note in notes:
         warnings.warn(note, stacklevel=3)
-    state.notes.clear()
 
 
 def _catalog(schema: Path) -> SchemaCatalog:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -47,3 +48,14 @@ class TableName:
     def folded(self) -> TableName:
         """The name in lower case."""
         return TableName(folded(self.database), folded(self.table))
+
+
+def nearest(wanted: TableName, there: Iterable[TableName]) -> TableName | None:
+    """The table that somebody may have meant: of a name like it, best in the same database."""
+    from difflib import get_close_matches  # noqa: PLC0415 - only for an error
+
+    names: dict[str, TableName] = {}
+    for table in sorted(there, key=lambda each: (each.database != wanted.database, each)):
+        names.setdefault(table.table, table)
+    found = get_close_matches(wanted.table, names, n=1)
+    return names[found[0]] if found else None

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from binlane.cat.row_count import count_rows
 from binlane.cat.summary import Summary
 from binlane.cat.summary.as_json import summary_json
 from binlane.codec.columns import decode_rows
+from binlane.codec.row_count import count_rows
 from binlane.codec.rows import RowsEvent
 from binlane.codec.table_metadata import table_columns
 from binlane.codec.types import Flavor

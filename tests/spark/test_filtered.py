@@ -23,3 +23,19 @@ def test_a_table_is_followed(layout: str, spark: SparkSession, tmp_path: Path) -
     assert {row["_table"] for row in rows} >= FOLLOWED
     by_name = source.option("rename", "name").load().where("_table is not null")
     assert 0 < by_name.count() < len(rows)
+
+
+def test_what_is_left_out_of_named_tables_is_in_spark_s_log(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    written("md1011_ddl", tmp_path)
+    spark.conf.set("spark.sql.pyspark.worker.logging.enabled", "true")
+    source = spark.read.format("binlog").option("path", str(tmp_path))
+    source.option("doTable", "shop.t1").load().collect()
+    texts = [row["msg"] for row in spark.tvf.python_worker_logs().select("msg").collect()]
+    driver, worker = (
+        "a change of shop.t1 is left out",
+        "left out of shop.t1, which the filter names",
+    )
+    assert any(driver in text for text in texts)
+    assert any(worker in text for text in texts)

@@ -53,8 +53,8 @@ def check(source: Source, lander: LogLander, into: Path) -> dict[str, tuple[str,
             places = [schema.names.index(name) for name in known]
             expected = Counter(tuple(row[at] for at in places) for row in rows.elements())
             assert Counter(tuple(row.values()) for row in held) == expected, table
-    names = {table: report.tables[f"{source.database}.{table}"].left_out for table in source_tables}
-    return {table: left_out for table, left_out in names.items() if left_out}
+    names = {table: report.tables[f"{source.database}.{table}"].without for table in source_tables}
+    return {table: without for table, without in names.items() if without}
 
 
 TABLES = {

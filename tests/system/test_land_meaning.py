@@ -8,6 +8,7 @@ from random import Random
 
 import pytest
 
+from binlane.service.private_server import PrivateServer
 from binlane.service.server_programs import MysqlProgram
 from tests.landed_select import Source, current_schema, current_values
 from tests.log_batches import LogLander, land_all, new_lander
@@ -118,6 +119,14 @@ FOLLOWED = [
     ("varchar(50)", "blob", "'abc','äß'"),
     ("varbinary(50)", "varbinary(2)", "x'ff00','a'"),
     ("varbinary(50)", "blob not null", "x'ff00','a',null"),
+    ("varchar(50)", "binary(4)", "'ab','abcdef',''"),
+    ("varbinary(50)", "binary(4) not null", "'ab',x'ff',null"),
+    ("binary(4)", "varbinary(9)", "'ab'"),
+    ("binary(4)", "binary(2)", "'abc','a'"),
+    ("binary(4)", "binary(6) not null", "'ab',null"),
+    ("int", "binary(4)", "5,-7"),
+    ("decimal(60,2)", "bigint", "1234567890123456789012345678901234567890.25,2.5"),
+    ("int", "timestamp null", "null"),
     ("varbinary(50)", "varchar(50)", "'abc','äß'"),
     ("blob", "text", "'abc','äß'"),
     ("varchar(50) charset latin1", "varchar(50)", "'abc','äß€'"),
@@ -336,8 +345,26 @@ DELETE FROM w LIMIT 1;
 UPDATE w SET b = 'y' WHERE a = 2;
 ALTER TABLE w ADD c INT DEFAULT 3;
 """,
+    "rows that come and go at once": """
+CREATE TABLE cg (a INT);
+INSERT INTO cg VALUES (1);
+DELETE FROM cg;
+--
+INSERT INTO cg VALUES (1), (2);
+DELETE FROM cg;
+""",
 }
 MARIADB_STORIES = {
+    "long unique keys": """
+CREATE TABLE lu (id INT PRIMARY KEY, t TEXT, b BLOB, UNIQUE (t), UNIQUE (b, t));
+INSERT INTO lu VALUES (1, 'a', 'b');
+CREATE TABLE lk (t TEXT UNIQUE);
+INSERT INTO lk VALUES ('a'), (NULL);
+--
+ALTER TABLE lu ADD n INT DEFAULT 5;
+UPDATE lu SET t = 'c';
+DELETE FROM lk WHERE t = 'a';
+""",
     "replaced": """
 CREATE TABLE rr (id INT PRIMARY KEY);
 INSERT INTO rr VALUES (1);
@@ -450,6 +477,25 @@ def test_what_foreign_keys_do_is_in_the_tables_of_children(
         assert lander.look().given_up == []
         assert differences(source, tmp_path, set()) == []
     assert done > 30
+
+
+def test_why_a_table_was_given_up_stays_told(mariadb_server: PrivateServer, tmp_path: Path) -> None:
+    source = Source(mariadb_server, "meaning")
+    source.run(
+        "CREATE TABLE p (id INT PRIMARY KEY)",
+        "CREATE TABLE c (pid INT, FOREIGN KEY (pid) REFERENCES p (id) ON DELETE CASCADE)",
+        "INSERT INTO p VALUES (1), (2)",
+        "INSERT INTO c VALUES (1)",
+        "DELETE FROM p WHERE id = 1",
+    )
+    lander = new_lander(tmp_path)
+    lander.land(source.new_binlogs())
+    reason = "a foreign key changed its rows, and it has no primary key"
+    assert lander.look().tables["meaning.c"].why_not == reason
+    source.run("INSERT INTO p VALUES (3)")
+    lander.land(source.new_binlogs())
+    assert lander.look().tables["meaning.c"].why_not == reason
+    source.close()
 
 
 def _split(values: str) -> list[str]:

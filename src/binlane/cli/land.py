@@ -72,6 +72,11 @@ _SHIFTS: Final = {"": 0, "K": 10, "M": 20, "G": 30}
     "--soft-deletes", is_flag=True, help="Keep deleted rows in current tables, with _deleted_at."
 )
 @click.option(
+    "--cdf/--no-cdf",
+    default=None,
+    help="Have current tables tell which rows a commit changes: Delta's change data feed.",
+)
+@click.option(
     "--keep",
     default="168h",
     show_default=True,
@@ -99,6 +104,9 @@ _SHIFTS: Final = {"": 0, "K": 10, "M": 20, "G": 30}
     "--skip", multiple=True, metavar="GTID", help="Pass over this event group; several are allowed."
 )
 @click.option("--take-over", is_flag=True, help="Go on in place of a driver that holds the target.")
+@click.option(
+    "--no-audit", is_flag=True, help="Do not count the log's rows beside those who decode them."
+)
 @click.option("--master", metavar="URL", help="Of Spark, with --engine spark.")
 @click.option("--conf", multiple=True, metavar="K=V", help="A setting of Spark, likewise.")
 @click.option("--driver-memory", metavar="SIZE", help="Of Spark's driver, likewise.")
@@ -116,13 +124,9 @@ def command(sources: tuple[str, ...], into: str, *, quiet: bool, **options: Any)
     """
     settings = _settings(options)
     places = [_with_password(source, options["password_file"]) for source in sources]
-    try:
-        from binlane.landing.landing import Landing  # noqa: PLC0415 - after --help
-        from binlane.landing.report import report_as, text_report  # noqa: PLC0415 - after --help
-    except ModuleNotFoundError as error:
-        raise ConfigError(
-            f"{error.name} is not installed", key="land", hint="pip install 'binlane[delta]'"
-        ) from error
+    from binlane.landing.landing import Landing  # noqa: PLC0415 - after --help
+    from binlane.landing.report import report_as, text_report  # noqa: PLC0415 - after --help
+
     with ExitStack() as stack:
         shown = stack.enter_context(closing(LandingMeter(is_quiet=quiet)))
         engine = stack.enter_context(_engine(options))
@@ -145,6 +149,8 @@ def command(sources: tuple[str, ...], into: str, *, quiet: bool, **options: Any)
                 _write(options["report_file"], report_as(report, options["report_file"]))
     if not quiet:
         click.echo(text_report(report), nl=False)
+    for name in report.given_up if quiet else ():
+        click.echo(f"binlane: {name} is given up: {report.tables[name].why_not}", err=True)
     return 1 if report.given_up else 0
 
 
@@ -213,12 +219,14 @@ def _settings(options: dict[str, Any]) -> LandingSettings:
         checkpoint=options["checkpoint"],
         follow_s=_seconds(options["trigger"], "trigger") if options["follow"] else None,
         soft_deletes=options["soft_deletes"],
+        cdf=options["cdf"],
         keep_hours=_seconds(options["keep"], "keep") / 3600,
-        catalog=_properties(options["catalog"]),
+        catalog=properties(options["catalog"]),
         snapshot=_with_password(options["snapshot"] or "", options["password_file"]),
         skip=frozenset(gtid.lower() for gtid in options["skip"]),
         is_taking_over=options["take_over"],
         keys=options["encryption_keys"],
+        is_audited=not options["no_audit"],
         filter_terms=filter_terms(options) if has_filter(options) else None,
         batch_bytes=BATCH_BYTES_DEFAULT if size is None else _size(size, "batch-bytes"),
     )
@@ -246,13 +254,9 @@ def _with_password(place: str, file: Path | None) -> str:
 def _engine(options: dict[str, Any]) -> AbstractContextManager[Engine | None, bool | None]:
     """Spark's engine with its session, if it is asked for."""
     if options["engine"] == "spark":
-        try:
-            from binlane.spark.engine import spark_engine  # noqa: PLC0415 - after --help
-            from binlane.spark.session import session_settings  # noqa: PLC0415 - as above
-        except ModuleNotFoundError as error:
-            raise ConfigError(
-                f"{error.name} is not installed", key="engine", hint="pip install 'binlane[spark]'"
-            ) from error
+        from binlane.spark.engine import spark_engine  # noqa: PLC0415 - after --help
+        from binlane.spark.session import session_settings  # noqa: PLC0415 - as above
+
         conf = session_settings(options["conf"], driver_memory=options["driver_memory"] or "")
         return spark_engine(options["master"] or "local[*]", conf)
     for name in ("master", "conf", "driver_memory"):
@@ -274,7 +278,12 @@ def _choice(kind: Any, name: str, key: str) -> Any:
     return known[name]
 
 
-def _properties(texts: tuple[str, ...]) -> dict[str, str]:
+def properties(texts: tuple[str, ...]) -> dict[str, str]:
+    """The properties of a catalog.
+
+    Raises:
+        ConfigError: If one is none.
+    """
     found = {}
     for text in texts:
         name, is_given, value = text.partition("=")

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from binlane.cli.main import EXIT_WRONG
+from binlane.cli.schedules import read_schedule
 from binlane.cli.talk import verbose_option
 
 if TYPE_CHECKING:
-    from binlane.scope.definition import Definition
+    from binlane.route.schedule import Schedule
     from binlane.store.verify import Fault, Tally
 
 _AGAINST: Final = "--against"
@@ -60,7 +61,26 @@ def _is_option(argument: str) -> bool:
     "definitions_file",
     metavar="DEFS.sql",
     type=click.Path(path_type=Path),
-    help="With --against: the binlogs' definitions; each has what its scope holds, and nothing else.",
+    help="With --against: the binlogs' definitions, as route takes them; each has what its scope "
+    "holds, and nothing else.",
+)
+@click.option(
+    "--at-gtid",
+    "changes",
+    metavar="GTID FILE.sql",
+    nargs=2,
+    multiple=True,
+    help="With --binlogs: definitions that change behind this event group, as route takes them.",
+)
+@click.option(
+    "--values", is_flag=True, help="Of a target of `land`, --against its log: compare values, too."
+)
+@click.option("--checkpoint", metavar="URI", help="Likewise: that of `land`, if it had one.")
+@click.option(
+    "--catalog",
+    multiple=True,
+    metavar="K=V",
+    help="Likewise: a property of its Iceberg catalog, name=… among them.",
 )
 @click.option(
     "--encryption-keys",
@@ -75,33 +95,86 @@ def command(
     paths: tuple[str, ...],
     against: tuple[str, ...],
     definitions_file: Path | None,
+    changes: tuple[tuple[str, str], ...],
     key_file: str | None,
     quiet: bool,
+    **of_lake: Any,
 ) -> int:
-    """Check binlog files, or a whole data directory; print each fault as file:position: what."""
+    """Check binlog files, or a whole data directory; print each fault as file:position: what.
+
+    A target of `land` is held against its log, table by table.
+    """
     from binlane.store.verify import Tally  # noqa: PLC0415  # after --help
 
+    if any(map(_is_lake, paths)):
+        if len(paths) > 1 or not against or definitions_file is not None:
+            raise click.UsageError(f"one target of land is verified, {_AGAINST} its log")
+        faults = _lake_faults(paths[0], against, key_file, **of_lake)
+        return _told(faults, quiet=quiet, figures=lambda: "")
+    for name, value in of_lake.items():
+        if value:
+            raise click.UsageError(f"--{name} is for a target of land; {paths[0]} is none")
     if against and STDIN in {*paths, *against}:
         raise click.UsageError(f"{_AGAINST} reads files twice, which standard input cannot be")
     if definitions_file is not None and not against:
         raise click.UsageError(f"--binlogs says what is looked for {_AGAINST} a full log")
-    definitions = None if definitions_file is None else _definitions(definitions_file)
-    start, tally, count = time.monotonic(), Tally(), 0
-    for fault in _faults(paths, against, definitions, key_file, tally):
-        click.echo(str(fault))
+    if changes and definitions_file is None:
+        raise click.UsageError("--at-gtid changes the definitions of --binlogs")
+    schedule = None if definitions_file is None else read_schedule(definitions_file, changes)
+    start, tally = time.monotonic(), Tally()
+    return _told(
+        map(str, _faults(paths, against, schedule, key_file, tally)),
+        quiet=quiet,
+        figures=lambda: _figures(tally, time.monotonic() - start),
+    )
+
+
+def _told(faults: Iterable[str], *, quiet: bool, figures: Callable[[], str]) -> int:
+    """Print faults as they are found, and how many they were; the exit status."""
+    count = 0
+    for fault in faults:
+        click.echo(fault)
         count += 1
     said = f"{count} fault{'s' if count > 1 else ''} found" if count else "no faults"
     if sys.stderr.isatty() and not quiet:
-        said += _figures(tally, time.monotonic() - start)
+        said += figures()
     if count or not quiet:
         click.echo(said, err=True)
     return EXIT_WRONG if count else 0
 
 
+def _is_lake(path: str) -> bool:
+    """Whether tables were landed there."""
+    return "://" in path or Path(path, "_binlane").is_dir()
+
+
+def _lake_faults(
+    into: str,
+    against: tuple[str, ...],
+    key_file: str | None,
+    *,
+    values: bool,
+    checkpoint: str | None,
+    catalog: tuple[str, ...],
+) -> Iterator[str]:
+    from binlane.cli.land import properties  # noqa: PLC0415  # after --help
+    from binlane.landing.verification import Lake, verify_lake  # noqa: PLC0415  # as above
+
+    place = into.rstrip("/") if "://" in into else str(Path(into).absolute())
+    lake = Lake(
+        into=place,
+        sources=against,
+        checkpoint=checkpoint,
+        keys=key_file,
+        catalog=properties(catalog),
+    )
+    return verify_lake(lake, has_values=values)
+
+
 def _faults(
     paths: tuple[str, ...],
     against: tuple[str, ...],
-    definitions: tuple[Definition, ...] | None,
+    schedule: Schedule | None,
     key_file: str | None,
     tally: Tally,
 ) -> Iterator[Fault]:
@@ -112,23 +185,17 @@ def _faults(
     if against:
         full = list(map(Path, against))
         yield from verify_against(
-            list(map(Path, paths)), full, definitions=definitions, keys=keys, tally=tally
+            list(map(Path, paths)),
+            full,
+            definitions=None if schedule is None else schedule.definitions,
+            changes=[(each.after, each.definitions) for each in schedule.changes]
+            if schedule
+            else (),
+            keys=keys,
+            tally=tally,
         )
     else:
         yield from verify(list(map(Path, paths)), keys=keys, tally=tally)
-
-
-def _definitions(path: Path) -> tuple[Definition, ...]:
-    """Those of a file.
-
-    Raises:
-        ConfigError: If it holds anything else.
-        StoreError: If it cannot be read.
-    """
-    from binlane.check.definitions import read_definitions  # noqa: PLC0415  # after --help
-    from binlane.store.chunks import open_chunks  # noqa: PLC0415  # as above
-
-    return read_definitions(b"".join(open_chunks(path)), name=str(path))
 
 
 def _figures(tally: Tally, seconds: float) -> str:

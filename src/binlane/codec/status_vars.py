@@ -25,7 +25,7 @@ _CHARSET: Final = 4
 _INVOKER: Final = 11
 _DATABASES_MAX: Final = 16
 _TOO_MANY_DATABASES: Final = 254
-_GTID_FLAGS: Final = 130
+GTID_FLAGS: Final = 130
 _ALTER_END: Final = GtidExtraFlag.COMMIT_ALTER | GtidExtraFlag.ROLLBACK_ALTER
 
 
@@ -103,9 +103,9 @@ def invoker(event: QueryEvent) -> tuple[str, str] | None:
 
 def is_undone(event: QueryEvent) -> bool:
     """Whether the statement begins an ALTER in two phases, or takes it back: nothing of it is done."""
-    if _GTID_FLAGS not in event.status_vars:
+    if GTID_FLAGS not in event.status_vars:
         return False
-    value: Any = _value(event, _GTID_FLAGS)
+    value: Any = _value(event, GTID_FLAGS)
     return isinstance(value, tuple) and bool(value[0] & UNDONE_ALTER)
 
 
@@ -246,7 +246,7 @@ _LAYOUTS: Final[Mapping[int, _Layout]] = MappingProxyType(
         21: _number("ENABLE_CASCADE_TRIGGERS", 1),
         128: _number("HRNOW", 3),
         129: _number("XID", 8),
-        _GTID_FLAGS: _Layout("GTID_FLAGS3", _read_gtid_flags, _write_gtid_flags),
+        GTID_FLAGS: _Layout("GTID_FLAGS3", _read_gtid_flags, _write_gtid_flags),
         131: _Layout("CHARACTER_SET_COLLATIONS", _read_collations, _write_collations),
     }
 )

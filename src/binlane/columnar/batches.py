@@ -190,7 +190,7 @@ class ChangeBatcher:
         Raises:
             CodecError: With file and position, if it or an XA transaction cannot be decoded.
         """
-        self.learn(event, place)
+        self.learn(event, place, is_wanted=is_wanted)
         xid = finished_by(event)
         if xid is not None:
             group = self.finished(xid, event, is_wanted=is_wanted)
@@ -207,28 +207,31 @@ class ChangeBatcher:
                 is_wanted=self.is_statement_wanted,
             )
 
-    def learn(self, event: Event, place: RowsSource) -> bool:
+    def learn(self, event: Event, place: RowsSource, *, is_wanted: bool) -> bool:
         """Follow DDL.
+
+        Args:
+            event: Any but of rows.
+            place: Where it counts.
+            is_wanted: Whether its group is selected.
 
         Returns:
             Whether columns may now be known otherwise.
         """
         try:
-            self._follow(event, place)
+            self._follow(event, place, is_wanted=is_wanted)
             return self.catalog is not None and self.catalog.feed(event)
         except CodecError as error:
             raise error.at(place.file, place.position) from None
 
-    def _follow(self, event: Event, place: RowsSource) -> None:
+    def _follow(self, event: Event, place: RowsSource, *, is_wanted: bool) -> None:
         """Have the filter judge a statement, and know what it does to tables."""
-        self.is_statement_wanted = True
-        if self.filter_state is None or not may_concern_tables(event):
+        self.is_statement_wanted, body = True, statement_of(event)
+        if self.filter_state is None or body is None:
             return
         from binlane.filters.events import judged  # noqa: PLC0415 - reads SQL
 
-        body = statement_of(event)
-        assert body is not None, "it concerns tables"
-        at = f"{place.file}:{place.position}"
+        at = f"{place.file}:{place.position}" if is_wanted else None
         self.is_statement_wanted = judged(body, self.filter_state, at)
 
     @property
@@ -244,6 +247,25 @@ class ChangeBatcher:
             or self.filter_state.includes(table)
             or table in selection.beside
         )
+
+    def loses(self, table: TableName) -> bool:
+        """Whether the filter leaves a table out that its rules name, where the log is read."""
+        return (
+            self.filter_state is not None
+            and self.selection.scope.includes(table)
+            and self.filter_state.is_lost(table)
+        )
+
+    def leave_out(self, table_map: TableMapEvent, body: RowsEvent, source: RowsSource) -> None:
+        """Count the rows of an event that the filter leaves out, if it `loses` its table."""
+        if not self.loses(TableName(table_map.database, table_map.table)):
+            return
+        from binlane.filters.events import lost_rows  # noqa: PLC0415 - reads SQL
+
+        state, place = self.filter_state, f"{source.file}:{source.position}"
+        assert state is not None, "there is a filter"
+        if (note := lost_rows(body, table_map, state, place)) is not None:
+            state.notes.append(note)
 
     @property
     def wants_version(self) -> int:
@@ -327,6 +349,8 @@ class ChangeBatcher:
             CodecError: With file and position, if a row cannot be decoded.
         """
         name = TableName(table_map.database, table_map.table)
+        if self.filter_state is not None:
+            self.leave_out(table_map, body, source)
         if not self.wants(name):
             return
         try:

@@ -136,7 +136,7 @@ class BesideRows:
             if tells:
                 yield from self._tell(ToldKind.INCIDENT, event, place)
         elif window is None or not _is_undone(noted, index, window):
-            if reference.learn(event, place):
+            if reference.learn(event, place, is_wanted=is_wanted):
                 self._rows.forget_tables()
             xid = finished_by(event)
             tables = _tables(noted, index) if tells and window and is_rollback(event) else ()
@@ -201,7 +201,7 @@ class BesideRows:
         for event in large.events:
             source = place.source(event)
             if not is_wanted:
-                reference.learn(event, source)
+                reference.learn(event, source, is_wanted=False)
             elif reference.tells and isinstance(event.body, IncidentEvent):
                 yield from self._tell(ToldKind.INCIDENT, event, source)
                 return False

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from binlane.filters.losses import Losses
 
 
 @dataclass(slots=True)
@@ -14,9 +16,11 @@ class ReadCounters:
         bytes: Of the log, those of groups that were not wanted included.
         groups_by_reference: Groups of which something was decoded by the reference decoder.
         bytes_by_reference: Of the events that it decoded.
+        left_out: What a filter left out of tables that its rules name.
     """
 
     groups: int = 0
     bytes: int = 0
     groups_by_reference: int = 0
     bytes_by_reference: int = 0
+    left_out: Losses = field(default_factory=Losses)

@@ -54,6 +54,7 @@ class NotedRows:
         self._pending = PendingBatches(reference.rows_max)
         self._decoders: dict[bytes, LocatedRows | None] = {}
         self._wanted: tuple[Sequence[KnownTable], int, Bytes] = ((), 0, np.zeros(0, np.uint8))
+        self._lost: list[int] = []
         self._scratch = np.empty(SCRATCH_CELLS, np.int32)
         self._arena: Bytes | None = None
 
@@ -78,6 +79,8 @@ class NotedRows:
         """
         kept, found = np.empty_like(picked), np.zeros(1, np.uint8)
         wanted = self._wanted_tables(noted.tables)
+        if self._lost:
+            self._leave_out(noted, picked)
         count = kernels().choose(noted.events, picked, wanted, _CLASSES, kept, found)
         if not count:
             return
@@ -108,7 +111,22 @@ class NotedRows:
         if is_old or flags.shape[0] < len(tables):
             flags = np.array([reference.wants(_name(table)) for table in tables], np.uint8)
             self._wanted = tables, reference.wants_version, flags
+            self._lost = [
+                number for number, table in enumerate(tables) if reference.loses(_name(table))
+            ]
         return flags
+
+    def _leave_out(self, noted: NotedEvents, picked: Small) -> None:
+        """Have the rows of events counted that the filter leaves out of tables that it names."""
+        maps = noted.events[layout.EVENT_MAP, picked]
+        for index in picked[np.isin(maps, self._lost)].tolist():
+            try:
+                event = noted.event(index)
+            except CodecError as error:
+                raise error.at(self._file, int(noted.positions[index])) from None
+            assert isinstance(event.body, RowsEvent), "only these have a table map"
+            table = noted.tables[int(noted.events[layout.EVENT_MAP, index])]
+            self._reference.leave_out(table.table_map, event.body, noted.source(index, event))
 
     def _take_plain(
         self, noted: NotedEvents, plain: NotedEvents, picked: Small

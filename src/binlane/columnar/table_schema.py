@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -13,11 +14,12 @@ import pyarrow as pa
 from binlane.codec.columns import Column
 from binlane.codec.rows import TableMapEvent
 from binlane.codec.table_metadata import primary_key, table_columns
-from binlane.codec.types import Flavor
+from binlane.codec.types import ColumnType, Flavor
 from binlane.columnar.arrow_types import arrow_type
 from binlane.errors import ConfigError
 from binlane.names import TableName
 
+_ROW_HASH: Final = re.compile(r"DB_ROW_HASH_\d+\Z")
 _MOMENT: Final = pa.timestamp("us", tz="UTC")
 CHANGE_TYPES: Final[Mapping[str, pa.DataType]] = MappingProxyType(
     {
@@ -133,7 +135,8 @@ def table_schema(  # noqa: PLR0913 - what a reader may wish of its batches
         table_map: Of the table.
         flavor: Who wrote it.
         columns: All of the table's columns, if somebody knows more of them than the table map.
-        wanted: Names of the columns to keep, all if None; names that the table lacks are ignored.
+        wanted: Names of the columns to keep; names that the table lacks are ignored. All if None, but
+            for those that no SELECT can name.
         change_names: What batches begin with.
         as_json: Whether images are to be JSON objects.
         may_clash: Whether a column may have the name of a change column: whoever reads the batches
@@ -148,10 +151,11 @@ def table_schema(  # noqa: PLR0913 - what a reader may wish of its batches
     name = TableName(table_map.database, table_map.table)
     if columns is None:
         columns = table_columns(table_map, flavor=flavor)
+    hidden = _row_hashes(columns, flavor)
     chosen = tuple(
         index
         for index, column in enumerate(columns)
-        if wanted is None or column_name(column) in wanted
+        if (index not in hidden if wanted is None else column_name(column) in wanted)
     )
     reserved = {*change_names, SEQUENCE_COLUMN}
     names = [column_name(columns[index]) for index in chosen]
@@ -181,6 +185,17 @@ def table_schema(  # noqa: PLR0913 - what a reader may wish of its batches
         as_json=as_json,
         arrow=pa.schema([*change_schema(change_names), *own]).with_metadata(metadata),
     )
+
+
+def _row_hashes(columns: Sequence[Column], flavor: Flavor) -> range:
+    """Indexes of the columns that MariaDB adds behind all others for unique keys over long ones."""
+    count = 0
+    if flavor is Flavor.MARIADB:
+        for column in reversed(columns):
+            if column.type is not ColumnType.LONGLONG or not _ROW_HASH.match(column_name(column)):
+                break
+            count += 1
+    return range(len(columns) - count, len(columns))
 
 
 def clash_of(schema: pa.Schema) -> str | None:

@@ -18,7 +18,8 @@ def unify_schemas(schemas: Iterable[pa.Schema]) -> pa.Schema:
     """The schema with all columns of several, in the order of the last one.
 
     Columns that only earlier ones have come behind. A column with several types gets one that
-    holds the values of all of them, in the last resort string. The metadata is that of the last.
+    holds the values of all of them, in the last resort their texts. The metadata is that of the
+    last.
     """
     found: dict[str, pa.DataType] = {}
     last = pa.schema([])
@@ -43,14 +44,17 @@ def common_type(first: pa.DataType, second: pa.DataType) -> pa.DataType:
         return pa.float64()
     if _is_exact(first) and _is_exact(second):
         return _common_decimal(first, second)
-    kinds = (first, second)
-    if all(pa.types.is_string(each) or pa.types.is_binary(each) for each in kinds):
-        return pa.binary()
-    return pa.string()
+    # Bytes need not be text, but all else has a text, which has bytes.
+    is_bytes = pa.types.is_binary(first) or pa.types.is_binary(second)
+    return pa.binary() if is_bytes else pa.string()
 
 
 def _is_exact(data_type: pa.DataType) -> bool:
     return bool(pa.types.is_integer(data_type) or pa.types.is_decimal(data_type))
+
+
+def _is_bytes(data_type: pa.DataType) -> bool:
+    return bool(pa.types.is_string(data_type) or pa.types.is_binary(data_type))
 
 
 def _common_decimal(first: pa.DataType, second: pa.DataType) -> pa.DataType:
@@ -66,18 +70,30 @@ def _common_decimal(first: pa.DataType, second: pa.DataType) -> pa.DataType:
     return pa.decimal128(before + scale, scale)
 
 
+def is_same_value(first: pa.DataType, second: pa.DataType) -> bool:
+    """Whether a cast that loses nothing gives what a server calls the same value."""
+    if first.equals(second) or pa.types.is_null(first):
+        return True
+    kinds = (_is_exact, pa.types.is_floating, _is_bytes)
+    return any(is_kind(first) and is_kind(second) for is_kind in kinds)
+
+
 def conform_table(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     """A table with exactly the columns of a schema: cast where types differ, else NULL.
+
+    A column may be spelled otherwise, in capitals or small letters: to the servers it is the same.
 
     Raises:
         pa.ArrowInvalid: If a value does not fit its new type.
     """
-    names = set(rows.column_names)
+    names = {name.lower(): name for name in rows.column_names if name not in set(schema.names)}
+    names |= {name: name for name in rows.column_names}
+    found = [names.get(each.name) or names.get(each.name.lower()) for each in schema]
     columns = [
-        cast_exactly(rows.column(field.name), field.type)
-        if field.name in names
-        else pa.chunked_array([pa.nulls(rows.num_rows, field.type)])
-        for field in schema
+        pa.chunked_array([pa.nulls(rows.num_rows, field.type)])
+        if name is None
+        else cast_exactly(rows.column(name), field.type)
+        for name, field in zip(found, schema, strict=True)
     ]
     return pa.Table.from_arrays(columns, schema=schema)
 
@@ -91,4 +107,7 @@ def cast_exactly(values: Values, data_type: pa.DataType) -> Values:
     """
     if values.type.equals(data_type):
         return values
+    kind = values.type
+    if pa.types.is_binary(data_type) and (pa.types.is_primitive(kind) or pa.types.is_decimal(kind)):
+        values = pc.cast(values, pa.string())
     return pc.cast(values, data_type, safe=True)

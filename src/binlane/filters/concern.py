@@ -123,7 +123,8 @@ def concern_of_statement(
     return Concern(
         kind=effects.kind,
         tables=tables,
-        writes=effects.writes,
+        # What keeps a table in order changes nothing of it.
+        writes=() if effects.kind is StatementKind.MAINTENANCE else effects.writes,
         databases=() if tables else effects.databases,
         referred=effects.referred_tables,
         pairs=effects.renames,

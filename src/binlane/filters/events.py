@@ -17,11 +17,14 @@ from binlane.codec.format import Format
 from binlane.codec.load_data import DeleteFileEvent, ExecuteLoadQueryEvent, FileBlockEvent
 from binlane.codec.payload import TransactionPayloadEvent
 from binlane.codec.query import QueryEvent
+from binlane.codec.row_count import count_images
+from binlane.codec.rows import RowsEvent, TableMapEvent
 from binlane.codec.transaction import GtidEvent, XidEvent
 from binlane.codec.types import EventType, GtidFlag
 from binlane.errors import CodecError
 from binlane.filters.concern import concern_of
 from binlane.filters.known_objects import KnownObjects
+from binlane.filters.losses import Losses
 from binlane.filters.rows import RowStatements, is_of_rows
 from binlane.filters.state import FilterState, Verdict
 from binlane.grouping.event_group import END_QUERIES, GTID_TYPES, EventGroup, GroupTracker
@@ -56,6 +59,7 @@ class EventFilter:
         note: Callable[[str], None],
         known: KnownObjects | None = None,
         format_: Format | None = None,
+        leave_out: Callable[[RowsEvent, TableMapEvent, str], None] | None = None,
     ) -> None:
         """Start before the first event.
 
@@ -65,6 +69,8 @@ class EventFilter:
             known: The objects of the log's server; None where there is no schema.
             format_: Of the log, if events are fed as they stand in it; None if each rows event
                 that was cut up follows its pieces as a whole.
+            leave_out: Told of rows of other tables, as `RowStatements` tells; None to count those
+                of tables that the rules name.
         """
         self.state = state
         self._note = note
@@ -73,7 +79,9 @@ class EventFilter:
         terms = state.terms
         self._takes_pieces = format_ is not None
         kinds = terms.rows if terms.has_kinds else None
-        self._rows = RowStatements(state.includes, kinds, format_, leave_out=self._leave_out)
+        self._rows = RowStatements(
+            state.includes, kinds, format_, leave_out=leave_out or self._leave_out
+        )
         # Events of the group that are needed only if something else of it is given.
         self._frame: list[Event] = []
         self._context: list[Event] = []
@@ -127,10 +135,10 @@ class EventFilter:
         frame, self._frame, self._is_given = self._frame, [], True
         return frame
 
-    def _leave_out(self, table: TableName, file: str, position: int) -> None:
+    def _leave_out(self, rows: RowsEvent, table_map: TableMapEvent, place: str) -> None:
         """Count rows that are left out of a table that the rules name."""
-        if self.state.is_lost(table) and (note := self.state.lose(table)):
-            self._note(f"{file}:{position}: {note}")
+        if (note := lost_rows(rows, table_map, self.state, place)) is not None:
+            self._note(note)
 
     def _select(self, event: Event, file: str) -> Iterator[Event]:
         """What is given of one event, but for the frame of its group."""
@@ -156,9 +164,10 @@ class EventFilter:
         if is_frame(body):
             yield from self._select_frame(event)
             return
-        verdict = self.state.take(concern_of(body, self._known))
+        place = f"{file}:{event.position}"
+        verdict = self.state.take(concern_of(body, self._known), place)
         if verdict.note:
-            self._note(f"{file}:{event.position}: {verdict.note}")
+            self._note(f"{place}: {verdict.note}")
         if verdict.passes:
             yield from context
             yield event if verdict.text is None else _rewritten(event, body, verdict)
@@ -181,21 +190,42 @@ def follow_control(event: Event, state: FilterState) -> None:
         state.restarted()
 
 
-def judged(body: QueryEvent, state: FilterState, place: str) -> bool:
+def lost_rows(
+    rows: RowsEvent, table_map: TableMapEvent, state: FilterState, place: str
+) -> str | None:
+    """Count the rows of an event that is left out, if the rules name its table.
+
+    Args:
+        rows: The event.
+        table_map: Of it.
+        state: Counts them.
+        place: Where it stands, as FILE:POSITION.
+
+    Returns:
+        What is to be noted, with the place; None if nothing is.
+    """
+    table = TableName(table_map.database, table_map.table)
+    if not state.is_lost(table):
+        return None
+    note = state.lose(table, count_images(rows, table_map), place)
+    return f"{place}: {note}" if note else None
+
+
+def judged(body: QueryEvent, state: FilterState, place: str | None) -> bool:
     """Whether a statement passes; the state follows what it does to tables.
 
     Args:
         body: The statement.
-        state: Keeps what is to be noted of it.
-        place: Where it stands, for that.
+        state: Counts and keeps what is to be noted of it.
+        place: Where it stands, as FILE:POSITION; None if nothing is to be counted or noted.
 
     Raises:
         CodecError: If its tables info or context is damaged.
     """
     if is_frame(body):
         return True
-    verdict = state.take(concern_of(body))
-    if verdict.row_note and len(state.notes) < _NOTES_MAX:
+    verdict = state.take(concern_of(body), place)
+    if verdict.row_note and place is not None and len(state.notes) < _NOTES_MAX:
         state.notes.append(f"{place}: {verdict.row_note}")
     return verdict.passes
 
@@ -262,30 +292,33 @@ class GroupFilter:
         kept = _without_orphans(kept)
         return replace(group, events=tuple(kept)) if kept else None
 
-    def lose_rows(self, table: TableName, count: int, *, place: str) -> None:
-        """Count rows events that are left out of a table that the rules name.
+    def lose_rows(self, rows: RowsEvent, table_map: TableMapEvent, place: str) -> None:
+        """Count rows that are left out, if the rules name their table; arguments as of `lost_rows`."""
+        if (note := lost_rows(rows, table_map, self.state, place)) is not None:
+            self._note(note)
 
-        Args:
-            table: That the filter's `state.is_lost` is true of.
-            count: How many.
-            place: Of the first.
-        """
-        if note := self.state.lose(table, count):
-            self._note(f"{place}: {note}")
-
-    def rows(self, events: Iterable[Event], format_: Format, *, file: str) -> Iterator[Event]:
+    def rows(
+        self, events: Iterable[Event], format_: Format, *, file: str, losses: Losses
+    ) -> Iterator[Event]:
         """What is left of a group of rows, as often as need be: it is not held.
 
         Args:
             events: Of one group, in order.
             format_: Of the FORMAT_DESCRIPTION before it.
             file: Where it stands, for errors.
+            losses: Told of what is left out, which `count` counts.
 
         Raises:
             UnexpectedError: If it holds statements, which are judged once.
             CodecError: If it is damaged.
         """
-        found = EventFilter(self.state, self._note, None, format_)
+
+        def leave_out(rows: RowsEvent, table_map: TableMapEvent, place: str) -> None:
+            table = TableName(table_map.database, table_map.table)
+            if self.state.is_lost(table):
+                losses.lose(table, place, images=count_images(rows, table_map))
+
+        found = EventFilter(self.state, self._note, None, format_, leave_out)
         for event in events:
             body = event.body
             if isinstance(body, QueryEvent) and not (
@@ -296,6 +329,12 @@ class GroupFilter:
                 raise UnexpectedError
             yield from found.feed(event, file=file)
         yield from found.finish()
+
+    def count(self, losses: Losses) -> None:
+        """Count rows that are left out of tables that the rules name."""
+        for table, place in losses.places.items():
+            if note := self.state.lose(table, losses.images[table], place):
+                self._note(f"{place}: {note}")
 
     def _carrier(
         self,

@@ -42,7 +42,7 @@ class RowStatements:
         kinds: frozenset[RowKind] | None = None,
         format_: Format | None = None,
         *,
-        leave_out: Callable[[TableName, str, int], None] = lambda _table, _file, _position: None,
+        leave_out: Callable[[RowsEvent, TableMapEvent, str], None] = lambda *_: None,
     ) -> None:
         """Start before the first statement.
 
@@ -51,7 +51,7 @@ class RowStatements:
             kinds: Which changes of them; None for all.
             format_: Of the FORMAT_DESCRIPTION before them: then rows events that were cut up are
                 put together. None if somebody else gives the whole ones.
-            leave_out: Told of each rows event of another table, and where it stands.
+            leave_out: Told of each rows event of another table, and its FILE:POSITION.
         """
         self._includes = includes
         self._leave_out = leave_out
@@ -98,7 +98,8 @@ class RowStatements:
         table = TableName(table_map.database, table_map.table)
         if self._includes(table):
             return True
-        self._leave_out(table, file, event.position)
+        assert isinstance(event.body, RowsEvent), "only they have a table map"
+        self._leave_out(event.body, table_map, f"{file}:{event.position}")
         return False
 
     def finish(self) -> Iterator[Event]:

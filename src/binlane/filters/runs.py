@@ -16,6 +16,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from binlane.codec.rows import RowsEvent
 from binlane.codec.types import EventType
 from binlane.errors import CodecError
 from binlane.filters.events import GroupFilter
@@ -99,8 +100,8 @@ class RunFilter:
         self._groups = groups
         self._tables: list[KnownTable] = []
         self._wanted: _Flags = np.zeros(64 + _NO_TABLES, np.bool_)
-        # By their numbers, tables that the rules name and that are not wanted all the same.
-        self._lost: dict[int, TableName] = {}
+        # The numbers of tables that the rules name and that are not wanted all the same.
+        self._lost: list[int] = []
         self._seen = 0
         self._version = -1
         self._texts = np.zeros(0, np.uint8)
@@ -239,12 +240,16 @@ class RunFilter:
     def _count_lost(self, run: RawRun, begin: int, is_rows: _Flags) -> None:
         """Count the rows events that are left out of tables that the rules name."""
         maps = run.events[layout.EVENT_MAP, begin : begin + is_rows.shape[0]]
-        for number, table in self._lost.items():
-            found = np.flatnonzero(is_rows & (maps == number))
-            if found.shape[0]:
-                offset = run.events.item(layout.EVENT_OFFSET, begin + int(found[0]))
-                place = f"{run.file}:{run.base + offset}"
-                self._groups.lose_rows(table, found.shape[0], place=place)
+        for found in np.flatnonzero(is_rows & np.isin(maps, self._lost)).tolist():
+            try:
+                event = run.event(begin + found)
+            except CodecError as error:
+                offset = run.events.item(layout.EVENT_OFFSET, begin + found)
+                raise error.at(run.file, run.base + offset) from None
+            assert isinstance(event.body, RowsEvent), "by its type"
+            table = run.tables[int(maps[found])]
+            place = f"{run.file}:{event.position}"
+            self._groups.lose_rows(event.body, table.table_map, place)
 
     def _rows(self, run: RawRun, first: int, stop: int) -> RawRun | None:
         """What is left of groups of rows."""
@@ -280,7 +285,7 @@ class RunFilter:
             table = TableName(table_map.database, table_map.table)
             self._wanted[number] = state.includes(table)
             if state.is_lost(table):
-                self._lost[number] = table
+                self._lost.append(number)
         self._seen = len(tables)
         return self._wanted
 

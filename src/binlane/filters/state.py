@@ -15,15 +15,14 @@ wanted.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from typing import Any, Final, Self
 
 from binlane.filters.concern import Concern
+from binlane.filters.losses import Losses
 from binlane.filters.terms import FilterTerms, RenameMode
-from binlane.names import TableName
+from binlane.names import TableName, nearest
 from binlane.sql.facts import TABLE_DROPPING_KINDS, VIEW_KINDS, StatementKind
 
 _SHOWN: Final = 3
@@ -104,8 +103,7 @@ class FilterState:
         terms: Likewise.
         version: Grows whenever what is wanted changes.
         empty_xa: XA transactions that are prepared of which nothing is wanted.
-        left_out: How many changes of each table that the rules name were left out: statements, and
-            rows events.
+        left_out: What was left out of tables that the rules name.
         has_matched: The log is about something that is wanted.
         notes: With a place each, what is to be noted of statements that `events.judged` took.
     """
@@ -114,7 +112,7 @@ class FilterState:
         self.terms = terms
         self.version = 0
         self.empty_xa: set[str] = set()
-        self.left_out: Counter[TableName] = Counter()
+        self.left_out = Losses()
         self.has_matched = False
         self.notes: list[str] = []
         self._others: set[TableName] = set()
@@ -156,9 +154,11 @@ class FilterState:
         return {name: rows for name, rows in saved.items() if rows}
 
     def copy(self) -> Self:
-        """The same, which changes by itself; what is left out is counted anew."""
+        """The same, which changes by itself; what is left out is counted anew, and noted anew."""
         other = type(self)(self.terms)
         other.empty_xa = set(self.empty_xa)
+        other.has_matched = self.has_matched
+        other._others = self._others  # noqa: SLF001 - likewise; they only grow
         other._memory = self._memory.copy()  # noqa: SLF001 - of its own class
         return other
 
@@ -179,16 +179,12 @@ class FilterState:
         Args:
             is_whole: Nothing of it was looked at before.
         """
-        notes = []
-        if self.left_out:
-            counts = (
-                f"{count} change{'s' * (count > 1)} of {table.plain}"
-                for table, count in sorted(self.left_out.items())
-            )
-            notes.append(f"left out of what the filter names: {', '.join(counts)}")
-        if is_whole and self.is_unmatched:
-            notes.append(f"the log has nothing of what the filter names; {self._nearest()}")
-        return notes
+        return self.left_out.texts + [self.unmatched] * (is_whole and self.is_unmatched)
+
+    @property
+    def unmatched(self) -> str:
+        """What a user should know of a log that `is_unmatched`."""
+        return f"the log has nothing of what the filter names; {self._nearest()}"
 
     @property
     def is_unmatched(self) -> bool:
@@ -196,11 +192,10 @@ class FilterState:
         return not (self.has_matched or self.terms.rules.does_all)
 
     def _nearest(self) -> str:
-        names = [table.plain for table in sorted(self._others)]
-        if not names:
+        if not self._others:
             return "it has no tables"
-        wanted = [table.plain for table in self.terms.rules.do_tables]
-        near = [each for name in wanted for each in get_close_matches(name, names, n=1)]
+        wanted = sorted(self.terms.rules.do_tables)
+        near = [found.plain for table in wanted if (found := nearest(table, self._others))]
         if near:
             return f"did you mean {' or '.join(near)}?"
         return f"it has {_shown(sorted(self._others))}"
@@ -215,13 +210,18 @@ class FilterState:
         """Whether the rules name a table whose changes are not wanted all the same."""
         return self.terms.rules.includes(table) and not self.includes(table)
 
-    def lose(self, table: TableName, count: int = 1) -> str:
-        """Count changes of a table that `is_lost`.
+    def lose(self, table: TableName, images: int, place: str) -> str:
+        """Count row images of a table that `is_lost`.
+
+        Args:
+            table: The table.
+            images: How many.
+            place: Where the first one stands, as FILE:POSITION.
 
         Returns:
             What is to be noted of them; empty where it was before.
         """
-        self.left_out[table] += count
+        self.left_out.lose(table, place, images=images)
         if table in self._memory.told:
             return ""
         self._memory.told.add(table)
@@ -231,15 +231,22 @@ class FilterState:
         """The server was started anew: its sessions, and their temporary tables, are gone."""
         self._memory.temporary.clear()
 
-    def take(self, concern: Concern) -> Verdict:
-        """Judge the next statement of the log, and remember what it does to tables."""
+    def take(self, concern: Concern, place: str | None) -> Verdict:
+        """Judge the next statement of the log, and remember what it does to tables.
+
+        Args:
+            concern: What it is about.
+            place: Where it stands, as FILE:POSITION; None if it is of no interest itself, so that
+                nothing is counted.
+        """
         verdict = self._judge(concern)
         if concern.is_undone:
             return self._of_kinds(concern, replace(verdict, note="", lost=()))
-        for table in verdict.lost:
-            self.left_out[table] += 1
-            if self.is_lost(table):
-                self._memory.told.add(table)
+        if place is not None:
+            for table in verdict.lost:
+                self.left_out.lose(table, place, statements=1)
+                if self.is_lost(table):
+                    self._memory.told.add(table)
         note = self._remember(concern, verdict)
         if note:
             verdict = replace(verdict, note="; ".join(filter(None, (verdict.note, note))))

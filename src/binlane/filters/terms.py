@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Final
+from typing import Any, Final
 
 from binlane.errors import ConfigError
 from binlane.filters.kinds import RowKind, parse_kinds
@@ -128,6 +128,19 @@ def parse_terms(
         statements=statements,
         rows=rows,
         keeps_empty_groups=keeps_empty_groups,
+    )
+
+
+def terms_of(text: str) -> FilterTerms | None:
+    """The terms of `FilterTerms.text`, as a landing keeps them; None for an empty one."""
+    if not text:
+        return None
+    told: dict[str, Any] = json.loads(text)
+    return parse_terms(
+        {option: told.get(option, ()) for option in LIST_OPTIONS},
+        rename=told["rename"],
+        kinds=told.get("do_event", ()),
+        keeps_empty_groups=told.get("keep_empty_groups", False),
     )
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from binlane.landing.audit import Audit
 from binlane.landing.tables.store import TableStore
-from binlane.landing.work import DataFile, Rows
+from binlane.landing.work import DataFile, Mode, Rows
 from binlane.names import TableName
 
 
@@ -16,8 +17,13 @@ class ChangeTables:
     first have them and stay; one that gets another type gets a type that holds both.
     """
 
-    def __init__(self, tables: TableStore) -> None:
+    def __init__(self, tables: TableStore, audit: Audit) -> None:
         self._tables = tables
+        self._audit = audit
+
+    def images(self, table: TableName) -> int | None:
+        """How many row images of the log a table has; None if nobody counted."""
+        return self._tables.images(table)
 
     def seed(self, table: TableName, files: Sequence[DataFile], applied: int) -> None:
         """Add the rows of a snapshot; done again, nothing happens.
@@ -31,7 +37,8 @@ class ChangeTables:
             StoreError: If the table cannot be written.
         """
         if files and self._tables.applied(table) < applied:
-            self._tables.append(table, self._tables.adopt(table, files), applied)
+            images = self._tables.images(table)
+            self._tables.append(table, self._tables.adopt(table, files), applied, images)
 
     def append(self, table: TableName, pieces: Sequence[Rows]) -> None:
         """Add changes, whose files have what is not there already.
@@ -40,5 +47,6 @@ class ChangeTables:
             StoreError: If the table cannot be written.
         """
         files = [rows.changes for rows in pieces if rows.changes is not None]
+        images = self._audit.committing(Mode.CHANGES, table, self._tables.images(table), pieces)
         if files:
-            self._tables.append(table, files, pieces[-1].last_seq)
+            self._tables.append(table, files, pieces[-1].last_seq, images)

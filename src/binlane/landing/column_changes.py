@@ -31,6 +31,7 @@ class AddColumn:
         is_numbered: Rows get numbers that the text does not tell: it is AUTO_INCREMENT.
         is_first: It becomes the first.
         after: It comes behind this one; None with `is_first` False: at the end.
+        may_exist: If there is such a column already, it stays.
     """
 
     column: TableColumn
@@ -39,6 +40,7 @@ class AddColumn:
     is_numbered: bool = False
     is_first: bool = False
     after: str | None = None
+    may_exist: bool = False
 
     @property
     def name(self) -> str:
@@ -168,4 +170,5 @@ def _added(node: Column, action: AlterAction, facts: StatementFacts) -> AddColum
         is_numbered=column.is_auto_increment,
         is_first=action.position == "FIRST",
         after=action.after or None,
+        may_exist=action.if_exists,
     )

@@ -30,6 +30,7 @@ from binlane.landing.column_families import (
     FIXED_CHARS,
     TEXTS_MAX,
     WIDE,
+    binary_bytes,
     decimal_digits,
     family_of,
     first_number,
@@ -125,12 +126,24 @@ class Conversion:
             return pa.chunked_array([pa.array([], self.type)])
         if self._keeps_all(old_type):
             return self._without_nulls(values, old_type)
+        if values.null_count and self._may_be_zero_dates(old_type):
+            raise NotToldError("NULL may stand for a zero date")
+        if values.null_count == len(values) and not self.new.is_auto_increment:
+            nulls: Any = pa.array([None] * len(values), self.type)
+            return self._without_nulls(pa.chunked_array([nulls]), old_type)
         convert = self._converter(self._family_before(old_type), old_type)
         if self.old is not None and family_of(self.old) == "DECIMAL" and not is_number(old_type):
             convert = of_decimal(convert)  # one of more digits than rows have numbers for
-        if values.null_count and self._may_be_zero_dates(old_type):
-            raise NotToldError("NULL may stand for a zero date")
         return self._without_nulls(mapped(values, convert, self.type), old_type)
+
+    def of_literal(self, value: Any) -> Any:
+        """A value of the old definition that a statement gives, afterwards.
+
+        Raises:
+            NotToldError: If it is not known what the server makes of it.
+        """
+        assert self.old is not None, "literals have a type"
+        return self._converter(family_of(self.old), pa.string())(value)
 
     # What the values were and are -----------------------------------------------------------------
 
@@ -174,11 +187,10 @@ class Conversion:
             if has_zone(self.type) and was_nullable and has_zone(old_type):
                 raise NotToldError("NULL became the time of the statement, or is a zero date")
             return values
-        if self.is_strict or new.type_name == "BINARY":
+        if self.is_strict:
             raise NotToldError("it cannot be NULL any more")
-        is_json = family_of(new) == "JSON" and self.flavor is Flavor.MYSQL
-        filled = "null" if is_json else instead_of_null(new, self.type)
-        return pc.fill_null(values, pa.scalar(filled, self.type))
+        value = instead_of_null(new, self.type, self.flavor)
+        return pc.fill_null(values, pa.scalar(value, self.type))
 
     # Converters -----------------------------------------------------------------------------------
 
@@ -231,7 +243,7 @@ class Conversion:
             number = int(value)
         elif family == "DECIMAL":
             with exactly():
-                number = int(value.quantize(Decimal(1), ROUND_HALF_UP))
+                number = int(Decimal(value).quantize(Decimal(1), ROUND_HALF_UP))
             if number > high > _LONG_MAX:  # MySQL makes the highest signed number of some
                 raise NotToldError(self._why())
         elif family in {"FLOAT", "DOUBLE"} and low <= value <= high:
@@ -282,15 +294,14 @@ class Conversion:
         to_text = self._to_text(family)
         if after == "TEXT":
             return partial(self._fitted_text, to_text)
-        if new.type_name == "BINARY" or (self.old and self.old.type_name == "BINARY"):
-            raise NotToldError(self._why())
         limit = first_number(new) or BYTES_MAX.get(new.type_name, 1 << 32)
+        fixed = binary_bytes(new)
         if family == "BYTES" and pa.types.is_binary(old_type):
-            return lambda value: value[:limit]
+            return lambda value: value[:limit].ljust(fixed, b"\0")
         charset = None if self.old is None else self.old.charset
         if family in _PLAIN_NUMBERS:
             charset = "ascii"
-        return lambda value: self._encoded(to_text(value), charset)[:limit]
+        return lambda value: self._encoded(to_text(value), charset)[:limit].ljust(fixed, b"\0")
 
     def _encoded(self, text: str, charset: str | None) -> bytes:
         codec = _CODECS.get(charset or "")

@@ -22,8 +22,8 @@ TEXTS_MAX: Final = {
     "LONGTEXT": (1 << 32) - 1,
     "CLOB": (1 << 32) - 1,
 }
-BYTES_MAX: Final = {"TINYBLOB": 255, "BLOB": 65_535, "MEDIUMBLOB": (1 << 24) - 1}
-_BYTES: Final = frozenset({"BINARY", "VARBINARY", "RAW", "LONGBLOB", *BYTES_MAX})
+BYTES_MAX: Final = {"BINARY": 1, "TINYBLOB": 255, "BLOB": 65_535, "MEDIUMBLOB": (1 << 24) - 1}
+_BYTES: Final = frozenset({"VARBINARY", "RAW", "LONGBLOB", *BYTES_MAX})
 _FAMILIES: Final = {
     **dict.fromkeys(_INTEGERS, "INTEGER"),
     **dict.fromkeys(("DECIMAL", "NUMERIC", "DEC", "FIXED"), "DECIMAL"),
@@ -104,6 +104,11 @@ def decimal_digits(column: TableColumn) -> tuple[int, int]:
     numbers = [int(text) for text in column.arguments if text.isdigit()]
     precision, scale = (*numbers, *_DECIMAL_DEFAULT[len(numbers) :])
     return precision or _DECIMAL_DEFAULT[0], scale
+
+
+def binary_bytes(column: TableColumn) -> int:
+    """The bytes that each value of a BINARY has; 0 of other types."""
+    return (first_number(column) or 1) if column.type_name == "BINARY" else 0
 
 
 def first_number(column: TableColumn) -> int | None:

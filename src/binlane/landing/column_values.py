@@ -11,14 +11,25 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from binlane.codec.types import Flavor
 from binlane.columnar.arrow_types import has_zone
-from binlane.landing.column_families import decimal_digits, family_of, first_number
+from binlane.landing.column_families import (
+    binary_bytes,
+    decimal_digits,
+    family_of,
+    first_number,
+)
 from binlane.sql.table_definitions import TableColumn
 
 Values = Any
 """A `pa.ChunkedArray` of any type, whose stubs know no such thing."""
 Convert = Callable[[Any], Any]
 
+_ZEROS: Final = {
+    "UUID": "00000000-0000-0000-0000-000000000000",
+    "INET4": "0.0.0.0",  # noqa: S104 - a value
+    "INET6": "::",
+}
 _YEARS: Final = (1901, 2155)
 
 
@@ -97,17 +108,30 @@ def exactly() -> AbstractContextManager[Context]:
     return localcontext(prec=100)
 
 
-def instead_of_null(column: TableColumn, data_type: pa.DataType) -> object:
-    """What stands where NULL stood, without strict mode."""
-    if family_of(column) == "TIME":
+def instead_of_null(column: TableColumn, data_type: pa.DataType, flavor: Flavor | None) -> object:
+    """What stands where NULL stood, without strict mode, and in rows that get a column of NOT NULL.
+
+    Raises:
+        NotToldError: If the log does not tell it.
+    """
+    family = family_of(column)
+    if family == "JSON" and flavor is not Flavor.MARIADB:
+        if flavor is None:
+            raise NotToldError("the log does not tell which server wrote it")
+        return "null"
+    if family in _ZEROS:
+        return _ZEROS[family]
+    if family == "TIME":
         digits = first_number(column) or 0
         return "00:00:00" + (f".{'0' * digits}" if digits else "")
     if pa.types.is_string(data_type):
         return (
             format(Decimal(0).scaleb(-decimal_digits(column)[1]), "f")
-            if (family_of(column) == "DECIMAL")
+            if family == "DECIMAL"
             else ""
         )
     if pa.types.is_binary(data_type):
-        return b""
+        if family == "VECTOR":
+            raise NotToldError("no vector stands for none")
+        return bytes(binary_bytes(column))
     return Decimal(0) if pa.types.is_decimal(data_type) else 0

@@ -13,6 +13,7 @@ from typing import Final
 
 import pyarrow as pa
 
+from binlane.landing.audit import Audit
 from binlane.landing.definitions import Definitions
 from binlane.landing.generated_columns import missing_names, shared
 from binlane.landing.journal import Journal
@@ -34,9 +35,11 @@ from binlane.landing.steps import (
     tables_of,
 )
 from binlane.landing.tables.store import TableStore
-from binlane.landing.work import DataFile, Rows
+from binlane.landing.work import DataFile, Mode, Rows
 from binlane.names import TableName
 
+GIVEN_UP: Final = "not in current, which gave the table up"
+AWAITED: Final = "not in current, which gets its rows by a snapshot"
 _LACKS: Final = (
     "rows from before the log's beginning are not in it, nor is what foreign keys did to its rows"
 )
@@ -49,9 +52,10 @@ class CurrentTables:
         notes: What the reader of the tables must know.
     """
 
-    def __init__(self, tables: TableStore, journal: Journal) -> None:
+    def __init__(self, tables: TableStore, journal: Journal, audit: Audit) -> None:
         self._tables = tables
         self._journal = journal
+        self._audit = audit
         self.notes: list[str] = []
         self._given_up: list[TableName] = []
         for table in self.names():
@@ -67,9 +71,14 @@ class CurrentTables:
         """The tables there are."""
         return list(self._tables.names())
 
-    def left_out(self, table: TableName, definitions: Definitions) -> tuple[str, ...]:
+    def without(self, table: TableName, definitions: Definitions) -> tuple[str, ...]:
         """The generated columns that a table does not have."""
         return missing_names(definitions.columns(table), self._own(table))
+
+    def images(self, table: TableName) -> int | None:
+        """How many row images of the log a table has; None if nobody counted, or keeps it now."""
+        is_kept = table.plain not in self.abandoned and not self._awaits_rows(table)
+        return self._tables.images(table) if is_kept else None
 
     def linked(self, scope: Tables) -> LinkedTables:
         """Those whose rows change with others'."""
@@ -163,7 +172,7 @@ class CurrentTables:
         change = partial(reshaped, step=step, added=tuple(self._tables.added.names))
         why_not = self._tables.rewrite(step.table, change, seq)
         if why_not:
-            self.give_up(step.table, why_not)
+            self.give_up(step.table, f"{why_not} ({step.place})" if step.place else why_not)
 
     def seed(
         self,
@@ -189,6 +198,7 @@ class CurrentTables:
         if {self.abandoned.pop(table.plain, None), state.partial.pop(table.plain, None)} != {None}:
             # Else its files would be gone after a crash behind this.
             self._journal.save()
+        self._audit.seed(Mode.CURRENT, table)
         if self._tables.applied(table) < applied:
             self._tables.seed(table, files, key, schema, applied)
 
@@ -214,9 +224,12 @@ class CurrentTables:
             StoreError: If the table cannot be written.
         """
         for _, alike in groupby(pieces, key=_shape):
-            if table.plain in self.abandoned or self._awaits_rows(table):
-                return
-            self._merge(table, list(alike), is_told=is_told, generated=generated)
+            if table.plain in self.abandoned:
+                self._audit.leave_out(GIVEN_UP, table, alike)
+            elif self._awaits_rows(table):
+                self._audit.leave_out(AWAITED, table, alike)
+            else:
+                self._merge(table, list(alike), is_told=is_told, generated=generated)
 
     def _awaits_rows(self, table: TableName) -> bool:
         """Whether the rows that were there before come later, by a snapshot."""
@@ -232,26 +245,51 @@ class CurrentTables:
     ) -> None:
         last = pieces[-1]
         if last.lacks:
-            self.give_up(table, last.lacks)
+            self.give_up(table, f"{last.lacks} ({pieces[0].place})")
             return
         runs = [rows.run for rows in pieces if rows.run is not None]
         if not runs:
+            self._audit.expect(Mode.CURRENT, table, pieces)
             return
         if any(run.stats.get("nullCount", {}).get(name) for run in runs for name in last.key):
-            self.give_up(table, "a date in its primary key is zero or partial, as no date here is")
+            reason = "a date in its primary key is zero or partial, which no table here can hold"
+            self.give_up(table, f"{reason} ({pieces[0].place})")
             return
         columns = self._named(table, last.columns)
         if not self._tables.exists(table) and not is_told:
             self._journal.state.partial[table.plain] = _LACKS
             self._journal.save()
-        if self._tables.exists(table) and not self._is_reconciled(table, columns, generated):
+        place = pieces[0].place
+        if self._tables.exists(table) and not self._is_reconciled(table, columns, place, generated):
             return
-        missing = self._tables.merge(table, runs, last.key, columns, last.last_seq)
+        before = self._tables.snapshot(table)
+        now = 0 if before is None else before.images
+        images = self._audit.committing(Mode.CURRENT, table, now, pieces)
+        missing = self._tables.merge(table, runs, last.key, columns, last.last_seq, images)
         if missing:
             self.notes.append(
                 f"{table.plain}: {missing} rows were removed that the log had not added; "
                 "it begins behind them"
             )
+        self._count_rows(table, 0 if before is None else before.rows, pieces)
+
+    def _count_rows(self, table: TableName, before: int, pieces: Sequence[Rows]) -> None:
+        """See that a table has as many rows more as its changes add, where that can be known."""
+        state = self._journal.state
+        is_whole = table.plain not in state.partial and table.plain not in state.snapshots
+        added = [rows.added for rows in pieces if rows.run is not None]
+        if not is_whole or None in added or self._tables.keeps_deleted:
+            return
+        expected = before + sum(number for number in added if number is not None)
+        found = self._tables.there(table).rows
+        if found == expected:
+            return
+        state.partial[table.plain] = (
+            f"up to GTID {pieces[-1].last_gtid} its changes make {expected} rows of it, and it has "
+            f"{found}: the source changed rows that it did not log (sql_log_bin=0)"
+        )
+        self._journal.save()
+        self.notes.append(f"{table.plain}: {state.partial[table.plain]}")
 
     def _named(self, table: TableName, columns: pa.Schema) -> pa.Schema:
         """Columns with the names that CREATE TABLE gave, where the rows have numbers only."""
@@ -269,9 +307,9 @@ class CurrentTables:
         return [name for name in self._tables.schema(table).names if name not in added]
 
     def _is_reconciled(
-        self, table: TableName, columns: pa.Schema, generated: Collection[str]
+        self, table: TableName, columns: pa.Schema, place: str, generated: Collection[str]
     ) -> bool:
-        """Bring a table to the columns that its rows have now.
+        """Bring a table to the columns that its rows have now, from a place in the log on.
 
         ALTER TABLE was followed before; what still differs are types, generated columns that either
         does not have, or columns of a table whose ALTER TABLE the log does not hold.
@@ -286,15 +324,20 @@ class CurrentTables:
             names = shared(columns.names, own, generated)
             columns = pa.schema([columns.field(name) for name in names])
         if set(own) != set(columns.names) and self._tables.has_rows(table):
-            self.give_up(
-                table,
-                f"its columns changed from {', '.join(own)} to {', '.join(columns.names)}, "
-                "and the log does not tell how",
+            gone = [name for name in own if name not in set(columns.names)]
+            new = [name for name in columns.names if name not in set(own)]
+            change = " and ".join(
+                f"{', '.join(names)} {verb}"
+                for names, verb in ((gone, "went"), (new, "came"))
+                if names
             )
+            reason = f"its columns changed, {change}, and no ALTER TABLE in the log tells how"
+            self.give_up(table, f"{reason} ({place})")
             return False
         why_not = self._tables.conform(table, columns)
         if why_not:
-            self.give_up(table, f"its values do not fit its new column types: {why_not}")
+            reason = f"its values do not fit its new column types: {why_not}"
+            self.give_up(table, f"{reason} ({place})")
         return not why_not
 
 

@@ -7,17 +7,18 @@ is dropped, emptied, or changes in a way that the log does not tell, its version
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from itertools import groupby
 
 import pyarrow as pa
 
+from binlane.columnar.unify import is_same_value
+from binlane.landing.audit import Audit
 from binlane.landing.definitions import Definitions
 from binlane.landing.generated_columns import missing_names, shared
 from binlane.landing.journal import Journal
-from binlane.landing.reshaping import reshaped
+from binlane.landing.reshaping import reshaped, set_aside
 from binlane.landing.steps import (
     Abandon,
     AbandonAll,
@@ -25,7 +26,6 @@ from binlane.landing.steps import (
     CreateLike,
     Drop,
     DropDatabase,
-    Remove,
     Rename,
     Reshape,
     Step,
@@ -34,19 +34,24 @@ from binlane.landing.steps import (
 )
 from binlane.landing.tables.store import TableStore
 from binlane.landing.tables.versions import MOMENT, first_versions
-from binlane.landing.work import DataFile, Rows
+from binlane.landing.work import DataFile, Mode, Rows
 from binlane.names import TableName
 
-_NO_KEY = "the log tells no primary key, without which versions cannot be told from each other"
-_NO_DATE = "a date in its primary key is zero or partial, as no date here is"
+GIVEN_UP = "not in history, which gave the table up"
+_NO_KEY = (
+    "it has no primary key, or the log does not tell it (binlog_row_metadata=FULL does), so that the "
+    "versions of one row cannot be told from those of another"
+)
+_NO_DATE = "a date in its primary key is zero or partial, which no table here can hold"
 
 
 class HistoryTables:
     """The history tables of a target."""
 
-    def __init__(self, tables: TableStore, journal: Journal) -> None:
+    def __init__(self, tables: TableStore, journal: Journal, audit: Audit) -> None:
         self._tables = tables
         self._journal = journal
+        self._audit = audit
 
     @property
     def abandoned(self) -> dict[str, str]:
@@ -57,9 +62,13 @@ class HistoryTables:
         """The tables there are."""
         return self._tables.names()
 
-    def left_out(self, table: TableName, definitions: Definitions) -> tuple[str, ...]:
+    def without(self, table: TableName, definitions: Definitions) -> tuple[str, ...]:
         """The generated columns that a table does not have."""
         return missing_names(definitions.columns(table), self._tables.schema(table).names)
+
+    def images(self, table: TableName) -> int | None:
+        """How many row images of the log a table has; None if nobody counted, or goes on with it."""
+        return None if table.plain in self.abandoned else self._tables.images(table)
 
     def concerns(self, step: Step) -> bool:
         """Whether a step is about a table that is kept or was given up."""
@@ -119,12 +128,11 @@ class HistoryTables:
         table = step.table
         if not self._tables.exists(table) or self._tables.applied(table) >= seq:
             return
-        stays = tuple(change for change in step.changes if not isinstance(change, Remove))
         added = tuple(self._tables.added.names)
-        change = partial(reshaped, step=replace(step, changes=stays), added=added)
+        change = partial(reshaped, step=step, added=added, keeps_dropped=True)
         why_not = self._tables.rewrite(table, change, seq)
         if why_not:
-            self._end(table, seconds, why_not)
+            self._end(table, seconds, f"{why_not} ({step.place})" if step.place else why_not)
 
     def seed(
         self,
@@ -148,6 +156,7 @@ class HistoryTables:
         Raises:
             StoreError: If the table cannot be written.
         """
+        self._audit.seed(Mode.HISTORY, table)
         if self._tables.applied(table) >= applied:
             return
         if not key:
@@ -180,7 +189,9 @@ class HistoryTables:
             StoreError: If the table cannot be written.
         """
         for _, alike in groupby(pieces, key=lambda rows: (rows.columns, rows.key, rows.lacks)):
-            if table.plain not in self.abandoned:
+            if table.plain in self.abandoned:
+                self._audit.leave_out(GIVEN_UP, table, alike)
+            else:
                 self._merge(table, list(alike), generated)
 
     def _merge(self, table: TableName, pieces: Sequence[Rows], generated: Collection[str]) -> None:
@@ -198,9 +209,13 @@ class HistoryTables:
         if runs and not why_not and self._tables.exists(table):
             why_not = self._widened(table, last.columns, generated)
         if why_not:
-            self._end(table, last.last_timestamp, why_not)
+            self._end(table, last.last_timestamp, f"{why_not} ({pieces[0].place})")
         elif runs:
-            self._tables.merge(table, runs, last.key, last.columns, last.last_seq)
+            now = self._tables.images(table)
+            images = self._audit.committing(Mode.HISTORY, table, now, pieces)
+            self._tables.merge(table, runs, last.key, last.columns, last.last_seq, images)
+        else:
+            self._audit.expect(Mode.HISTORY, table, pieces)
 
     def _widened(
         self, table: TableName, columns: pa.Schema, generated: Collection[str] = ()
@@ -210,13 +225,19 @@ class HistoryTables:
         Generated columns that either has not are left out.
         """
         added = set(self._tables.added.names)
-        known = pa.schema(
-            [field for field in self._tables.schema(table) if field.name not in added]
-        )
-        own = shared(known.names, columns.names, generated)
-        names = (
-            shared(columns.names, own, generated) if self._tables.has_rows(table) else columns.names
-        )
-        gone = [known.field(name) for name in own if name not in set(columns.names)]
-        now = [columns.field(name) for name in names]
-        return self._tables.conform(table, pa.schema([*now, *gone]))
+        known = [field for field in self._tables.schema(table) if field.name not in added]
+        if self._tables.has_rows(table):
+            there = [field.name for field in known]
+            names = shared(columns.names, there, generated)
+            known = [known[there.index(name)] for name in shared(there, columns.names, generated)]
+            columns = pa.schema([columns.field(name) for name in names])
+        now = {field.name.lower(): field.type for field in columns}
+        aside: dict[str, str] = {}
+        if not self._tables.has_versions(table):  # of a table that was dropped, say
+            for field in known:
+                if not is_same_value(field.type, now.get(field.name.lower(), field.type)):
+                    names = [*now, *(each.name for each in known), *aside.values()]
+                    aside[field.name] = set_aside(field.name, names)
+        known = [field.with_name(aside.get(field.name, field.name)) for field in known]
+        gone = [field for field in known if field.name.lower() not in now]
+        return self._tables.conform(table, pa.schema([*columns, *gone]), aside)

@@ -38,6 +38,8 @@ class JournalState:
     Attributes:
         app_id: Names this landing in the tables' transactions.
         terms: What it lands; a landing that goes on must land the same.
+        began: Where in the log it began, as `position`; None before the first batch.
+        is_bound: Whether the target may know it already; if it does not, nothing was begun.
         position: Up to where the log is landed, as the planner writes it; None for its beginning.
         done: `_seq` of the last statement whose steps are all done; what lies before it is done.
         doing: `_seq` of the statement whose steps are being done, 0 for none.
@@ -50,11 +52,18 @@ class JournalState:
         snapshots: Tables whose rows were or are taken from the server, by name, until the log is
             landed beyond what was seen of them: see `snapshot.record`.
         run_id: Of the landing that is under way or died; empty if the last one ended well.
+        landed: How many row images of the log each table has at `position`, by mode and table.
+        logged: How many the log had of each table up to there.
+        left_out: How many of those are in no table, by table and why.
+        seeded: Current tables whose rows come of a snapshot, too.
         followed: What the filter remembers of names at `position`.
+        cdf: Whether current tables that are made have a change data feed.
     """
 
     app_id: str
     terms: dict[str, str] = field(default_factory=dict)
+    began: dict[str, Any] | None = None
+    is_bound: bool = True
     position: dict[str, Any] | None = None
     done: int = 0
     doing: int = 0
@@ -66,7 +75,12 @@ class JournalState:
     definitions: str = ""
     snapshots: dict[str, dict[str, Any]] = field(default_factory=dict)
     run_id: str = ""
+    landed: dict[str, dict[str, int]] = field(default_factory=dict)
+    logged: dict[str, int] = field(default_factory=dict)
+    left_out: dict[str, dict[str, int]] = field(default_factory=dict)
+    seeded: list[str] = field(default_factory=list)
     followed: Saved | Sequence[Sequence[Any]] = field(default_factory=dict)
+    cdf: bool = False
 
     @property
     def flushed(self) -> int:
@@ -78,12 +92,14 @@ class Journal:
     """The journal of one target.
 
     Args:
+        target: URI or path of the folder in the target.
         folder: URI or path of the folder that holds it.
         epoch: Of the lease under which it is written.
         state: What was read, or the beginning.
     """
 
-    def __init__(self, folder: str, epoch: int, state: JournalState) -> None:
+    def __init__(self, target: str, folder: str, epoch: int, state: JournalState) -> None:
+        self._target = target
         self._folder_uri = folder
         self._filesystem, self._folder = resolve(folder)
         self._name = f"{_PREFIX}{epoch:012}{_SUFFIX}"
@@ -120,10 +136,13 @@ class Journal:
         _refuse_earlier(into)
         bound = read_json(target, _LANDING)
         known = _latest(folder)
-        if known is None and bound is None:
-            state = JournalState(app_id=f"binlane-{uuid.uuid4()}", terms=dict(terms))
-            journal = cls(folder, epoch, state)
-            write_json(target, _LANDING, {"app_id": state.app_id})
+        if bound is None and (known is None or not known.get("is_bound", True)):
+            app_id = f"binlane-{uuid.uuid4()}"
+            state = JournalState(app_id=app_id, terms=dict(terms), is_bound=False)
+            journal = cls(target, folder, epoch, state)
+            journal.save()
+            write_json(target, _LANDING, {"app_id": app_id})
+            journal.state.is_bound = True
             journal.save()
             return journal
         if known is None or bound is None or known["app_id"] != bound["app_id"]:
@@ -133,7 +152,7 @@ class Journal:
                 hint="name the checkpoint that this target was landed with, or an empty target "
                 "and an empty checkpoint",
             )
-        state = JournalState(**known)
+        state = JournalState(**{**known, "is_bound": True})
         for name, value in terms.items():
             if state.terms.get(name, "") != value and name not in kept:
                 raise ConfigError(
@@ -142,7 +161,25 @@ class Journal:
                     key=name,
                     hint="go on with the same, or land into an empty target",
                 )
-        return cls(folder, epoch, state)
+        return cls(target, folder, epoch, state)
+
+    @staticmethod
+    def read(into: str, checkpoint: str | None) -> JournalState:
+        """What a target's landing remembers, also while it runs.
+
+        Raises:
+            ConfigError: If nothing was landed there.
+            StoreError: If it cannot be read.
+        """
+        _refuse_earlier(into)
+        known = _latest(checkpoint or f"{into}/{FOLDER}")
+        if known is None:
+            raise ConfigError(
+                f"no log was landed into {into}",
+                key="checkpoint",
+                hint="name the target as --into of land did, and its --checkpoint if it had one",
+            )
+        return JournalState(**known)
 
     def definitions(self) -> Definitions:
         """The tables' definitions at `position`.
@@ -177,6 +214,17 @@ class Journal:
             filesystem, folder = resolve(self._folder_uri)
             with suppress(FileNotFoundError):
                 filesystem.delete_file(f"{folder}/{before}")
+
+    def unbind(self) -> None:
+        """Forget a landing that landed nothing, so that the target can be that of another one."""
+        filesystem, target = resolve(self._target)
+        self.state.is_bound = False
+        self.save()
+        filesystem.delete_file(f"{target}/{_LANDING}")
+        for path in _journals(self._filesystem, self._folder):
+            self._filesystem.delete_file(path)
+        if self.state.definitions:
+            self._filesystem.delete_file(f"{self._folder}/{self.state.definitions}")
 
     def save(self) -> None:
         """Write the state."""

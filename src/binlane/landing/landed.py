@@ -50,10 +50,10 @@ class LandedTables:
         from binlane.filters.concern import concern_of_statement  # noqa: PLC0415 - for filters only
 
         state = self._state.copy()
-        verdict = state.take(concern_of_statement(statement, statement.told))
+        place = f"{statement.file}:{statement.position}"
+        verdict = state.take(concern_of_statement(statement, statement.told), place)
         behind = LandedTables(self._scope, state)
         if verdict.row_note:
-            place = f"{statement.file}:{statement.position}"
             behind.notes.append(f"{place}: {verdict.row_note}")
         return behind
 
@@ -65,6 +65,12 @@ class LandedTables:
     def copy(self) -> LandedTables:
         """The tables of this place."""
         return LandedTables(self._scope, self._state)
+
+    @property
+    def unmatched(self) -> str:
+        """What a user should know if no statement was about what a filter names; else empty."""
+        state = self._state
+        return state.unmatched if state is not None and state.is_unmatched else ""
 
     @property
     def followed(self) -> Saved:

@@ -14,6 +14,7 @@ from typing import Final
 
 from binlane.columnar.selection import file_number
 from binlane.errors import StoreError
+from binlane.landing.audit import Audit
 from binlane.landing.change_tables import ChangeTables
 from binlane.landing.current_tables import CurrentTables
 from binlane.landing.generated_columns import generated_names
@@ -25,7 +26,16 @@ from binlane.landing.progress import Progress, TableReport
 from binlane.landing.snapshot.splicing import Snapshots
 from binlane.landing.steps import AbandonAll, DropDatabase, Step, tables_of
 from binlane.landing.table_changes import steps, steps_of_trouble
-from binlane.landing.work import RangeItem, RangeResult, Rows, Skipped, sequence
+from binlane.landing.tables.formats import Source
+from binlane.landing.work import (
+    Mode,
+    RangeItem,
+    RangeResult,
+    Rows,
+    Skipped,
+    place_of,
+    sequence,
+)
 from binlane.names import TableName
 from binlane.ranges.items import Trouble, TroubleKind
 from binlane.ranges.log_range import LogRange
@@ -63,11 +73,13 @@ class Lander:
         changes: The change tables, None to keep none.
         history: The history tables, None to keep none.
         tables: Those to land.
+        audit: Holds what the tables get against what the log has.
         progress: Takes what is done.
         snapshots: Of tables whose rows are taken from the server.
 
     Attributes:
         definitions: What the log told of the tables so far.
+        source: The place in the log that is being applied; None before the first one.
     """
 
     def __init__(  # noqa: PLR0913 - what a target has
@@ -78,6 +90,7 @@ class Lander:
         changes: ChangeTables | None,
         history: HistoryTables | None = None,
         tables: LandedTables,
+        audit: Audit,
         progress: Progress | None = None,
         snapshots: Snapshots | None = None,
     ) -> None:
@@ -87,10 +100,13 @@ class Lander:
         self._history = history
         self._seconds = 0
         self._tables = tables
+        self._audit = audit
         self._snapshots = snapshots
         self._pending: dict[TableName, list[Rows]] = {}
         self.progress = Progress() if progress is None else progress
         self.definitions = journal.definitions()
+        self.source: Source | None = None
+        self._file_names: dict[int, str] = {}
         self._before, self._tables_before = self.definitions, tables.copy()
         self._catalogs: list[SchemaCatalog] = []
         self._given = 0
@@ -129,6 +145,7 @@ class Lander:
             StaleBatchError: If statements in it bear on what its tasks read: begin it again.
             StoreError: If the target cannot be written.
         """
+        self._audit.begin()
         self._pending.clear()
         self._changed.clear()
         self._computed.clear()
@@ -140,6 +157,7 @@ class Lander:
                 if number >= self._given and self._is_stale(item):
                     raise StaleBatchError
                 self._take(item)
+            self._audit.count(result)
             self.progress.by_reference += result.by_reference
             if number + 1 == len(self._catalogs):
                 self._catalogs.append(self.definitions.copy().catalog)
@@ -147,7 +165,27 @@ class Lander:
                 self._changed.clear()
                 self._computed.clear()  # the next one was read with what is known now
         self._flush()
+        self._check()
         self.progress.batches += has_items
+
+    def _check(self) -> None:
+        """See that the tables have what the batch has.
+
+        Raises:
+            StoreError: If one has not.
+        """
+        kept = {
+            Mode.CURRENT: self._current,
+            Mode.CHANGES: self._changes,
+            Mode.HISTORY: self._history,
+        }
+
+        def images(mode: Mode, table: TableName) -> int | None:
+            tables = kept[mode]
+            return None if tables is None else tables.images(table)
+
+        self._audit.check(images)
+        self._audit.reach(self.progress)
 
     def _is_stale(self, item: RangeItem) -> bool:
         """Whether rows were read without what an earlier range tells of their table."""
@@ -165,6 +203,10 @@ class Lander:
 
     def _take(self, item: RangeItem) -> None:
         if isinstance(item, Rows):
+            if not item.images:  # applied before, so that the tables have them
+                for mode in item.fresh:
+                    self._audit.expect(mode, item.table, (item,))
+                return
             if item.first_seq <= self._done:
                 # Who begins here again would take them for applied.
                 raise StoreError(
@@ -174,22 +216,24 @@ class Lander:
                     hint="this is a fault of binlane's: report it, and land the table anew",
                 )
             self._seconds = item.last_timestamp
+            self._file_names[place_of(item.last_seq)[0]] = item.file
             self._pending.setdefault(item.table, []).append(item)
             return
         if isinstance(item, Skipped):
             self._skip(item)
             return
         seq = sequence(file_number(item.file), item.position)
+        self._file_names[place_of(seq)[0]] = item.file
         if isinstance(item, Trouble):
             found = steps_of_trouble(item, self._tables, self.definitions)
             if item.kind is TroubleKind.COLUMN:
                 self._give_up(seq, found)
             else:
-                self._do(seq, found)
+                self._do(seq, item.gtid, found)
             return
         self._seconds = item.timestamp
         after = self._tables.after(item)
-        self._do(seq, steps(item, self._tables, self.definitions, after))
+        self._do(seq, item.gtid, steps(item, self._tables, self.definitions, after))
         self._tables.become(after)
         self._follow(item)
         self.progress.reached(seq, item.gtid, item.timestamp)
@@ -226,8 +270,7 @@ class Lander:
                 self.progress.tables.setdefault(name, TableReport()).why_not = reason
             for table in self._current.names():
                 report = self.progress.of(table)
-                report.is_current = True
-                report.left_out = self._current.left_out(table, self.definitions)
+                report.is_current, report.why_not = True, ""
                 report.lacks = self._journal.state.partial.get(table.plain, "")
             self.progress.given_up = self._current.given_up_now()
             self.progress.notes += [
@@ -238,24 +281,33 @@ class Lander:
             self.progress.notes += self._current.notes
             self._current.notes.clear()
         if self._history is not None:
-            for table in self._history.names():
-                left_out = self._history.left_out(table, self.definitions)
-                if left_out and table.plain not in self._history.abandoned:
-                    report = self.progress.of(table)
-                    report.left_out = tuple(sorted({*report.left_out, *left_out}))
+            for report in self.progress.tables.values():
+                report.no_history = ""
             for name, reason in self._history.abandoned.items():
-                report = self.progress.tables.setdefault(name, TableReport())
-                report.why_not = report.why_not or f"no history: {reason}"
+                self.progress.tables.setdefault(name, TableReport()).no_history = reason
+        self._look_for_columns()
         if self._snapshots is not None:
             self._snapshots.report(self.progress)
         return self.progress
 
-    def _do(self, seq: int, found: Sequence[Step]) -> None:
+    def _look_for_columns(self) -> None:
+        """Tell which generated columns tables are without."""
+        for report in self.progress.tables.values():
+            report.without = ()
+        for kept in [each for each in (self._current, self._history) if each is not None]:
+            for table in kept.names():
+                missing = kept.without(table, self.definitions)
+                if missing and table.plain not in kept.abandoned:
+                    report = self.progress.of(table)
+                    report.without = tuple(sorted({*report.without, *missing}))
+
+    def _do(self, seq: int, gtid: str | None, found: Sequence[Step]) -> None:
         """Do the steps of a statement or trouble, unless they are done."""
         state = self._journal.state
         is_resumed = state.doing == seq
         kept = [each for each in (self._current, self._history) if each is not None]
         if not kept or seq <= state.done:
+            self._audit.follow(found)
             return
         if not is_resumed and not any(
             self._is_pending(step) or any(each.concerns(step) for each in kept) for step in found
@@ -266,6 +318,8 @@ class Lander:
             self._pending.clear()
         else:
             self._flush()
+        self._audit.follow(found)
+        self._come_to(seq, gtid)
         first = state.step if is_resumed else 0
         for number, step in enumerate(found[first:], first):
             state.doing, state.step = seq, number
@@ -277,8 +331,10 @@ class Lander:
 
     def _give_up(self, seq: int, found: Iterable[Step]) -> None:
         """Give tables up whose rows cannot be landed; rows of others from before may still come."""
+        steps = tuple(found)
+        self._audit.follow(steps)
         if seq > self._journal.state.done:
-            for step in found:
+            for step in steps:
                 self._do_step(seq, step)
 
     def _do_step(self, seq: int, step: Step) -> None:
@@ -304,6 +360,8 @@ class Lander:
             if not self._tables.includes(table):
                 continue
             report = self.progress.of(table)
+            last = max(pieces, key=lambda rows: rows.last_seq)
+            self._come_to(last.last_seq, last.last_gtid)
             if self._changes is not None:
                 self._changes.append(table, pieces)
             # The current table comes last: from its rows it is told what foreign keys do.
@@ -319,6 +377,11 @@ class Lander:
                 report.committed = time.time()
                 self.progress.reached(rows.last_seq, rows.last_gtid, rows.last_timestamp)
         self._pending.clear()
+
+    def _come_to(self, seq: int, gtid: str | None) -> None:
+        """What is committed next comes from a place in the log."""
+        number, position = place_of(seq)
+        self.source = Source(gtid=gtid, file=self._file_names.get(number, ""), position=position)
 
     def _with_cascades(self) -> dict[TableName, list[Rows]]:
         """The rows that wait, and what foreign keys did to others with them."""

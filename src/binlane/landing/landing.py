@@ -14,14 +14,15 @@ import uuid
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
-from difflib import get_close_matches
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from binlane.columnar.selection import Selection
 from binlane.errors import ConfigError
+from binlane.filters.losses import Losses
 from binlane.filters.state import FilterState
+from binlane.landing.audit import Audit
 from binlane.landing.batches import Batch, next_batch
 from binlane.landing.change_tables import ChangeTables
 from binlane.landing.current_tables import CurrentTables
@@ -39,11 +40,11 @@ from binlane.landing.snapshot.reading import SnapshotReader, SnapshotTarget
 from binlane.landing.snapshot.record import SnapshotRecords
 from binlane.landing.snapshot.same_server import check_place, check_same_server
 from binlane.landing.snapshot.splicing import Snapshots, landed_up_to
-from binlane.landing.tables.opening import open_store
+from binlane.landing.tables.opening import check_format, open_store
 from binlane.landing.tables.store import StoreSettings
 from binlane.landing.tasks import land_range
 from binlane.landing.work import Mode, RangeResult, RangeWork
-from binlane.names import TableName
+from binlane.names import TableName, nearest
 from binlane.ranges.items import Want
 from binlane.ranges.offset import Offset
 from binlane.ranges.plan import Planner, PlanOptions
@@ -131,6 +132,7 @@ class Landing:
             BinlaneError: As `land`.
         """
         settings = self._settings
+        check_format(settings.format)
         self._planner = Planner(self._sources, PlanOptions(keys=settings.keys))
         self._planner.files()  # what is wrong with them is said before the target is touched
         with ExitStack() as stack:
@@ -153,6 +155,7 @@ class Landing:
             )
             found = self._journal.state.position
             self._place = None if found is None else Offset.parse(found)
+            self._is_from_beginning = found is None
             state = None
             if terms is not None and not terms.is_everything:
                 state = FilterState.restored(terms, self._journal.state.followed)
@@ -177,6 +180,9 @@ class Landing:
     def _new_lander(self) -> Lander:
         journal, into = self._journal, self._into
         app_id = journal.state.app_id
+        cdf = self._settings.cdf
+        if cdf is not None:
+            journal.state.cdf = cdf
         keeping = StoreSettings(
             run_id=self._run_id,
             run=self._engine.run,
@@ -186,16 +192,27 @@ class Landing:
             catalog=self._settings.catalog,
             merger=self._engine.merger,
             app_id=app_id,
+            feed=journal.state.cdf or cdf,
+            source=lambda: self._lander.source,
         )
         kept = self._kept = {
             mode: open_store(into, mode, self._settings.format, app_id, keeping)
             for mode in self._settings.modes
         }
         sweep(into, journal.state.run_id)
-        current = CurrentTables(kept[Mode.CURRENT], journal) if Mode.CURRENT in kept else None
-        changes = ChangeTables(kept[Mode.CHANGES]) if Mode.CHANGES in kept else None
+        audit = Audit(journal.state)
+        current = (
+            CurrentTables(kept[Mode.CURRENT], journal, audit) if Mode.CURRENT in kept else None
+        )
+        if cdf is not None:
+            journal.save()
+            for table in kept[Mode.CURRENT].names():
+                kept[Mode.CURRENT].snapshot(table)  # which has what is asked for then
+        changes = ChangeTables(kept[Mode.CHANGES], audit) if Mode.CHANGES in kept else None
         self._records = SnapshotRecords(journal, into)
-        history = HistoryTables(kept[Mode.HISTORY], journal) if Mode.HISTORY in kept else None
+        history = (
+            HistoryTables(kept[Mode.HISTORY], journal, audit) if Mode.HISTORY in kept else None
+        )
         self._snapshots = Snapshots(
             self._records, into, current=current, changes=changes, history=history
         )
@@ -205,12 +222,16 @@ class Landing:
             changes=changes,
             history=history,
             tables=self._tables,
+            audit=audit,
             progress=self.progress,
             snapshots=self._snapshots,
         )
 
-    def run(self) -> None:
+    def run(self, until: Offset | None = None) -> None:
         """Land what there is; following, go on until stopped.
+
+        Args:
+            until: Land no more than up to this place in the log.
 
         Raises:
             BinlaneError: As `land`.
@@ -219,12 +240,12 @@ class Landing:
         if settings.snapshot:
             self._take_snapshots(self._is_wanted, scope_of(settings.tables).log_tables)
         while not self._stopped.is_set():
-            self._place = self._place or self._planner.begin()
-            self._snapshots.reached(self._place, self._lander.definitions)
+            place = self._begin()
+            self._snapshots.reached(place, self._lander.definitions)
             if settings.snapshot and self._snapshots.starts_over():
                 self._take_snapshots(lambda _: False)
             began = time.monotonic()
-            batch = self._next()
+            batch = None if self._place == until else self._next(until)
             if batch is not None:
                 self._land(batch)
             elif settings.follow_s is None:
@@ -236,28 +257,40 @@ class Landing:
         if self._journal.state.run_id:
             self._journal.state.run_id = ""
             self._journal.save()
-        if settings.follow_s is None and not self._stopped.is_set():
+        if self._is_from_beginning and settings.follow_s is None and not self._stopped.is_set():
             self._look_for_named()
 
     def _look_for_named(self) -> None:
-        """See that the log has the tables that were asked for by their names.
+        """See that a log that is read from its beginning has the tables that were asked for.
 
         Raises:
             ConfigError: If it has none of them.
         """
+        there = set(self._lander.definitions.catalog.tables)
+        there |= {TableName(*name.split(".", 1)) for name in self.progress.tables}
         scope = scope_of(self._settings.tables)
-        there = {table.plain for table in self._lander.definitions.catalog.tables}
-        there |= self.progress.tables.keys()
-        named = {table.plain for table in scope.log_tables}
-        missing = sorted(named - there)
-        if not missing:
-            return
-        near = [each for name in missing for each in get_close_matches(name, sorted(there), n=1)]
-        hint = f"did you mean {' or '.join(near)}?" if near else "see the names in the log"
-        what = f"there is no such table in the log: {', '.join(missing)}"
-        if named == set(missing) and not (scope.log_databases or scope.log_all):
+        missing = sorted(scope.log_tables - there)
+        if missing:
+            named = ", ".join(table.plain for table in missing)
+            what = f"there is no such table in the log: {named}"
+            near = [found.plain for table in missing if (found := nearest(table, there))]
+            hint = f"did you mean {' or '.join(near)}?" if near else "see the names in the log"
+            if missing == sorted(scope.log_tables) and not (scope.log_databases or scope.log_all):
+                self._journal.unbind()
+                raise ConfigError(what, key="tables", hint=hint)
+            self.progress.notes.append(f"{what}; {hint}")
+        unmatched = self._tables.unmatched
+        if unmatched and not self.progress.tables:
+            what, _, hint = unmatched.partition("; ")
+            self._journal.unbind()
             raise ConfigError(what, key="tables", hint=hint)
-        self.progress.notes.append(f"{what}; {hint}")
+
+    def _begin(self) -> Offset:
+        """The place in the log from which the landing goes on."""
+        if self._place is None:
+            self._place = self._planner.begin()
+            self._journal.state.began = self._place.json()
+        return self._place
 
     def stop(self) -> None:
         """End `run` behind the batch that is under way; may be called from a signal handler."""
@@ -281,13 +314,14 @@ class Landing:
             seconds=time.monotonic() - self._started,
             cpu_seconds=_cpu_seconds() - self._cpu_started,
             last_gtid=progress.last_gtid,
+            outside=progress.outside,
             by_reference=progress.by_reference,
-            notes=tuple(progress.notes),
+            notes=(*progress.notes, *progress.left_out.texts),
             given_up=tuple(progress.given_up),
             error=error,
         )
 
-    def _next(self) -> Batch | None:
+    def _next(self, until: Offset | None) -> Batch | None:
         settings = self._settings
         assert self._place is not None, "it begins somewhere"
         batch = next_batch(
@@ -296,7 +330,7 @@ class Landing:
             batch_bytes=settings.batch_bytes,
             task_bytes=settings.task_bytes,
             cores=self._engine.cores,
-            stop=self._snapshots.stop(),
+            stop=self._snapshots.stop() or until,
         )
         self.progress.caught_up = 0.0 if batch else time.time()
         self.progress.bytes_behind = batch.bytes_behind if batch else 0
@@ -307,7 +341,7 @@ class Landing:
         self, is_wanted: Callable[[TableName], bool], named: Collection[TableName] = ()
     ) -> None:
         settings = self._settings
-        place = self._place = self._place or self._planner.begin()
+        place = self._begin()
         files = self._planner.files()
         with closing(
             SnapshotReader(
@@ -349,9 +383,10 @@ class Landing:
             self._journal.save()
         terms = self._lander.begin()
         while True:
-            works = self._works(batch, terms)
+            works, left_out = self._works(batch, terms), Losses()
             try:
-                self._lander.apply(self._observed(self._engine.run(land_range, works)))
+                results = self._engine.run(land_range, works)
+                self._lander.apply(self._observed(results, left_out))
                 break
             except StaleBatchError:
                 self._is_first = True  # the tables know what is done
@@ -359,6 +394,7 @@ class Landing:
         self._place = batch.end
         self._journal.state.followed = self._tables.followed
         self._journal.reach(batch.end.json(), self._lander.definitions)
+        self.progress.left_out.add(left_out)
         forget_batch(self._into, self._run_id)
         self._is_first = False
 
@@ -386,14 +422,16 @@ class Landing:
                 applied=applied,
                 skip=self._settings.skip,
                 links=terms.links,
+                is_audited=self._settings.is_audited,
             )
             for number, piece in enumerate(batch.pieces)
         ]
 
-    def _observed(self, results: Iterator[RangeResult]) -> Iterator[RangeResult]:
+    def _observed(self, results: Iterator[RangeResult], left_out: Losses) -> Iterator[RangeResult]:
         for result in results:
             yield result
             # Asked for the next one, so this one is taken.
+            left_out.add(result.left_out)
             self.progress.size_bytes += result.size_bytes
             self.progress.bytes_behind = max(0, self.progress.bytes_behind - result.size_bytes)
             self._observe(self.progress)

@@ -106,10 +106,11 @@ class LinkedTables:
         if any(table in pending or not self._scope.includes(table) for table in unread & parents):
             self._more |= unread
             raise StaleBatchError
-        files = [rows.links for parent in parents for rows in pending.get(parent, ()) if rows.links]
-        if not files:
+        read = [rows for parent in parents for rows in pending.get(parent, ()) if rows.links]
+        if not read:
             return Linked()
-        folder = files[0].path.rpartition("/")[0]
+        assert read[0].links is not None, "it was looked for"
+        folder = read[0].links.path.rpartition("/")[0]
         known = {
             table: self._known(table, pending.get(table, ()), definitions, is_given_up(table))
             for table in {each for key in keys for each in (key.table, key.parent)}
@@ -120,9 +121,10 @@ class LinkedTables:
             link = _link(key, known, definitions)
             if link is not None:
                 links.append(link)
-            elif pending.get(key.parent):
+            elif pending.get(key.parent) and known[key.table].is_kept:
                 found.given_up[key.table] = (
-                    f"its foreign key to {key.parent.plain} is not understood"
+                    f"its foreign key to {key.parent.plain} acts on its rows, and the log does not "
+                    "tell of which columns it is"
                 )
         made = cascades(links, known, self._find)
         _compute(made, keys, definitions)
@@ -130,7 +132,7 @@ class LinkedTables:
             table: reason for table, reason in made.unknown.items() if self._scope.includes(table)
         }
         found.runs = {
-            table: _staged(table, made, known[table], folder)
+            table: _staged(table, made, known[table], folder, read[0].file)
             for table in made.versions
             if table not in made.unknown
             and self._scope.includes(table)
@@ -237,8 +239,8 @@ def _last(rows: pa.Table) -> int:
     return int(pc.max(seqs).as_py())
 
 
-def _staged(table: TableName, made: Cascades, known: LinkedTable, folder: str) -> Rows:
-    """What foreign keys made of a table, as tasks give it."""
+def _staged(table: TableName, made: Cascades, known: LinkedTable, folder: str, file: str) -> Rows:
+    """What foreign keys made of a table, as tasks give it that read a binlog file."""
     versions, run = made.versions[table], made.runs[table]
     last = versions.sort_by(SEQUENCE_COLUMN).slice(versions.num_rows - 1).to_pylist()[0]
     seqs: Any = versions.column(SEQUENCE_COLUMN)
@@ -253,6 +255,7 @@ def _staged(table: TableName, made: Cascades, known: LinkedTable, folder: str) -
         key=known.key,
         is_full=True,
         columns=known.columns,
+        file=file,
         run=_file(run, known, folder) if run.num_rows else None,
         versions=_file(versions, known, folder),
     )

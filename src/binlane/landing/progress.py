@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from binlane.filters.losses import Losses
 from binlane.names import TableName
 
 
@@ -15,24 +16,30 @@ class TableReport:
 
     Attributes:
         rows: Row images landed.
+        logged: Row images of it in the log of the batches that were landed, counted by themselves.
+        left_out: Those of them that were not landed, by why.
         snapshot_rows: Rows taken from the server.
         snapshot_expected: Rows that it estimated there to be.
         invalid_dates: Zero or partial dates that became NULL.
         is_current: Whether `current` has it now.
         why_not: Why it has not, where there is a reason.
         lacks: Why rows may be missing in it; empty if none are.
-        left_out: Names of its generated columns whose values nothing tells.
+        without: Names of its generated columns whose values nothing tells.
+        no_history: Why its history does not go on; empty if it does, or if none is kept.
         committed: When it was last committed to, in seconds since 1970; 0 if it was not.
     """
 
     rows: int = 0
+    logged: int = 0
+    left_out: dict[str, int] = field(default_factory=dict)
     snapshot_rows: int = 0
     snapshot_expected: int = 0
     invalid_dates: int = 0
     is_current: bool = False
     why_not: str = ""
     lacks: str = ""
-    left_out: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
+    no_history: str = ""
     committed: float = 0.0
 
 
@@ -45,6 +52,7 @@ class Progress:
         batches: Batches that were not empty.
         size_bytes: Bytes of log landed.
         bytes_behind: Bytes of log that are there and not landed.
+        outside: Row images in it of tables that are not wanted.
         by_reference: Row images that the kernels left to the reference decoder.
         last_seq: `_seq` of the last change or statement.
         last_gtid: Its GTID.
@@ -53,12 +61,14 @@ class Progress:
         reading: How far the table is whose rows are being taken from the server; empty for none.
         notes: What the reader of the tables must know.
         given_up: Names of current tables that were given up.
+        left_out: What a filter left out of tables that its rules name, in batches that are landed.
     """
 
     tables: dict[str, TableReport] = field(default_factory=dict)
     batches: int = 0
     size_bytes: int = 0
     bytes_behind: int = 0
+    outside: int = 0
     by_reference: int = 0
     last_seq: int = 0
     last_gtid: str | None = None
@@ -67,6 +77,7 @@ class Progress:
     reading: str = ""
     notes: list[str] = field(default_factory=list)
     given_up: list[str] = field(default_factory=list)
+    left_out: Losses = field(default_factory=Losses)
 
     @property
     def rows(self) -> int:
@@ -103,6 +114,7 @@ class LandingReport:
         seconds: From start to end.
         cpu_seconds: Of this process and those that it waited for.
         last_gtid: Of the last change or statement applied; None if there was nothing to do.
+        outside: Row images in the log of tables that are not wanted.
         by_reference: Row images that the kernels left to the reference decoder.
         notes: What the reader of the tables must know.
         given_up: Names of current tables that were given up.
@@ -118,6 +130,7 @@ class LandingReport:
     seconds: float = 0.0
     cpu_seconds: float = 0.0
     last_gtid: str | None = None
+    outside: int = 0
     by_reference: int = 0
     notes: tuple[str, ...] = ()
     given_up: tuple[str, ...] = ()

@@ -20,8 +20,8 @@ p.error { color: #c0392b }
 :root { color-scheme: light dark }
 """
 _HEAD: Final = (
-    '<table><tr><th>Table</th><th class="n">Row images</th>'
-    '<th class="n">Zero dates made NULL</th><th>State</th></tr>'
+    '<table><tr><th>Table</th><th class="n">Row images</th><th class="n">In the log</th>'
+    '<th class="n">Not landed</th><th class="n">Zero dates made NULL</th><th>State</th></tr>'
 )
 
 
@@ -37,6 +37,7 @@ def text_report(report: LandingReport) -> str:
             f"  {name}: {table.rows} row images{_taken(table)}; {state_of(table)}{_dates(table)}"
             for name, table in report.tables.items()
         ),
+        *_audit(report),
         *(f"  note: {note}" for note in _notes(report)),
         "",
     ]
@@ -60,6 +61,8 @@ def html_report(report: LandingReport) -> str:
         "Seconds": f"{report.seconds:.1f}",
         "CPU seconds": f"{report.cpu_seconds:.1f}",
         "Row images a second": f"{report.rows / max(report.seconds, 0.001):,.0f}",
+        "Row images in the log": f"{sum(table.logged for table in report.tables.values()):,}",
+        "Row images of other tables": f"{report.outside:,}",
         "Rows by the reference decoder": f"{report.by_reference:,}",
         "Up to GTID": report.last_gtid or "nothing new",
     }
@@ -96,20 +99,27 @@ def report_as(report: LandingReport, file: str) -> str:
 
 def state_of(table: TableReport) -> str:
     """How a table is now, in words."""
+    told = []
     if table.is_current:
         buts = [table.lacks] if table.lacks else []
-        if table.left_out:
-            names = ", ".join(table.left_out)
+        if table.without:
+            names = ", ".join(table.without)
             buts.append(f"without {names}, generated from what the log does not tell")
-        return f"current, but {', and '.join(buts)}" if buts else "current"
-    return table.why_not or "not current: dropped, renamed or not landed so"
+        told.append(f"current, but {', and '.join(buts)}" if buts else "current")
+    elif table.why_not:
+        told.append(f"not current: {table.why_not}")
+    if table.no_history:
+        told.append(f"no history: {table.no_history}")
+    return "; ".join(told) or "not current: dropped, renamed or not landed so"
 
 
 def _rows(report: LandingReport) -> Iterator[str]:
     for name, table in report.tables.items():
-        kind = ' class="gone"' if table.why_not else ""
+        kind = ' class="gone"' if table.why_not or table.no_history else ""
         yield (
             f'<tr{kind}><td>{escape(name)}</td><td class="n">{table.rows:,}</td>'
+            f'<td class="n">{table.logged:,}</td>'
+            f'<td class="n">{sum(table.left_out.values()):,}</td>'
             f'<td class="n">{table.invalid_dates:,}</td><td>{escape(state_of(table))}</td></tr>'
         )
 
@@ -122,11 +132,28 @@ def _dates(table: TableReport) -> str:
     return f", {table.invalid_dates} zero dates became NULL" if table.invalid_dates else ""
 
 
+def _audit(report: LandingReport) -> Iterator[str]:
+    """What the log was counted to have, and what of it is not landed."""
+    logged = sum(table.logged for table in report.tables.values())
+    if logged or report.outside:
+        yield (
+            f"  audited: the log has {logged} row images of these tables, each landed or told "
+            f"below, and {report.outside} of others"
+        )
+
+
 def _notes(report: LandingReport) -> Iterator[str]:
     yield from report.notes
+    for name, table in report.tables.items():
+        for why, images in table.left_out.items():
+            yield f"{name}: {images} row images {why}"
     lost = [name for name, table in report.tables.items() if table.why_not or table.lacks]
     if lost:
         named = ", ".join(lost)
         yield f"whole again by --snapshot SERVER --tables '{named}', or emptied at the source"
+    ended = [name for name, table in report.tables.items() if table.no_history]
+    if ended:
+        named = ", ".join(ended)
+        yield f"a history of a table with a key goes on by --snapshot SERVER --tables '{named}'"
     if report.by_reference:
         yield f"{report.by_reference} row images were decoded by the reference, not by kernels"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
+from itertools import count
 from typing import Any
 
 import pyarrow as pa
@@ -16,13 +18,17 @@ Named = tuple[str, Any]
 """A column: its name, and its values as a chunked array."""
 
 
-def reshaped(rows: pa.Table, step: Reshape, added: Collection[str]) -> pa.Table:
+def reshaped(
+    rows: pa.Table, step: Reshape, added: Collection[str], *, keeps_dropped: bool = False
+) -> pa.Table:
     """Rows with their columns as they are behind a statement.
 
     Args:
         rows: Any of the table's, with its columns in their order.
         step: What happens to the columns.
         added: Names of columns that are landing's own; they stay, behind the others.
+        keeps_dropped: Whether columns stay that are dropped, as those of a history do; one makes
+            way for another column of its name.
 
     Raises:
         NotToldError: If the log does not tell the values afterwards.
@@ -36,12 +42,43 @@ def reshaped(rows: pa.Table, step: Reshape, added: Collection[str]) -> pa.Table:
                 "(set binlog_row_metadata=FULL on the source)"
             )
         names = list(step.names)
+    if keeps_dropped:
+        aside = _aside(names, step)
+        names = [aside.get(name, name) for name in names]
+        step = replace(
+            step, changes=tuple(each for each in step.changes if not isinstance(each, Remove))
+        )
     columns = [(name, rows.column(old)) for name, old in zip(names, own, strict=True)]
     made = _rearranged(columns, step, rows.num_rows)
     made += [(name, rows.column(name)) for name in rows.column_names if name in added]
     found = pa.table([values for _, values in made], [name for name, _ in made])
     defined = {column.name.lower(): column for column in step.columns}
     return with_computed(found, defined, step.computed, step.flavor, hides_dates=True)
+
+
+def set_aside(name: str, names: Collection[str]) -> str:
+    """Another name for a column of which only earlier versions of rows are kept."""
+    taken = {each.lower() for each in names}
+    return next(f"{name}_{n}" for n in count(1) if f"{name}_{n}".lower() not in taken)
+
+
+def _aside(names: Sequence[str], step: Reshape) -> dict[str, str]:
+    """New names of columns that the table has no more, and gets others of the same name for."""
+    renamed = {each.old.lower() for each in step.changes if isinstance(each, RenameTo)}
+    gone = renamed | {each.column.lower() for each in step.changes if isinstance(each, Remove)}
+    there = {name.lower() for name in step.names}
+    come = {each.new.lower() for each in step.changes if isinstance(each, RenameTo)}
+    for each in step.changes:
+        if isinstance(each, Add):
+            name = each.column.name.lower()
+            # The server has taken the statement, which tells as much as the columns' names.
+            stays = name in there - gone if there else each.column.may_exist
+            come |= set() if stays else {name}
+    found: dict[str, str] = {}
+    for own in names:
+        if own.lower() in come - renamed:
+            found[own] = set_aside(own, [*names, *found.values()])
+    return found
 
 
 def _rearranged(columns: Sequence[Named], step: Reshape, count: int) -> list[Named]:

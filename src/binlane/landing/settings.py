@@ -41,8 +41,11 @@ class LandingSettings:
         skip: GTIDs of event groups that are passed over.
         is_taking_over: Whether to go on in place of a driver that still holds the target.
         keys: Path of the key file of encrypted logs; tasks read it, too. None for none.
+        is_audited: Whether each range of the log is counted beside the task that decodes it.
         filter_terms: Which of those tables, by the options of the filter, renames followed; None
             for all.
+        cdf: Whether the commits of current tables tell which rows they change, in Delta's change
+            data feed; None goes on as before.
     """
 
     modes: frozenset[Mode] = frozenset({Mode.CURRENT, Mode.CHANGES})
@@ -60,7 +63,9 @@ class LandingSettings:
     skip: frozenset[str] = frozenset()
     is_taking_over: bool = False
     keys: str | None = None
+    is_audited: bool = True
     filter_terms: FilterTerms | None = None
+    cdf: bool | None = None
 
     @property
     def terms(self) -> dict[str, str]:
@@ -90,6 +95,12 @@ class LandingSettings:
                 "files must be kept longer than a batch takes",
                 key="keep",
                 hint="give one hour or more",
+            )
+        if self.cdf and (self.format is not Format.DELTA or Mode.CURRENT not in self.modes):
+            raise ConfigError(
+                "a change data feed is of current tables in Delta",
+                key="cdf",
+                hint="use --format delta and --mode current, or read the change tables",
             )
         if self.filter_terms is not None and self.filter_terms.has_kinds:
             raise ConfigError(

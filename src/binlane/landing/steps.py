@@ -102,6 +102,7 @@ class Reshape:
         changes: As the statement has them; columns that change and go have their names from before
             it, columns to stand behind those from after it.
         names: Of the columns before; empty if the log never told them.
+        place: Of the statement in the log; empty if nobody told.
         columns: The definitions afterwards; likewise.
         computed: Names in small letters of generated columns that may have other values then.
         flavor: Of the server; None if the log does not tell.
@@ -110,6 +111,7 @@ class Reshape:
     table: TableName
     changes: tuple[ColumnStep, ...]
     names: tuple[str, ...] = ()
+    place: str = ""
     columns: tuple[TableColumn, ...] = ()
     computed: frozenset[str] = frozenset()
     flavor: Flavor | None = None

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime
-from decimal import Decimal, InvalidOperation
 from typing import Final, Self
 
 import pyarrow as pa
 
 from binlane.codec.types import Flavor
-from binlane.columnar.arrow_types import arrow_type, has_zone
+from binlane.columnar.arrow_types import arrow_type
 from binlane.landing.column_changes import (
     AddColumn,
     ChangeRows,
@@ -27,6 +25,7 @@ from binlane.landing.column_changes import (
     created_columns,
 )
 from binlane.landing.column_conversions import Conversion
+from binlane.landing.column_defaults import value_in_old_rows
 from binlane.landing.column_families import CHARACTERS, is_alike, keeps_values
 from binlane.landing.column_values import NotToldError
 from binlane.landing.definitions import Definitions
@@ -93,6 +92,9 @@ _MAY_REMOVE_DUPLICATES: Final = frozenset({"MODIFY COLUMN", "CHANGE COLUMN", "CO
 _UNIQUE: Final = frozenset({"UNIQUE", "PRIMARY"})
 _LINKS: Final = frozenset({"DROP FOREIGN KEY", "DROP CONSTRAINT"})
 _IS_VERSIONED: Final = "it is system-versioned: the log has rows of its history among the others"
+_IGNORED: Final = (
+    "ALTER IGNORE may have removed rows that a key does not allow, and the log does not tell which"
+)
 _STRICT: Final = 1 << 21 | 1 << 22
 _TIME_TRUNCATE_FRACTIONAL: Final = 1 << 32
 _TIME_ROUND_FRACTIONAL: Final = 1 << 34
@@ -130,16 +132,26 @@ def steps(
         return ()
     else:
         found = _steps(statement, effects, (scope, after or scope), definitions)
-    return _in_scope(found, scope, after or scope)
+    place = f"{statement.file}:{statement.position}"
+    return _in_scope((_placed(step, place) for step in found), scope, after or scope)
 
 
 def steps_of_trouble(trouble: Trouble, scope: Tables, definitions: Definitions) -> tuple[Step, ...]:
     """What a group that cannot be followed does to tables: those that it concerns are given up."""
     reason = f"{trouble.what} ({trouble.file}:{trouble.position})"
+    if trouble.hint:
+        reason += f"; {trouble.hint}"
     if not trouble.tables:
         return (AbandonAll(reason, None),)
     tables = definitions.with_children(trouble.tables)
     return _in_scope((Abandon(table, reason) for table in tables), scope)
+
+
+def _placed(step: Step, place: str) -> Step:
+    """A step whose reason says where in the log the statement stands."""
+    if isinstance(step, Abandon | AbandonAll):
+        return replace(step, reason=f"{step.reason} ({place})")
+    return step
 
 
 def _in_scope(found: Iterable[Step], *scopes: Tables) -> tuple[Step, ...]:
@@ -156,8 +168,8 @@ def _not_understood(statement: Statement, effects: StatementEffects) -> Iterator
     if effects.kind not in _OF_TABLES or effects.stopped_at is None:
         return
     reason = (
-        f"a statement is not understood at {effects.stopped_at.text[:20]!r}: "
-        f"{_shortened(statement.text)}"
+        "a statement that may have changed it is not understood, at "
+        f"{effects.stopped_at.text[:20]!r}: {_shortened(statement.text)}"
     )
     named = (*effects.writes, *effects.drops, *(name for pair in effects.renames for name in pair))
     databases = {statement.database, *effects.databases, *(table.database for table in named)}
@@ -169,7 +181,10 @@ def _rows_changed(
     statement: Statement, effects: StatementEffects, definitions: Definitions
 ) -> Iterator[Step]:
     """Rows that a statement changes are in no log but one in row format."""
-    reason = f"rows are changed by a statement: {_shortened(statement.text)}"
+    reason = (
+        "rows are changed by a statement, of which the log has no row images: "
+        f"{_shortened(statement.text)}"
+    )
     tables = [table for table in effects.writes if not definitions.is_temporary(table)]
     # What a view, a trigger or a routine writes is not known.
     is_known = effects.writes and not effects.calls and not statement.calls_stored_functions()
@@ -199,7 +214,7 @@ def _steps(
     yield from (Rename(old, new) for old, new in effects.renames)
     for first, last in effects.net_renames:
         if after.includes(last) and not scope.includes(first):
-            yield Abandon(last, f"it was {first.plain} before, which is not landed")
+            yield Abandon(last, f"it was renamed from {first.plain}, whose rows are not landed")
         elif not after.includes(last):
             yield Drop(last)
 
@@ -215,7 +230,7 @@ def _create_steps(statement: Statement, effects: StatementEffects, scope: Tables
     if isinstance(node, CreateTable) and _is_versioned_by(node):
         yield Abandon(table, _IS_VERSIONED)
     elif effects.kind is StatementKind.CREATE_SEQUENCE:
-        yield Abandon(table, "it is a sequence, whose rows are no table's")
+        yield Abandon(table, "it is a sequence, no table with rows of its own")
     elif effects.kind is StatementKind.CREATE_TABLE_LIKE:
         yield from (CreateLike(table, like) for like in effects.reads[:1])
     else:
@@ -236,7 +251,7 @@ def _alter_steps(
         yield Abandon(table, _IS_VERSIONED)
         return
     if _may_remove_duplicates(node):
-        yield Abandon(table, f"rows may have been removed: {_shortened(statement.text)}")
+        yield Abandon(table, f"{_IGNORED}: {_shortened(statement.text)}")
         return
     changes = column_changes(facts)
     try:
@@ -318,8 +333,10 @@ def _reshape(
     computed: set[str] = set()
     for change in changes:
         if isinstance(change, AddColumn):
-            found.append(_add_step(statement, change, after))
-            if change.column.is_generated:
+            new = after.get(change.name.lower()) or change.column
+            conversion = session.conversion(None, new, _arrow_type(change.column))
+            found.append(_add_step(statement, change, conversion, is_known=bool(after)))
+            if is_computed(new):
                 computed.add(change.name.lower())
         elif isinstance(change, DropColumn):
             found.append(Remove(change.name))
@@ -337,17 +354,16 @@ def _reshape(
     others = list(_other_charsets(statement, session, before, after, found))
     changed |= {each.column.name.lower() for each in others}
     found += others
-    return (
-        Reshape(
-            table=table,
-            changes=tuple(found),
-            names=tuple(column.name for column in before.values()),
-            columns=tuple(after.values()),
-            computed=frozenset(computed | dependent(after, changed | computed)),
-            flavor=session.flavor,
-        )
-        if found
-        else None
+    if not found:
+        return None
+    return Reshape(
+        table=table,
+        changes=tuple(found),
+        names=tuple(column.name for column in before.values()),
+        place=f"{statement.file}:{statement.position}",
+        columns=tuple(after.values()),
+        computed=frozenset(computed | dependent(after, changed | computed)),
+        flavor=session.flavor,
     )
 
 
@@ -417,83 +433,23 @@ class _Session:
         )
 
 
-def _add_step(statement: Statement, change: AddColumn, after: Mapping[str, TableColumn]) -> Add:
-    data_type = _arrow_type(change.column)
-    if change.column.is_generated and after:
-        return Add(change, data_type, None)
+def _add_step(
+    statement: Statement, change: AddColumn, conversion: Conversion, *, is_known: bool
+) -> Add:
+    if is_computed(change.column) and is_known:
+        return Add(change, conversion.type, None)
     if change.is_numbered or change.column.is_generated:
         raise NotToldError(f"the log does not tell the values of the new column {change.name}")
     try:
-        value = _fill(change, data_type, statement.timestamp)
-    except (ValueError, InvalidOperation):
-        raise NotToldError(f"the default of the new column {change.name} is no constant") from None
-    return Add(change, data_type, value)
+        value = value_in_old_rows(change, conversion, statement.timestamp)
+    except NotToldError as error:
+        raise NotToldError(f"the default of the new column {change.name}: {error}") from None
+    return Add(change, conversion.type, value)
 
 
 def _arrow_type(definition: TableColumn) -> pa.DataType:
     column = logged_column(definition)
     return pa.binary() if column is None else arrow_type(column)
-
-
-def _fill(change: AddColumn, data_type: pa.DataType, timestamp: int) -> object:
-    """The value of a new column in rows that exist.
-
-    Raises:
-        ValueError: If the text does not tell it.
-    """
-    definition = change.column
-    if definition.default_form == "now":
-        if definition.type_name != "TIMESTAMP":
-            raise ValueError("the local time of a session whose time zone is not known")
-        return datetime.fromtimestamp(timestamp, UTC)
-    if not change.has_value:
-        raise ValueError("an expression")
-    if change.value is not None:
-        return _value(change.value, definition, data_type)
-    if definition.default is not None or definition.is_nullable:
-        return None
-    return _implicit(definition, data_type)
-
-
-def _implicit(definition: TableColumn, data_type: pa.DataType) -> object:
-    """What NOT NULL without a DEFAULT gives; zero dates are NULL here as everywhere."""
-    if definition.type_name == "ENUM":
-        return definition.arguments[0]
-    if definition.type_name == "TIME":
-        return _value("00:00:00", definition, data_type)
-    if pa.types.is_string(data_type):
-        return ""
-    if pa.types.is_binary(data_type):
-        return b""
-    if pa.types.is_temporal(data_type):
-        return None
-    return _value("0", definition, data_type)
-
-
-def _value(text: str, definition: TableColumn, data_type: pa.DataType) -> object:
-    if pa.types.is_integer(data_type):
-        return int(Decimal(text))
-    if isinstance(data_type, pa.Decimal128Type):
-        return round(Decimal(text), data_type.scale)
-    if pa.types.is_floating(data_type):
-        return float(text)
-    if pa.types.is_date(data_type):
-        return None if text.startswith("0000") else date.fromisoformat(text)
-    if pa.types.is_timestamp(data_type):
-        return _time(text, data_type)
-    if pa.types.is_binary(data_type):
-        return text.encode()
-    if definition.type_name == "TIME":
-        raise ValueError("the server may write it in another form")
-    return text
-
-
-def _time(text: str, data_type: pa.DataType) -> datetime | None:
-    if text.startswith("0000"):
-        return None
-    if has_zone(data_type):
-        raise ValueError("the local time of a session whose time zone is not known")
-    return datetime.fromisoformat(text)
 
 
 def _shortened(text: str) -> str:

@@ -89,35 +89,42 @@ class TableFiles:
         self.size_bytes += batch.nbytes
 
     def write(self) -> Rows | None:
-        """Write what there is; None if all of it was applied before."""
+        """Write what there is, as far as it was not applied before; None if nothing is there."""
         work, shape = self._work, self.shape
-        images = with_sequence(pa.Table.from_batches(self._batches), work.piece.number)
-        images = behind(images, work.done)
-        if not images.num_rows:
+        all_images = with_sequence(pa.Table.from_batches(self._batches), work.piece.number)
+        if not all_images.num_rows:
             return None
+        images = behind(all_images, work.done)
         own = [name for name in images.column_names if name not in CHANGE_COLUMNS]
         fresh = {
             mode: behind(images, work.applied.get(mode, {}).get(self.table, 0))
             for mode in work.modes
             if work.links.get(self.table) is None
         }
-        last = images.slice(images.num_rows - 1).select(["_gtid", "_ts", SEQUENCE_COLUMN])
+        places = (images if images.num_rows else all_images).select(
+            ["_gtid", "_ts", SEQUENCE_COLUMN]
+        )
+        last = places.slice(places.num_rows - 1)
         return Rows(
             table=self.table,
-            first_seq=images.column(SEQUENCE_COLUMN)[0].as_py(),
-            last_seq=pc.max(images.column(SEQUENCE_COLUMN)).as_py(),
+            first_seq=places.column(SEQUENCE_COLUMN)[0].as_py(),
+            last_seq=pc.max(places.column(SEQUENCE_COLUMN)).as_py(),
             last_gtid=last.column("_gtid")[0].as_py(),
             last_timestamp=int(last.column("_ts")[0].as_py().timestamp()),
             images=images.num_rows,
+            decoded=all_images.num_rows,
+            fresh={mode: rows.num_rows for mode, rows in fresh.items()},
+            added=_added(fresh.get(Mode.CURRENT)),
             invalid_dates=self._invalid_dates,
             key=shape.key,
             is_full=shape.is_full,
             why_not=shape.why_not,
             columns=images.select(own).schema,
+            file=work.piece.name,
             changes=self._changes(fresh.get(Mode.CHANGES)),
             run=self._run(fresh.get(Mode.CURRENT), own),
             versions=self._versions(fresh.get(Mode.HISTORY), own),
-            links=self._links(images, own),
+            links=self._links(images, own) if images.num_rows else None,
         )
 
     def _changes(self, images: pa.Table | None) -> DataFile | None:
@@ -170,6 +177,15 @@ class TableFiles:
             schema=file.schema,
             stats=file.stats,
         )
+
+
+def _added(images: pa.Table | None) -> int:
+    """How many rows images add, less how many they remove."""
+    if images is None:
+        return 0
+    found: Any = pc.value_counts(images.column("_op"))
+    counts = {each["values"]: each["counts"] for each in found.to_pylist()}
+    return int(counts.get("insert", 0) - counts.get("delete", 0))
 
 
 def with_sequence(images: pa.Table, file_number: int) -> pa.Table:

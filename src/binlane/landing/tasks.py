@@ -6,13 +6,16 @@ whatever the range holds: what waits to be written is, and a table may get sever
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from binlane.columnar.counters import ReadCounters
 from binlane.columnar.table_schema import CHANGE_NAMES, clash_of, table_of
+from binlane.landing.audit import audited_range
 from binlane.landing.definitions import Definitions
 from binlane.landing.generated_columns import LoggedRows
 from binlane.landing.table_changes import may_have_steps
@@ -29,6 +32,11 @@ TABLE_BYTES_MAX: Final = 64 << 20
 WAITING_BYTES_MAX: Final = 160 << 20
 """Of all tables; then the largest are written."""
 
+BY_FILTER: Final = "left out by the filter"
+UNCERTAIN: Final = "of transactions that were rolled back in part"
+SKIPPED: Final = "of event groups that were passed over, as asked"
+CLASHING: Final = "of a table with a column that has the name of one that binlane adds"
+
 
 def land_range(work: RangeWork) -> RangeResult:
     """Land one range: write the images of its tables, and tell all else that stands in it.
@@ -37,21 +45,78 @@ def land_range(work: RangeWork) -> RangeResult:
         CodecError: With file and position, if the log is damaged or a row cannot be decoded.
         StoreError: If the log cannot be read or the target not be written.
     """
-    return RangeResult(items=tuple(_items(work)), size_bytes=work.size_bytes or 0)
+    counts = _Counts()
+    items = tuple(_items(work, counts))
+    size_bytes, left_out = work.size_bytes or 0, counts.counters.left_out
+    if not work.is_audited:
+        return RangeResult(items=items, size_bytes=size_bytes, left_out=left_out)
+    logged = audited_range(work, counts.read, left_out.images)
+    wanted, uncertain = _landed(logged.images, work), _landed(logged.uncertain, work)
+    if work.want.selection.filter_terms is not None:
+        named = counts.read.keys() | left_out.images.keys()
+        wanted = Counter({table: n for table, n in wanted.items() if table in named})
+    passed_over = {why: _landed(tables, work) for why, tables in counts.passed_over.items()}
+    not_landed = {**passed_over, BY_FILTER: wanted - counts.read, UNCERTAIN: uncertain}
+    return RangeResult(
+        items=items,
+        size_bytes=size_bytes,
+        left_out=left_out,
+        logged=wanted + uncertain,
+        not_landed={why: tables for why, tables in not_landed.items() if tables},
+        outside=logged.images.total() - wanted.total(),
+    )
 
 
-def _items(work: RangeWork) -> Iterator[RangeItem]:
+def _landed(images: Mapping[TableName, int], work: RangeWork) -> Counter[TableName]:
+    """Counts of the tables that are landed; others are read for their foreign keys."""
+    scope = work.want.selection.scope
+    return Counter(
+        {
+            table: count
+            for table, count in images.items()
+            if scope.includes(table) and work.links.get(table) is None
+        }
+    )
+
+
+class _Counts:
+    """Row images of a range, by table.
+
+    Attributes:
+        read: Those that were decoded.
+        passed_over: Those of them that are not handed on, by why.
+        counters: Of who decodes.
+    """
+
+    def __init__(self) -> None:
+        self.read: Counter[TableName] = Counter()
+        self.passed_over: dict[str, Counter[TableName]] = defaultdict(Counter)
+        self.counters = ReadCounters()
+
+    def reading(self, items: Iterable[Read]) -> Iterator[Read]:
+        """Count what is decoded."""
+        for item in items:
+            if isinstance(item, pa.RecordBatch):
+                self.read[table_of(item.schema)] += item.num_rows
+            yield item
+
+
+def _items(work: RangeWork, counts: _Counts) -> Iterator[RangeItem]:
     tables = _Tables(work)
     clashing: set[TableName] = set()
+    read = counts.reading(read_range(work.piece, work.want, counters=counts.counters))
     catalog = None if work.piece.catalog is None else work.piece.catalog.copy()
     logged = LoggedRows(Definitions(catalog), len(work.want.change_columns))
-    for item in _without_skipped(read_range(work.piece, work.want), work.skip):
+    for item in _without_skipped(read, work.skip, counts):
         if isinstance(item, pa.RecordBatch):
             clash = _clash(item, work.want.change_columns)
             if clash is None:
                 yield from tables.add(logged.whole(item))
-            elif table_of(item.schema) not in clashing:
-                clashing.add(table_of(item.schema))
+                continue
+            table = table_of(item.schema)
+            counts.passed_over[CLASHING][table] += item.num_rows
+            if table not in clashing:
+                clashing.add(table)
                 yield _clashing(item, clash)
             continue
         if isinstance(item, Trouble) or (isinstance(item, Statement) and may_have_steps(item)):
@@ -62,7 +127,9 @@ def _items(work: RangeWork) -> Iterator[RangeItem]:
     yield from tables.finish()
 
 
-def _without_skipped(items: Iterable[Read], skip: frozenset[str]) -> Iterator[Read | Skipped]:
+def _without_skipped(
+    items: Iterable[Read], skip: frozenset[str], counts: _Counts
+) -> Iterator[Read | Skipped]:
     """What was read, without the event groups that are to be passed over."""
     for item in items:
         if not skip:
@@ -73,7 +140,9 @@ def _without_skipped(items: Iterable[Read], skip: frozenset[str]) -> Iterator[Re
             found: Any = pc.unique(gtids.filter(mask))
             for gtid in found.to_pylist():
                 yield Skipped(gtid=gtid, tables=frozenset({table_of(item.schema)}))
-            yield item.filter(pc.invert(mask))
+            kept = item.filter(pc.invert(mask))
+            counts.passed_over[SKIPPED][table_of(item.schema)] += item.num_rows - kept.num_rows
+            yield kept
         elif item.gtid is not None and item.gtid in skip:
             statement = item if isinstance(item, Statement) else None
             yield Skipped(gtid=item.gtid, statement=statement)

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from binlane.filters.losses import Losses
 from binlane.names import TableName
 from binlane.ranges.items import Trouble, Want
 from binlane.ranges.log_range import LogRange
@@ -49,6 +50,11 @@ def sequence(file_number: int, position: int) -> int:
     return (file_number << FILE_BITS) + position
 
 
+def place_of(seq: int) -> tuple[int, int]:
+    """Exact inverse of `sequence`."""
+    return seq >> FILE_BITS, seq & ((1 << FILE_BITS) - 1)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataFile:
     """A Parquet file that a task wrote.
@@ -80,11 +86,16 @@ class Rows:
         last_gtid: Of the last one; None if it has none.
         last_timestamp: When the last one was written, in seconds since 1970.
         images: How many there are.
+        decoded: How many there were with those that were applied before.
+        fresh: Of each mode for which they are, how many its table has not.
+        added: How many rows those for the current table add less how many they remove; None of what
+            foreign keys did.
         invalid_dates: Zero or partial dates in them that became NULL.
         key: Names of the primary key's columns; empty if the log tells none.
         is_full: Whether the images hold what current tables need.
         why_not: Why they do not, beside columns that they lack.
         columns: Names and types of the table's own columns.
+        file: Name of the binlog file that they were read from; empty if nobody told.
         changes: All images in log order, in the directory of the change table.
         run: One row a key, the last one, sorted by key: the own columns, `_gtid`, `_seq`, `_gone`;
             without a key one row for each distinct row, with `_count`, how often it comes more than
@@ -101,10 +112,14 @@ class Rows:
     last_gtid: str | None
     last_timestamp: int
     images: int
+    decoded: int = 0
+    fresh: Mapping[Mode, int] = field(default_factory=dict)
+    added: int | None = None
     invalid_dates: int
     key: tuple[str, ...]
     is_full: bool
     columns: pa.Schema
+    file: str = ""
     changes: DataFile | None = None
     run: DataFile | None = None
     versions: DataFile | None = None
@@ -115,6 +130,11 @@ class Rows:
     def lacks(self) -> str:
         """Why the images are not enough for current tables; empty if they are."""
         return "" if self.is_full else self.why_not or _NO_FULL_IMAGES
+
+    @property
+    def place(self) -> str:
+        """Where the first image stands: `binlog.000001:256`."""
+        return f"{self.file}:{place_of(self.first_seq)[1]}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,6 +171,7 @@ class RangeWork:
         skip: GTIDs of event groups to pass over.
         links: Tables of which all images are needed, for what foreign keys do: the columns of those
             that are read for that alone, None for all columns of a table that is landed.
+        is_audited: Whether the range is counted beside the task.
     """
 
     piece: LogRange
@@ -163,6 +184,7 @@ class RangeWork:
     applied: Mapping[Mode, Mapping[TableName, int]] = field(default_factory=dict)
     skip: frozenset[str] = frozenset()
     links: Mapping[TableName, frozenset[str] | None] = field(default_factory=dict)
+    is_audited: bool = True
 
     @property
     def size_bytes(self) -> int | None:
@@ -179,10 +201,19 @@ class RangeResult:
         items: In log order; rows of several tables between two statements in any order.
         groups: Event groups read; 0 if nobody counted.
         size_bytes: Bytes of log read.
+        logged: Row images in the range, by table, counted beside whoever decoded it; of the tables
+            that are wanted.
+        not_landed: Those of them that are not landed, by why and table.
+        outside: Row images in the range of tables that are not wanted.
         by_reference: Row images that the kernels left to the reference decoder.
+        left_out: What the filter left out of tables that its rules name.
     """
 
     items: tuple[RangeItem, ...]
     groups: int = 0
     size_bytes: int = 0
+    logged: Mapping[TableName, int] = field(default_factory=dict)
+    not_landed: Mapping[str, Mapping[TableName, int]] = field(default_factory=dict)
+    outside: int = 0
     by_reference: int = 0
+    left_out: Losses = field(default_factory=Losses)

@@ -73,7 +73,7 @@ class Planner:
             piece_bytes=self._options.piece_bytes,
             kept=None if cache == "" else KeptFacts(folder),
         )
-        self._history = LogHistory(self._facts)
+        self._history = LogHistory(self._facts, self._options.filter_at)
         self._cutter = Cutter(
             self._facts,
             keys=self._options.keys,
@@ -240,6 +240,49 @@ class Planner:
                 files=log,
             )
         ]
+
+    def notes_of_all(self) -> list[str]:
+        """What the filter notes of the statements that there are, and of the log as a whole.
+
+        Raises:
+            ConfigError: If a source names no log.
+            StoreError: If a file cannot be read.
+        """
+        if self._options.filter_at is None:
+            return []
+        notes: list[str] = []
+        unmatched: list[str] = []
+        logs = list(_logs(self._sources.files()))
+        for log in logs:
+            history = LogHistory(self._facts, self._options.filter_at)
+            history.follow(log, log[-1], self._end_of(log[-1]))
+            state = history.filter_state
+            assert state is not None, "there is a filter"
+            for file in log:
+                for each in self._facts.of(file).table_maps:
+                    state.includes(TableName(each.database, each.table))
+            notes += state.notes
+            unmatched += [state.unmatched] * state.is_unmatched
+        return notes + unmatched[-1:] * (len(unmatched) == len(logs))
+
+    def notes_between(self, start: Offset, end: Offset) -> list[str]:
+        """What the filter notes of the statements between two places.
+
+        Raises:
+            StoreError: If a file cannot be read.
+        """
+        if self._options.filter_at is None:
+            return []
+        files = self._sources.one_log()
+        notes: list[str] = []
+        for place in (start, end):
+            file = next(each for each in files if each.name == place.file)
+            self._history.follow(files, file, place.position)
+            state = self._history.filter_state
+            assert state is not None, "there is a filter"
+            notes = list(state.notes)
+            state.notes.clear()
+        return notes
 
     def facts_between(self, start: Offset, end: Offset) -> Iterator[tuple[FileFacts, LogRange]]:
         """What is known of the log between two places, file by file.

@@ -55,7 +55,7 @@ def read_range(
     Args:
         piece: The range.
         want: What of it.
-        counters: Told how much was read.
+        counters: Told how much was read, and what a filter left out.
         state: What was before it, if the log is read from its beginning; else `piece` tells, and the
             log is searched backwards where an XA transaction commits.
         by_kernels: Whether kernels read it; None where they were compiled ahead.
@@ -93,6 +93,8 @@ def read_range(
             may_clash=want.may_clash,
             filter_state=state.filter_state,
         )
+        if counters is not None and state.filter_state is not None:
+            state.filter_state.left_out = counters.left_out
         counters = counters or ReadCounters()
         for item in decoded(piece, batcher, by_kernels=by_kernels, counters=counters):
             yield _of_told(item) if isinstance(item, Told) else item

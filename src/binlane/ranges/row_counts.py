@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from binlane.codec.columns import decode_rows
 from binlane.codec.format import Format
+from binlane.codec.row_count import count_rows
 from binlane.codec.table_metadata import table_columns
 from binlane.grouping.event_group import EventGroup
 from binlane.grouping.table_maps import rows_with_tables
@@ -12,13 +12,13 @@ from binlane.scope.scope import Scope
 
 
 def row_changes(group: EventGroup, format_: Format, scope: Scope) -> int:
-    """The row changes of a group in some tables; its images are decoded to be counted.
+    """The row changes of a group in some tables.
 
     Raises:
         CodecError: If one cannot be decoded.
     """
     return sum(
-        sum(1 for _ in decode_rows(body, table_columns(table_map, flavor=format_.flavor)))
+        count_rows(body, table_columns(table_map, flavor=format_.flavor))
         for _, body, table_map in rows_with_tables(group.events, file=group.file, format_=format_)
         if scope.includes(TableName(table_map.database, table_map.table))
     )

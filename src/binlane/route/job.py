@@ -19,6 +19,7 @@ from binlane.codec.rows import RowsEvent
 from binlane.errors import CodecError, ConfigError
 from binlane.filters.events import GroupFilter
 from binlane.filters.known_objects import KnownObjects, Load
+from binlane.filters.losses import Losses
 from binlane.filters.runs import RunFilter
 from binlane.filters.state import FilterState
 from binlane.filters.terms import FilterTerms
@@ -452,7 +453,8 @@ class _Job:
                 break
         if not ends or self._may_repeat or self._left:
             raise UnexpectedError
-        kept = self._large_part(large)
+        losses = Losses()
+        kept = self._large_part(large, losses)
         if self._filter is not None and not any(isinstance(e.body, RowsEvent) for e in kept()):
             raise UnexpectedError
         for output in self._outputs:
@@ -465,6 +467,8 @@ class _Job:
             large.format,
             file=self._file.path,
         )
+        if self._filter is not None:
+            self._filter.groups.count(losses)
         for output, part in zip(self._outputs, parts, strict=True):
             output.counts.add(
                 SpanCounts(
@@ -478,8 +482,12 @@ class _Job:
         self._position = large.end
         self._pass(gtid)
 
-    def _large_part(self, large: LargeGroup) -> Callable[[], Iterator[Event]]:
+    def _large_part(self, large: LargeGroup, losses: Losses) -> Callable[[], Iterator[Event]]:
         """What gives the events of a large group, each time anew, but for what the filter drops.
+
+        Args:
+            large: The group.
+            losses: Gets what is left out, each time anew.
 
         Raises:
             UnexpectedError: If it holds statements, of which the filter must know once.
@@ -487,9 +495,15 @@ class _Job:
         filter_ = self._filter
         if filter_ is None:
             return lambda: whole_group(large.events())
-        return lambda: filter_.groups.rows(
-            whole_group(large.events()), large.format, file=self._file.path
-        )
+
+        def part() -> Iterator[Event]:
+            losses.clear()
+            events = whole_group(large.events())
+            yield from filter_.groups.rows(
+                events, large.format, file=self._file.path, losses=losses
+            )
+
+        return part
 
     def _take_group(self, group: EventGroup) -> None:
         first = group.events[0]

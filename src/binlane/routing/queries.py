@@ -11,16 +11,19 @@ from binlane.codec.body import Body
 from binlane.codec.client_text import text_of_name
 from binlane.codec.compression import rewritten_record
 from binlane.codec.event import Event
+from binlane.codec.format import Format
 from binlane.codec.load_data import ExecuteLoadQueryEvent
 from binlane.codec.query import QueryEvent
 from binlane.codec.statement_text import statement_bytes, statement_charset, statement_text
 from binlane.codec.status_vars import (
     DDL_LOGGED_WITH_XID,
+    GTID_FLAGS,
     StatusVar,
     decode_status_vars,
     encode_status_vars,
 )
-from binlane.codec.transaction import XidEvent
+from binlane.codec.transaction import GtidEvent, XidEvent
+from binlane.codec.types import ALTER_PHASES
 from binlane.errors import UnsupportedError
 from binlane.scope.scope import Scope
 
@@ -29,6 +32,8 @@ if TYPE_CHECKING:
 
 UPDATED_DATABASES: Final = 12
 """Code of MySQL's status variable that names the databases a statement or transaction changes."""
+_GTID_LENGTH_MIN: Final = 19
+"""Of MariaDB's GTID event, whose post-header that is."""
 _QUOTED: Final = re.compile("`((?:[^`]|``)*)`")
 NO_TABLES: Final = b""
 """What an extended event tells that concerns no table, or whose text alone says which."""
@@ -90,6 +95,23 @@ def with_ddl_xid(body: QueryEvent, group: Iterable[Event]) -> QueryEvent:
     known = () if number is None else (replace(unknown, value=number),)
     kept = [each for one in variables for each in (known if one == unknown else (one,))]
     return replace(body, status_vars=encode_status_vars(kept))
+
+
+def without_phases(events: Iterable[Event], format_: Format) -> tuple[Event, ...]:
+    """A group in which another statement stands for an ALTER in two phases: it has but one."""
+    found = []
+    for event in events:
+        body = event.body
+        if isinstance(body, GtidEvent) and body.flags_extra is not None:
+            flags = body.flags_extra & ~ALTER_PHASES
+            body = replace(body, flags_extra=flags, alter_sequence=None, padding=b"")
+            missing = _GTID_LENGTH_MIN - len(body.encode(format_))
+            body = replace(body, padding=bytes(max(0, missing)))
+        elif isinstance(body, QueryEvent) and GTID_FLAGS in body.status_vars:
+            kept = [one for one in decode_status_vars(body.status_vars) if one.code != GTID_FLAGS]
+            body = replace(body, status_vars=encode_status_vars(kept))
+        found.append(event if body is event.body else replace(event, body=body))
+    return tuple(found)
 
 
 def without_tables_info(events: Iterable[Event]) -> tuple[Event, ...]:

@@ -23,7 +23,7 @@ from binlane.codec.query import QueryEvent
 from binlane.codec.rows import TableMapEvent
 from binlane.codec.status_vars import decode_status_vars
 from binlane.codec.transaction import GtidEvent
-from binlane.codec.types import EventType, GtidFlag, HeaderFlag
+from binlane.codec.types import ALTER_PHASES, UNDONE_ALTER, EventType, GtidFlag, HeaderFlag
 from binlane.errors import CodecError, UnsupportedError
 from binlane.grouping.event_group import END_QUERIES, GTID_TYPES, EventGroup
 from binlane.grouping.xa import finished_by, prepared_by
@@ -34,7 +34,7 @@ from binlane.routing.memory import NOTHING, Memory
 from binlane.routing.moves import after_rows, after_statement, came_in, judge_partition
 from binlane.routing.objects import OBJECT_KINDS
 from binlane.routing.payload import select_inside
-from binlane.routing.queries import confined, with_made_text, with_text
+from binlane.routing.queries import confined, with_made_text, with_text, without_phases
 from binlane.routing.routed_group import Omission, OmissionKind, RoutedGroup, Routing
 from binlane.routing.rows import PIECES, STATEMENT_TEXTS, ends_statement, select_rows, table_name
 from binlane.routing.session_format import (
@@ -202,6 +202,11 @@ class _Selection:
         self._finishes: str | None = None
         self._savepoints: dict[str, int] = {}
         self._is_told = False
+        first = group.events[0].body
+        flags = (first.flags_extra or 0) if isinstance(first, GtidEvent) else 0
+        self._is_undone = bool(flags & UNDONE_ALTER)
+        self._has_phases = bool(flags & ALTER_PHASES)
+        self._loses_phases = False
 
     def routing(self) -> Routing:
         try:
@@ -216,7 +221,7 @@ class _Selection:
             return Routing(group=None, omissions=omissions, memory=self._new_memory())
         group = RoutedGroup(
             gtid=self._group.gtid,
-            events=kept,
+            events=without_phases(kept, self._format) if self._loses_phases else kept,
             prepares=self._prepares,
             finishes=self._finishes,
         )
@@ -322,8 +327,14 @@ class _Selection:
         statement = logged_statement(query)
         before = self._memory
         found = judge_statement(statement, self._scope, before)
-        verdict, self._memory = found.verdict, found.memory
-        self._follow(found, query)
+        verdict = found.verdict
+        if not self._is_undone:
+            self._memory = found.memory
+            self._follow(found, query)
+        if self._has_phases and not self._stays_alter(query, found):
+            if self._is_undone:
+                return  # what stands for it comes with its commit
+            self._loses_phases = True
         if isinstance(verdict, Incident):
             query, found = self._at_the_edge(query, found, before)
             verdict = found.verdict
@@ -338,6 +349,14 @@ class _Selection:
         kept = self._kept(query, found)
         if kept is not None:
             yield self._confined(event, kept)
+
+    def _stays_alter(self, query: QueryEvent, found: Judgement) -> bool:
+        """Whether what stands for a statement in the binlog can have two phases as well."""
+        verdict = found.verdict
+        if not isinstance(verdict, Rewrite):
+            return isinstance(verdict, Keep)
+        made = logged_statement(with_made_text(query, verdict.statement))
+        return made.effects().kind is found.facts.effects.kind
 
     def _kept(self, query: QueryEvent, found: Judgement) -> QueryEvent | None:
         """The statement as it may stand in the binlog; None if it may not."""
@@ -377,9 +396,7 @@ class _Selection:
         Raises:
             _IncidentError: If it may have changed rows in scope by way of them.
         """
-        first, effects = self._group.events[0].body, found.facts.effects
-        if isinstance(first, GtidEvent) and first.is_undone:
-            return
+        effects = found.facts.effects
         before = self._memory.links
         links = before.after(found.facts, effects)
         links = links.folded if self._scope.ignores_case else links

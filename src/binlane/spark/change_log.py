@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from binlane.columnar.counters import ReadCounters
 from binlane.columnar.table_schema import JSON_COLUMN, table_of
 from binlane.ranges.items import Trouble, Want
 from binlane.ranges.log_range import LogRange
@@ -32,7 +33,10 @@ def change_log_schema(options: SourceOptions) -> pa.Schema:
 
 
 def read_change_log(
-    piece: LogRange, options: SourceOptions, schema: pa.Schema
+    piece: LogRange,
+    options: SourceOptions,
+    schema: pa.Schema,
+    counters: ReadCounters | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """The changes of one range.
 
@@ -40,6 +44,7 @@ def read_change_log(
         piece: The range.
         options: Which changes.
         schema: Of every batch.
+        counters: Told how much was read.
 
     Raises:
         CodecError: With file and position, if a row cannot be decoded.
@@ -59,7 +64,7 @@ def read_change_log(
     )
     whole = WholeChanges()
     statements: list[dict[str, object]] = []
-    for item in read_range(piece, want):
+    for item in read_range(piece, want, counters=counters):
         if isinstance(item, Trouble):
             statements.append(_of_trouble(item))
         elif isinstance(item, Statement):

@@ -12,7 +12,9 @@ from binlane.codec.event import Event
 from binlane.codec.format import Format
 from binlane.codec.query import QueryEvent
 from binlane.codec.rows import RowsEvent, TableMapEvent
+from binlane.columnar.counters import ReadCounters
 from binlane.filters.events import GroupFilter
+from binlane.filters.losses import Losses
 from binlane.grouping.event_group import EventGroup
 from binlane.grouping.table_maps import TableMaps
 from binlane.names import TableName
@@ -43,7 +45,7 @@ the default one. `statement` is its text."""
 
 
 def read_events(
-    piece: LogRange, options: SourceOptions, schema: pa.Schema
+    piece: LogRange, options: SourceOptions, schema: pa.Schema, counters: ReadCounters
 ) -> Iterator[pa.RecordBatch]:
     """The events of one range.
 
@@ -51,12 +53,13 @@ def read_events(
         piece: The range.
         options: Which tables' events, of those that are of a table, and which groups.
         schema: Of every batch.
+        counters: Told what the filter left out.
 
     Raises:
         CodecError: With file and position, if the log is damaged.
     """
     rows: list[dict[str, object]] = []
-    judge = _judge(piece, options)
+    judge = _judge(piece, options, counters)
     for whole in read_groups_of(piece):
         group = judge(whole)
         if group is not None and options.selection.includes(whole):
@@ -68,7 +71,9 @@ def read_events(
         yield pa.RecordBatch.from_pylist(rows, schema=schema)
 
 
-def _judge(piece: LogRange, options: SourceOptions) -> Callable[[EventGroup], EventGroup | None]:
+def _judge(
+    piece: LogRange, options: SourceOptions, counters: ReadCounters
+) -> Callable[[EventGroup], EventGroup | None]:
     """What gives the part of each group of a range that the filter lets through."""
     state = filter_state_of(piece, options.selection)
     if state is None:
@@ -82,6 +87,8 @@ def _judge(piece: LogRange, options: SourceOptions) -> Callable[[EventGroup], Ev
         if isinstance(first, FormatDescriptionEvent):
             format_ = first.format
         assert format_ is not None, "a range begins with one"
+        is_selected = options.selection.includes(group)
+        state.left_out = counters.left_out if is_selected else Losses()
         return filtered.group(group, format_)
 
     return judge

@@ -30,6 +30,7 @@ _BY_TASKS: Final = "tasks"
 _PACKAGES: Final = "spark.jars.packages"
 _APP_ID: Final = "spark.databricks.delta.write.txnAppId"
 _VERSION: Final = "spark.databricks.delta.write.txnVersion"
+_NOTE: Final = "spark.databricks.delta.commitInfo.userMetadata"
 _DELTA_VERSION: Final = "4.4.0"
 _EXTENSION: Final = "io.delta.sql.DeltaSparkSessionExtension"
 _CATALOG: Final = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
@@ -78,9 +79,13 @@ class SparkMerger:
         chosen = spark.sparkContext.getConf().get(MERGE_SETTING, _BY_TASKS)
         return cls(spark) if chosen == _BY_SPARK else None
 
-    def takes(self, table_format: Format) -> bool:
-        """Whether it can merge into tables of a format: Delta's alone."""
-        return table_format is Format.DELTA
+    def takes(self, table_format: Format, names: Sequence[str], *, has_feed: bool) -> bool:
+        """Whether it can merge into a table: one of Delta's.
+
+        Of one that tells its changes it takes names of columns apart without quoting them.
+        """
+        is_quoted = not has_feed or not any("`" in name for name in names)
+        return table_format is Format.DELTA and is_quoted
 
     def merge(self, order: MergeOrder) -> None:
         """Merge, all or nothing; what the table has already is not merged again.
@@ -91,7 +96,7 @@ class SparkMerger:
         context = self._spark.sparkContext
         context.setJobDescription(f"binlane: MERGE into {order.uri}")
         try:
-            with self._transaction(order.app_id, order.applied):
+            with self._transaction(order):
                 self._spark.sql(_statement(order), run=self._last_of_each(order))
         except (PySparkException, Py4JError) as error:
             raise readable(error) from None
@@ -119,16 +124,17 @@ class SparkMerger:
         )
 
     @contextmanager
-    def _transaction(self, app_id: str, version: int) -> Iterator[None]:
+    def _transaction(self, order: MergeOrder) -> Iterator[None]:
         """Let what is committed meanwhile say so, and be left out if it was committed before."""
+        told = {_APP_ID: order.app_id, _VERSION: str(order.applied), _NOTE: order.note}
         settings = self._spark.conf
-        settings.set(_APP_ID, app_id)
-        settings.set(_VERSION, str(version))
+        for name, value in told.items():
+            settings.set(name, value)
         try:
             yield
         finally:
-            settings.unset(_APP_ID)
-            settings.unset(_VERSION)
+            for name in told:
+                settings.unset(name)
 
 
 def _statement(order: MergeOrder) -> str:

@@ -35,6 +35,7 @@ class Pruning:
         self._has_statements = (
             options.layout is Layout.CHANGES and Include.DDL in options.include
         ) or options.layout is Layout.EVENTS
+        self._is_filtering = options.selection.filter_terms is not None
 
     def wants_file(self, name: str) -> bool:
         """Whether anything of a file may be asked for; no facts of it are needed then.
@@ -74,7 +75,9 @@ class Pruning:
             return True
         places = [xa.start for xa in facts.xa if not xa.is_prepare]
         places += facts.incidents
-        if self._has_statements:
+        if self._is_filtering and not tables:
+            return True  # statements, which may be left out of tables that are named
+        if self._has_statements or self._is_filtering:
             places += [query.group for query in facts.queries]
         if any(piece.start <= place < piece.stop for place in places):
             return True  # an XA COMMIT, whose rows stand elsewhere, or a row without a table

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql.datasource import InputPartition
 from pyspark.sql.types import StructType
 
+from binlane.columnar.counters import ReadCounters
 from binlane.filters.state import FilterState
 from binlane.ranges.facts import PIECE_BYTES
 from binlane.ranges.history import FilterAt
@@ -23,6 +26,8 @@ from binlane.spark.hints import hints_shown
 from binlane.spark.options import Layout, SourceOptions
 from binlane.spark.typed_table import read_typed
 from binlane.spark.versions import arrow_schema_of
+
+_logger: Final = logging.getLogger(__name__)
 
 
 def new_planner(options: SourceOptions) -> Planner:
@@ -47,6 +52,8 @@ def read_partition(
 ) -> Iterator[pa.RecordBatch]:
     """The batches of one range, in exactly the schema that Spark was told.
 
+    What a filter left out there of tables that it names is a warning in the worker's log.
+
     Raises:
         CodecError: With file and position, if the file is damaged.
         StoreError: If it cannot be read.
@@ -55,20 +62,26 @@ def read_partition(
     if piece is None:  # what Spark makes of no partitions at all
         return
     with hints_shown():
-        batches = _batches(options, arrow_schema_of(schema), piece)
+        counters = ReadCounters()
+        batches = _readers[options.layout](piece, options, arrow_schema_of(schema), counters)
         yield from _kept(batches, conditions, options.prefix) if conditions else batches
+    tell(counters.left_out.texts)
 
 
-def _batches(
-    options: SourceOptions, schema: pa.Schema, piece: LogRange
-) -> Iterator[pa.RecordBatch]:
-    match options.layout:
-        case Layout.TABLE:
-            return read_typed(piece, options, schema)
-        case Layout.CHANGES:
-            return read_change_log(piece, options, schema)
-        case Layout.EVENTS:
-            return read_events(piece, options, schema)
+_Reader = Callable[[LogRange, SourceOptions, pa.Schema, ReadCounters], Iterator[pa.RecordBatch]]
+_readers: Final[Mapping[Layout, _Reader]] = MappingProxyType(
+    {
+        Layout.TABLE: read_typed,
+        Layout.CHANGES: read_change_log,
+        Layout.EVENTS: read_events,
+    }
+)
+
+
+def tell(notes: Iterable[str]) -> None:
+    """Warn in the log of the process that Spark runs this in."""
+    for note in notes:
+        _logger.warning("binlane: %s", note)
 
 
 def _kept(

@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from binlane.columnar.counters import ReadCounters
 from binlane.columnar.table_schema import table_schema
 from binlane.columnar.unify import cast_exactly, unify_schemas
 from binlane.errors import ConfigError
@@ -79,7 +80,10 @@ def own_schema(options: SourceOptions, planner: Planner) -> pa.Schema:
 
 
 def read_typed(
-    piece: LogRange, options: SourceOptions, schema: pa.Schema
+    piece: LogRange,
+    options: SourceOptions,
+    schema: pa.Schema,
+    counters: ReadCounters | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """The changes of one range.
 
@@ -87,6 +91,7 @@ def read_typed(
         piece: The range.
         options: With the table.
         schema: Of every batch; columns that a batch's table lacks become NULL.
+        counters: Told how much was read.
 
     Raises:
         CodecError: With file and position, if a row cannot be decoded.
@@ -104,7 +109,7 @@ def read_typed(
         may_clash=True,
     )
     whole = WholeChanges()
-    for item in read_range(piece, want):
+    for item in read_range(piece, want, counters=counters):
         if not isinstance(item, pa.RecordBatch):
             continue
         for batch in whole.take(item) if shape.has_whole_changes else (item,):

@@ -537,7 +537,7 @@ class SchemaCatalog(Objects):
         for statement in statements(script, lambda: session.dialect):
             start = script.find(statement, end)
             end = start + len(statement)
-            if first_word(statement) == "USE" and (used := self._used(statement)):
+            if first_word(statement) == "USE" and (used := _used(statement, session.dialect)):
                 self.default_database = used
                 self.store.own()
                 self.store.databases.setdefault(used, None)
@@ -581,7 +581,7 @@ class SchemaCatalog(Objects):
         word = first_word(statement)
         if word not in _CHANGES:
             if self.flavor is not None and word not in _KNOWN:
-                self._note_unread(statement, database)
+                self._note_unread(statement, database, self._dialect_of(options))
             return False
         if self.ignores_case:
             database = folded(database)
@@ -643,11 +643,6 @@ class SchemaCatalog(Objects):
             return self._dialect(0).in_modes(context.sql_mode)
         return self._dialect(options.get("sql_mode", 0), options.get("charset", ""))
 
-    def _used(self, statement: str) -> str:
-        """The database that USE names; empty if it is none."""
-        node = read(statement, database="", dialect=self._dialect(0)).tree
-        return node.name if isinstance(node, Administration) else ""
-
     def _dialect(self, sql_mode: int, charset: str = "") -> Dialect:
         """How statements are read: a log's by the grammars of both flavors."""
         if self.flavor is None:
@@ -658,9 +653,9 @@ class SchemaCatalog(Objects):
             lower_case_names=self.ignores_case,
         ).with_mode(sql_mode, charset)
 
-    def _note_unread(self, statement: str, database: str) -> None:
+    def _note_unread(self, statement: str, database: str, dialect: Dialect) -> None:
         """Say it of a text that is no statement at all."""
-        stopped_at = read(statement, database=database, dialect=self._dialect(0)).effects.stopped_at
+        stopped_at = read(statement, database=database, dialect=dialect).effects.stopped_at
         if stopped_at is not None:
             self._note(statement, stopped_at.offset, _NOT_UNDERSTOOD)
 
@@ -700,3 +695,9 @@ def _server_charset(body: QueryEvent) -> str | None:
         if variable.name == "CHARSET" and isinstance(variable.value, tuple):
             return charset_of(variable.value[2])
     return None
+
+
+def _used(statement: str, dialect: Dialect) -> str:
+    """The database that USE names; empty if it is none."""
+    node = read(statement, database="", dialect=dialect).tree
+    return node.name if isinstance(node, Administration) else ""

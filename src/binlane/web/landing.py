@@ -99,6 +99,22 @@ def landing_metrics(progress: Progress, *, now: float) -> Iterator[Metric]:
         [Sample(table.rows, {"table": name}) for name, table in tables],
     )
     yield (
+        *("binlane_land_logged_rows_total", "counter", "Row images in the log of what was landed"),
+        [Sample(table.logged, {"table": name}) for name, table in tables],
+    )
+    yield (
+        *(
+            "binlane_land_left_out_rows_total",
+            "counter",
+            "Row images of the log that are not landed",
+        ),
+        [
+            Sample(images, {"table": name, "reason": why})
+            for name, table in tables
+            for why, images in sorted(table.left_out.items())
+        ],
+    )
+    yield (
         *(
             "binlane_land_snapshot_rows_total",
             "counter",
@@ -136,7 +152,7 @@ def landing_metrics(progress: Progress, *, now: float) -> Iterator[Metric]:
     )
     yield (
         *("binlane_land_given_up", "gauge", "1 for a table that was given up"),
-        [Sample(1, {"table": name}) for name, table in tables if table.why_not],
+        [Sample(1, {"table": name}) for name, table in tables if table.why_not or table.no_history],
     )
     yield (
         *("binlane_land_committed_timestamp_seconds", "gauge", "Last commit of a table"),

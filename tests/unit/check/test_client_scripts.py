@@ -207,3 +207,13 @@ def test_several_sources_of_the_schema() -> None:
     found = list(checker.check("DELETE FROM t; DELETE FROM e.u; DELETE FROM v LIMIT 1;"))
     assert not any(map(reason, found))
     assert found[2].result.notes
+
+
+@pytest.mark.parametrize("server", FLAVORS)
+@pytest.mark.parametrize(
+    "statement", ['TRUNCATE "t"', 'TRUNCATE TABLE "d"."t"', 'ANALYZE TABLE "t"', 'USE "d"']
+)
+def test_names_in_quotes_are_understood_in_all_statements(server: str, statement: str) -> None:
+    script = f"USE d; SET sql_mode = 'ANSI_QUOTES'; {statement}; INSERT INTO \"t\" VALUES (1)"
+    found = check(script, server=server)
+    assert not any(one.result.unanalysed or one.result.error for one in found)

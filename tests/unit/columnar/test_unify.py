@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
 import pyarrow as pa
 import pytest
 
-from binlane.columnar.unify import common_type, conform_table, unify_schemas
+from binlane.columnar.unify import cast_exactly, common_type, conform_table, unify_schemas
 
 
 @pytest.mark.parametrize(
@@ -20,11 +24,37 @@ from binlane.columnar.unify import common_type, conform_table, unify_schemas
         (pa.date32(), pa.timestamp("us"), pa.string()),
         (pa.int32(), pa.string(), pa.string()),
         (pa.int32(), pa.float32(), pa.string()),
+        (pa.date32(), pa.binary(), pa.binary()),
     ],
 )
 def test_a_type_for_both(first: pa.DataType, second: pa.DataType, expected: pa.DataType) -> None:
     assert common_type(first, second) == expected
     assert common_type(second, first) == expected
+
+
+VALUES: list[pa.Array[Any]] = [
+    pa.array([-128, 127], pa.int8()),
+    pa.array([-(2**63), 2**63 - 1], pa.int64()),
+    pa.array([Decimal(0), Decimal(2**64 - 1)], pa.decimal128(20, 0)),
+    pa.array([Decimal("0.01"), Decimal("-99999999.99")], pa.decimal128(10, 2)),
+    pa.array([Decimal("1e-38"), None], pa.decimal128(38, 38)),
+    pa.array([1.5, -3.25], pa.float32()),
+    pa.array([0.1, 5e-324], pa.float64()),
+    pa.array([date(1, 1, 1), date(9999, 12, 31)], pa.date32()),
+    pa.array([0, 7], pa.timestamp("us")),
+    pa.array([0, 7], pa.timestamp("us", tz="UTC")),
+    pa.array(["", "ä"], pa.string()),
+    pa.array([b"", b"\xff"], pa.binary()),
+    pa.array([None, None], pa.null()),
+]
+
+
+@pytest.mark.parametrize("values", VALUES, ids=lambda each: str(each.type))
+def test_a_type_for_both_has_room_for_all_values(values: pa.Array[Any]) -> None:
+    for others in VALUES:
+        found = cast_exactly(values, common_type(values.type, others.type))
+        assert found.null_count == values.null_count
+        assert len(found.unique()) == len(values.unique())
 
 
 def test_all_columns_in_the_order_of_the_last_schema() -> None:
@@ -45,6 +75,14 @@ def test_rows_in_another_schema() -> None:
     table = conform_table(pa.Table.from_batches([batch]), schema)
     assert table.schema == schema
     assert table.to_pylist() == expected
+
+
+def test_columns_may_be_spelled_otherwise() -> None:
+    rows = pa.table({"ID": [1], "id": [2], "State": ["a"]})
+    found = conform_table(
+        rows, pa.schema([pa.field("state", pa.string())]).append(pa.field("id", pa.int64()))
+    )
+    assert found.to_pylist() == [{"state": "a", "id": 2}]
 
 
 def test_nothing_is_lost_silently() -> None:

@@ -80,7 +80,7 @@ def by_groups(data: bytes, file: str, terms: FilterTerms, notes: list[str]) -> l
         assert format_ is not None
         kept = found.group(group, format_)
         result += [[seen(event) for event in kept.events]] if kept else []
-    notes.append(str(sorted(found.state.left_out.items())))
+    notes += found.state.left_out.texts
     return result
 
 
@@ -106,7 +106,7 @@ def by_runs(path: str, file: str, terms: FilterTerms, notes: list[str]) -> list[
             ):
                 parts.append(groups.group(item, format_))
             result += [[seen(event) for event in group.events] for group in parts if group]
-    notes.append(str(sorted(groups.state.left_out.items())))
+    notes += groups.state.left_out.texts
     return result
 
 

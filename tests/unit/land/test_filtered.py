@@ -30,12 +30,18 @@ GIVEN: tuple[dict[str, Any], ...] = (
 )
 
 
-def followed(name: str, given: dict[str, Any]) -> set[str]:
-    """The final tables of a set that a filter follows there."""
+def filtered(name: str, given: dict[str, Any]) -> EventFilter:
+    """A filter at the end of a set."""
     found = EventFilter(FilterState(parse_terms(given)), lambda _: None)
     for file, data in fixture_set(name).binlogs:
         for event in expanded_all(walk([data], file=file), file=file):
             list(found.feed(event, file=file))
+    return found
+
+
+def followed(name: str, given: dict[str, Any]) -> set[str]:
+    """The final tables of a set that a filter follows there."""
+    found = filtered(name, given)
     tables = fixture_set(name).final_tables()
     return {table for table in tables if found.state.includes(TableName(*table.split(".", 1)))}
 
@@ -68,6 +74,15 @@ def test_what_a_filter_leaves_out_of_what_it_names_is_in_the_report(tmp_path: Pa
     paths = written("md1011_ddl", tmp_path / "in")
     report = api.land(paths, tmp_path / "lake", mode="current", do_table=["shop.t1"])
     assert "binlog.000001:2481: a change of shop.t1 is left out" in "\n".join(report.notes)
+    found = filtered("md1011_ddl", {"do_table": ["shop.t1"]})
+    assert list(report.notes[-1:]) == found.state.left_out.texts != []
+
+
+def test_a_log_that_has_nothing_of_what_a_filter_names_is_an_error(tmp_path: Path) -> None:
+    paths = written("md1011_txn", tmp_path / "in")
+    with pytest.raises(ConfigError, match="has nothing of what the filter names") as found:
+        api.land(paths, tmp_path / "lake", mode="current", do_table=["shop.aa"])
+    assert found.value.hint == "did you mean shop.a?"
 
 
 def test_tables_that_the_log_does_not_have_are_told(tmp_path: Path) -> None:
@@ -77,12 +92,38 @@ def test_tables_that_the_log_does_not_have_are_told(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=f"no such table in the log: {name}s") as found:
         api.land(paths, tmp_path / "none", mode="current", tables=[f"{name}s"])
     assert found.value.hint == f"did you mean {name}?"
+    assert list(api.land(paths, tmp_path / "none", mode="current", tables=[name]).tables) == [name]
     report = api.land(paths, tmp_path / "some", mode="current", tables=[name, "no.where"])
     assert list(report.tables) == [name]
     assert any("no such table in the log: no.where" in note for note in report.notes)
+
+
+@pytest.mark.parametrize("table_format", ["delta", "iceberg", "parquet"])
+def test_tables_that_nobody_named_leave_nothing(table_format: str, tmp_path: Path) -> None:
+    """Not the parent of a named child either, whose rows are read."""
+    paths = written("md1011_fk", tmp_path / "in")
+    lake = tmp_path / "lake"
+    modes = "current,changes,history"
+    report = api.land(paths, lake, mode=modes, tables=["shop.ch_c"], table_format=table_format)
+    assert list(report.tables) == ["shop.ch_c"]
+    assert report.outside > 0
+    found = {path.relative_to(lake).as_posix() for path in lake.rglob("*") if path.is_dir()}
+    tables = {name for name in found if name.count("/") == 2 and name.split("/")[1] == "shop"}
+    assert {name.split("/")[2].partition("-")[0] for name in tables} == {"ch_c"}
+    empty = [
+        name
+        for name in found
+        if not name.startswith("_binlane") and not any((lake / name).iterdir())
+    ]
+    assert not empty
 
 
 def test_marks_are_no_tables_of_users() -> None:
     assert not scope_of("").includes(MARKS)
     assert not scope_of("IGNORE(crm)").includes(MARKS)
     assert scope_of("binlane.marks").includes(MARKS)
+
+
+def test_a_log_of_statements_about_what_a_filter_names_is_no_error(tmp_path: Path) -> None:
+    paths = written("md1011_format_statement", tmp_path / "in")
+    assert not api.land(paths, tmp_path / "lake", mode="changes", do_table=["shop.ai"]).rows

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from binlane.errors import ConfigError
+from binlane.errors import ConfigError, StoreError
 from binlane.landing.journal import Journal
 
 
@@ -21,6 +21,18 @@ def test_target_and_checkpoint_belong_together(tmp_path: Path) -> None:
     ):
         with pytest.raises(ConfigError, match="do not belong together"):
             Journal.open(into, checkpoint, {})
+
+
+@pytest.mark.parametrize("file", ["landing.json", "journal-000000000000.json"])
+def test_who_dies_while_it_binds_them_has_begun_nothing(file: str, tmp_path: Path) -> None:
+    # Where a file is to be written there is a folder.
+    (tmp_path / f"_binlane/{file}.new").mkdir(parents=True)
+    with pytest.raises(StoreError):
+        Journal.open(str(tmp_path), None, {"mode": "changes"})
+    (tmp_path / f"_binlane/{file}.new").rmdir()
+    first = Journal.open(str(tmp_path), None, {"mode": "current"})
+    again = Journal.open(str(tmp_path), None, {"mode": "current"})
+    assert again.state == first.state
 
 
 def test_a_target_is_landed_on_the_same_terms(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -152,9 +153,9 @@ def test_columns_are_dropped_and_renamed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "statement, why",
     [
-        ("ALTER TABLE orders ADD n_id INT DEFAULT (rand())", "is no constant"),
+        ("ALTER TABLE orders ADD n_id INT DEFAULT (rand())", "an expression"),
         ("ALTER TABLE orders ADD n_id INT AS (id + 1)", "does not tell the values"),
-        ("ALTER TABLE orders ADD at DATETIME DEFAULT now()", "is no constant"),
+        ("ALTER TABLE orders ADD at DATETIME DEFAULT now()", "local time"),
         ("ALTER TABLE orders TRUNCATE PARTITION p0", "which rows TRUNCATE PARTITION changes"),
     ],
 )
@@ -303,7 +304,8 @@ def test_rows_changed_by_a_statement_are_the_trouble_of_its_tables(tmp_path: Pat
     progress = landed(tmp_path, log).look()
     assert progress.given_up == ["shop.orders"]
     why = progress.tables["shop.orders"].why_not
-    assert why == "rows are changed by a statement: DELETE FROM orders"
+    assert why.startswith("rows are changed by a statement, of which the log has no row images: ")
+    assert re.search(r": DELETE FROM orders \(shop\.\d+:\d+\)$", why)
     assert current(tmp_path, "items") == [(1, "a"), (2, "b")]
     assert delta_rows(tmp_path / "changes/shop/orders").num_rows == 2
 
@@ -314,7 +316,7 @@ def test_rows_changed_by_a_statement_are_the_trouble_of_its_tables(tmp_path: Pat
         ("DELETE FROM a_view", "rows are changed by a statement"),  # of which table?
         ("DELETE FROM orders", "rows are changed by a statement"),  # it has a trigger
         ("INSERT INTO items SELECT shop.f(1), 'x'", "rows are changed by a statement"),
-        ("ALTER TABLE items FROBNICATE 'x'", "a statement is not understood"),
+        ("ALTER TABLE items FROBNICATE 'x'", "is not understood, at"),
     ],
 )
 def test_what_may_be_about_any_table_is_the_trouble_of_all(

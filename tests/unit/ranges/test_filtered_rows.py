@@ -10,10 +10,12 @@ import pytest
 
 from binlane import api
 from binlane.codec.rows import RowsEvent, TableMapEvent
+from binlane.columnar.counters import ReadCounters
 from binlane.columnar.selection import Selection
 from binlane.columnar.table_schema import table_of
 from binlane.errors import ConfigError
 from binlane.filters.events import EventFilter
+from binlane.filters.losses import Losses
 from binlane.filters.state import FilterState
 from binlane.filters.terms import FilterTerms, parse_terms
 from binlane.grouping.inner import expanded_all
@@ -36,8 +38,8 @@ GIVEN: tuple[tuple[dict[str, list[str]], str], ...] = (
 Seen = Counter[tuple[TableName, int]]
 
 
-def expected(name: str, terms: FilterTerms) -> Seen:
-    """How many rows events of each table stand where."""
+def expected(name: str, terms: FilterTerms) -> tuple[Seen, Losses]:
+    """How many rows events of each table stand where, and what was left out of named ones."""
     found, seen = EventFilter(FilterState(terms), lambda _: None), Seen()
     tables: dict[int, TableName] = {}
     for number, (file, data) in enumerate(fixture_set(name).binlogs):
@@ -48,7 +50,7 @@ def expected(name: str, terms: FilterTerms) -> Seen:
                     tables[body.table_id] = TableName(body.database, body.table)
                 elif isinstance(body, RowsEvent) and body.table_id in tables:
                     seen[tables[body.table_id], number << 40 | kept.position] += 1
-    return seen
+    return seen, found.state.left_out
 
 
 def places(batches: object, number: int, seen: Seen) -> None:
@@ -68,24 +70,37 @@ def test_ranges_have_the_rows_that_pass(name: str, by_kernels: bool, tmp_path: P
         want = Want(selection=Selection(filter_terms=terms), has_statements=True)
         pieces = planner.ranges(planner.begin(), planner.end(), size_bytes=700)
         assert len(pieces) > len(paths)
+        left_out, (rows, lost) = Losses(), expected(name, terms)
         for piece in pieces:
-            items = read_range(piece, want, by_kernels=by_kernels)
+            counters = ReadCounters()
+            items = read_range(piece, want, by_kernels=by_kernels, counters=counters)
             batches = [item for item in items if hasattr(item, "schema")]
             places(batches, piece.number - 1, seen)
-        assert set(seen) == set(expected(name, terms)), (given, rename)
+            left_out.add(counters.left_out)
+        assert (set(seen), left_out) == (set(rows), lost), (given, rename)
 
 
-@pytest.mark.parametrize("name", SETS[:2])
-def test_scan_takes_the_options_of_cat(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("name", "table"), [("md1011_ddl", "shop.t1"), ("md1011_txn", "shop.a")])
+def test_scan_takes_the_options_of_cat(name: str, table: str, tmp_path: Path) -> None:
     paths = written(name, tmp_path)
-    terms, seen = parse_terms({"do_table": ["shop.t1"], "ignore_db": ["crm"]}), Seen()
+    terms, seen = parse_terms({"do_table": [table], "ignore_db": ["crm"]}), Seen()
     with warnings.catch_warnings(record=True, action="always") as warned:
-        for batch in api.scan(paths, do_table="shop.t1", ignore_db=["crm"]):
+        for batch in api.scan(paths, do_table=table, ignore_db=["crm"]):
             number = int(batch.column("_file")[0].as_py().rpartition(".")[2]) - 1
             places([batch], number, seen)
-    assert set(seen) == set(expected(name, terms))
+    rows, lost = expected(name, terms)
+    assert set(seen) == set(rows)
     notes = [str(each.message) for each in warned]
     told = "binlog.000001:2481: a change of shop.t1 is left out: another table has this name now"
     assert any(note.startswith(told) for note in notes) == (name == "md1011_ddl") == bool(notes)
+    assert notes[len(notes) - len(lost.texts) :] == lost.texts
     with pytest.raises(ConfigError, match="no argument do_tables"):
         api.scan(paths, do_tables="shop.t1")
+
+
+def test_a_scan_tells_that_a_log_has_nothing_of_what_is_named(tmp_path: Path) -> None:
+    paths = written("md1011_txn", tmp_path)
+    with pytest.warns(
+        UserWarning, match=r"has nothing of what the filter names; did you mean shop.a\\?"
+    ):
+        assert not list(api.scan(paths, do_table="shop.aa"))

@@ -8,13 +8,16 @@ from functools import cache
 
 import pytest
 
+from binlane.codec.body import Body
 from binlane.codec.control import FormatDescriptionEvent, IncidentEvent
 from binlane.codec.event import Event, decode_event, encode_event
 from binlane.codec.format import Format
 from binlane.codec.mysql_transaction import MysqlGtidEvent
 from binlane.codec.query import AnnotateRowsEvent, QueryEvent
 from binlane.codec.rows import RowsEvent, TableMapEvent
+from binlane.codec.status_vars import is_undone
 from binlane.codec.transaction import GtidEvent
+from binlane.codec.types import ALTER_PHASES
 from binlane.grouping.event_group import EventGroup, group_events
 from binlane.grouping.inner import expanded_all
 from binlane.grouping.table_maps import rows_with_tables
@@ -261,3 +264,69 @@ def test_a_function_outside_of_the_scope_is_an_incident() -> None:
     assert "a statement calls a function that is not in the scope" in reasons
     reasons = [route(group, definition("LOG(shop)"), format_).incident for group in found]
     assert "a statement calls a function that is not in the scope" not in reasons
+
+
+def altered(body: Body, text: str) -> QueryEvent:
+    assert isinstance(body, QueryEvent)
+    return replace(body, query=text.encode(), database=b"shop")
+
+
+def phases(text: str, clauses: str) -> list[tuple[list[str], int]]:
+    """What a binlog gets of ALTERs in two phases: of each phase its texts, and the GTID's flags."""
+    format_, found = groups("md1011_alter_two_phase")
+    memory, kept = NOTHING, list[tuple[list[str], int]]()
+    for group in found:
+        first, *rest = group.events
+        assert isinstance(first.body, GtidEvent)
+        if not (first.body.flags_extra or 0) & ALTER_PHASES:
+            continue
+        events = [replace(each, body=altered(each.body, text)) for each in rest]
+        routed = route(
+            replace(group, events=(first, *events)), definition(clauses), format_, memory=memory
+        )
+        memory = routed.memory or memory
+        if routed.group is None:
+            continue
+        gtid, *statements = routed.group.events
+        data = encode_event(gtid, format_)
+        assert decode_event(data, format_).body == gtid.body
+        assert isinstance(gtid.body, GtidEvent)
+        assert len(data) >= 19 + 19 + format_.checksum_length
+        texts = [
+            event.body.query.decode() if isinstance(event.body, QueryEvent) else "INCIDENT"
+            for event in statements
+        ]
+        has_phases = [is_undone(e.body) for e in statements if isinstance(e.body, QueryEvent)]
+        assert not any(has_phases) or gtid.body.is_undone
+        kept.append((texts, int(gtid.body.flags_extra or 0) & ALTER_PHASES))
+    return kept
+
+
+@pytest.mark.parametrize("clauses", ["LOG(shop.orders)", "LOG(shop)", "IGNORE(crm)"])
+def test_an_alter_in_scope_keeps_its_phases(clauses: str) -> None:
+    text = "ALTER TABLE orders ADD COLUMN w INT"
+    found = phases(text, clauses)
+    assert {flags for _, flags in found} == {2, 4, 8}
+    assert all(texts == [text] for texts, _ in found)
+
+
+@pytest.mark.parametrize(
+    ("text", "clauses", "made"),
+    [
+        # The table goes, which a replica must not do before the source has done it.
+        (
+            "ALTER TABLE orders RENAME TO bought",
+            "LOG(shop.orders)",
+            "DROP TABLE IF EXISTS `shop`.`orders`",
+        ),
+        # It comes with its rows.
+        ("ALTER TABLE bought RENAME TO orders", "LOG(shop.orders)", "INCIDENT"),
+    ],
+)
+def test_what_stands_for_an_alter_in_two_phases_stands_for_its_commit(
+    text: str, clauses: str, made: str
+) -> None:
+    commits = sum(flags == 4 for _, flags in phases("ALTER TABLE orders COMMENT ''", "LOG(shop)"))
+    found = phases(text, clauses)
+    assert commits > 1
+    assert found == [([made], 0)] * commits

@@ -14,7 +14,9 @@ from binlane.web.settings import HttpSettings
 def progress() -> Progress:
     return Progress(
         tables={
-            'shop."q"': TableReport(rows=5, invalid_dates=1, committed=1700.25),
+            'shop."q"': TableReport(
+                rows=5, logged=7, left_out={"of a group": 2}, invalid_dates=1, committed=1700.25
+            ),
             "shop.gone": TableReport(rows=2, why_not="its columns changed"),
         },
         batches=3,
@@ -33,6 +35,9 @@ def test_metrics() -> None:
         "binlane_land_batches_total 3",
         r'binlane_land_rows_total{table="shop.\"q\""} 5',
         'binlane_land_rows_total{table="shop.gone"} 2',
+        r'binlane_land_logged_rows_total{table="shop.\"q\""} 7',
+        'binlane_land_logged_rows_total{table="shop.gone"} 0',
+        r'binlane_land_left_out_rows_total{table="shop.\"q\"",reason="of a group"} 2',
         r'binlane_land_invalid_dates_total{table="shop.\"q\""} 1',
         'binlane_land_invalid_dates_total{table="shop.gone"} 0',
         "binlane_land_reference_rows_total 0",

@@ -9,7 +9,6 @@ import re
 from collections import Counter
 from typing import Final
 
-from binlane.cat.row_count import count_rows
 from binlane.cat.summary.counts import (
     EventCount,
     FileCount,
@@ -24,6 +23,7 @@ from binlane.codec.event import Event
 from binlane.codec.format import MAGIC
 from binlane.codec.load_data import ExecuteLoadQueryEvent
 from binlane.codec.query import QueryEvent
+from binlane.codec.row_count import count_rows
 from binlane.codec.rows import DeleteRowsEvent, RowsEvent, TableMapEvent, WriteRowsEvent
 from binlane.codec.table_metadata import table_columns
 from binlane.codec.types import EventType, Flavor, HeaderFlag

@@ -16,9 +16,8 @@ from uuid import UUID
 
 import numpy as np
 
-from binlane.cat.summary.collect import CLOSING_TYPES, Summary
+from binlane.cat.summary.collect import CLOSING_TYPES, OBJECT_VERBS, Summary
 from binlane.cat.summary.counts import EventCount, Transaction
-from binlane.cat.summary.scanner import CountingScanner
 from binlane.codec.control import FormatDescriptionEvent, RotateEvent
 from binlane.codec.encryption import KeyRing
 from binlane.codec.event import Event, decode_event
@@ -28,6 +27,7 @@ from binlane.codec.query import QueryEvent
 from binlane.codec.rows import RowsEvent, TableMapEvent
 from binlane.codec.transaction import GtidEvent
 from binlane.errors import CodecError
+from binlane.grouping.counting_scanner import CountingScanner
 from binlane.grouping.decryption import is_encrypted
 from binlane.grouping.event_group import GroupTracker
 from binlane.grouping.first_event import description_in
@@ -43,6 +43,7 @@ from binlane.positions import AnyGtid, Gtid, MysqlGtid
 WINDOW_BYTES: Final = 1 << 20
 _HEAD_BYTES: Final = 4096
 _SOURCE: Final = Struct("<qq")
+_OBJECT_VERBS: Final = tuple(verb.decode() for verb in OBJECT_VERBS)
 
 
 def count_file(
@@ -213,7 +214,8 @@ class _FileCounter:
         body = self._event().body
         assert isinstance(body, QueryEvent), "the kernel asks for nothing else"
         kind = self._summary.count_statement(body.query)
-        self._scanner.give_verb(body.query, kind)
+        if not kind.startswith(_OBJECT_VERBS):  # of which more than the first word counts
+            self._scanner.give_verb(body.query, kind)
         self._scanner.figures[lay.TOLD] = 0
 
     def _take_rows(self) -> None:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from binlane.cat.row_count import count_rows
 from binlane.cat.text.values import ValuePrinter, column_text
 from binlane.codec.buffer import Reader
 from binlane.codec.columns import Column, whole_or_unsupported
+from binlane.codec.row_count import count_rows
 from binlane.codec.rows import (
     DeleteRowsEvent,
     PartialUpdateRowsEvent,

@@ -33,7 +33,8 @@ from pyiceberg.types import PrimitiveType
 from binlane.errors import ConfigError, StoreError
 from binlane.landing.places import FOLDER, name_of, resolve, segment, table_uri
 from binlane.landing.tables.bounds import LiveFile
-from binlane.landing.tables.formats import Change, Snapshot, after
+from binlane.landing.tables.directories import drop_empty_above
+from binlane.landing.tables.formats import Change, Snapshot, after, told_of
 from binlane.landing.work import Format, Mode
 from binlane.names import TableName
 
@@ -77,7 +78,13 @@ def open_catalog(into: str, properties: Mapping[str, str]) -> Catalog:
         given = {"type": "sql", "uri": f"sqlite:///{folder}/iceberg.db", "warehouse": _uri(into)}
     try:
         return load_catalog(name, **given)
-    except (ValueError, OSError, ImportError, RESTError) as error:
+    except ImportError as error:
+        raise ConfigError(
+            f"the catalog {name} cannot be opened: {error}",
+            key="catalog",
+            hint="pip install 'binlane[iceberg]', or what pyiceberg asks for",
+        ) from error
+    except (ValueError, OSError, RESTError) as error:
         raise ConfigError(
             f"the catalog {name} cannot be opened: {error}",
             key="catalog",
@@ -106,6 +113,7 @@ class IcebergFormat:
         self._into = into
         self._mode = mode
         self._applied = f"binlane.applied.{app_id}"
+        self._images = f"binlane.images.{app_id}"
         self._catalog = catalog
         weakref.finalize(self, catalog.close)
         self._open: dict[TableName, Table] = {}
@@ -144,9 +152,12 @@ class IcebergFormat:
         prefix = f"{found.location()}/"
         self._files[table] = {path.removeprefix(prefix): file for path, file in files.items()}
         live = [_live(path, file, found.schema()) for path, file in self._files[table].items()]
+        applied = int(found.properties.get(self._applied, 0))
+        images = found.properties.get(self._images, None if applied else 0)
         return Snapshot(
             schema=_arrow(found.schema()),
-            applied=int(found.properties.get(self._applied, 0)),
+            applied=applied,
+            images=None if images is None else int(images),
             files={file.path: file for file in live},
             version=getattr(found.metadata, "last_sequence_number", 0),
         )
@@ -176,12 +187,12 @@ class IcebergFormat:
             with found.transaction() as transaction:
                 if change.schema is not None and not change.schema.equals(now.schema):
                     _reshape(transaction, change.schema)
-                summary = {}
-                if change.applied is not None:
-                    summary[self._applied] = str(change.applied)
-                    transaction.set_properties(summary)
+                notes = ((self._applied, change.applied), (self._images, change.images))
+                summary = {name: str(number) for name, number in notes if number is not None}
+                transaction.set_properties(summary)
                 if change.add or change.remove:
-                    with transaction.update_snapshot(summary).overwrite() as update:
+                    told = {f"binlane.{name}": value for name, value in told_of(change).items()}
+                    with transaction.update_snapshot({**summary, **told}).overwrite() as update:
                         for path in change.remove:
                             update.delete_data_file(known[path])
                         for file in change.add:
@@ -212,6 +223,7 @@ class IcebergFormat:
         self._catalog.drop_table(self._identifier(table))
         filesystem, path = resolve(found.location())
         filesystem.delete_dir(path)
+        drop_empty_above(filesystem, path)
 
     def rename(self, old: TableName, new: TableName) -> None:
         """Give a table another name, in the place of one that has it."""

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from binlane.errors import StoreError
 from binlane.landing.tables.bounds import LiveFile
-from binlane.landing.tables.formats import Change, Snapshot, TableFormat
+from binlane.landing.tables.formats import Change, Snapshot, Source, TableFormat
 from binlane.landing.tables.parquet_files import footer_bounds
 from binlane.names import TableName
 
@@ -20,11 +20,18 @@ class KnownTables:
     Args:
         tables: In their format.
         fence: Raises if the target is not ours any more; asked before each change of a table.
+        source: The place in the log that the next commits come from, where that is known.
     """
 
-    def __init__(self, tables: TableFormat, fence: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        tables: TableFormat,
+        fence: Callable[[], None],
+        source: Callable[[], Source | None],
+    ) -> None:
         self._tables = tables
         self._fence = fence
+        self._source = source
         self._known: dict[TableName, Snapshot] = {}
 
     def find(self, table: TableName) -> Snapshot | None:
@@ -62,6 +69,7 @@ class KnownTables:
         """Change a table."""
         self.forget(table)
         self._fence()
+        change = replace(change, source=self._source())
         self._known[table] = self._tables.commit(table, now, change)
 
     def drop(self, table: TableName) -> None:

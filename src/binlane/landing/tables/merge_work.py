@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 import pyarrow as pa
 
+from binlane.landing.tables.formats import RowCounts
 from binlane.landing.work import DataFile, Format
 
 Change = Callable[[pa.Table], pa.Table]
@@ -75,6 +76,7 @@ class MergeWork:
         size_bytes: Of what is read.
         rows: Likewise.
         soft_deletes: Whether deleted rows stay.
+        has_feed: Whether the rows that change are written down, too.
     """
 
     how: How
@@ -92,6 +94,7 @@ class MergeWork:
     size_bytes: int
     rows: int
     soft_deletes: bool = False
+    has_feed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +106,8 @@ class MergeResult:
         remove: Paths of base files that they replace.
         schema: The table's.
         missing: Rows that were to be removed and were not there.
+        rows: How many rows change.
+        feed: Files of these rows, if they are to be written down.
         error: Why it cannot be done; then nothing was written.
     """
 
@@ -110,4 +115,6 @@ class MergeResult:
     remove: tuple[str, ...]
     schema: pa.Schema
     missing: int = 0
+    rows: RowCounts = field(default_factory=RowCounts)
+    feed: tuple[DataFile, ...] = ()
     error: str = ""

@@ -22,6 +22,7 @@ class MergeOrder:
         key: Names of the key's columns, at least one.
         app_id: Names the landing in the commit.
         applied: Up to which `_seq` the table is complete then; the commit says so.
+        note: What the table's history is to say of where the commit comes from.
     """
 
     uri: str
@@ -31,14 +32,15 @@ class MergeOrder:
     key: Sequence[str]
     app_id: str
     applied: int
+    note: str
     left_out: frozenset[str] = frozenset()
 
 
 class Merger(Protocol):
     """What merges by a statement of its own."""
 
-    def takes(self, table_format: Format) -> bool:
-        """Whether it can merge into tables of a format."""
+    def takes(self, table_format: Format, names: Sequence[str], *, has_feed: bool) -> bool:
+        """Whether it can merge into a table: of a format, with columns, and whether it tells changes."""
 
     def merge(self, order: MergeOrder) -> None:
         """Merge, all or nothing.

@@ -5,10 +5,13 @@ What it writes is nobody's until the table's commit names it, so that it can be 
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -18,6 +21,7 @@ from binlane.landing.net_changes import COUNT, GONE, added
 from binlane.landing.places import file_name
 from binlane.landing.table_files import write_file
 from binlane.landing.tables import planning
+from binlane.landing.tables.formats import RowCounts
 from binlane.landing.tables.keys import Places, last_of_each, places, sorted_by_key
 from binlane.landing.tables.merge_work import How, MergeResult, MergeWork
 from binlane.landing.tables.parquet_files import read_rows
@@ -27,6 +31,14 @@ from binlane.landing.work import DataFile
 DELETED_AT: Final = "_deleted_at"
 """When a row was deleted that stays; NULL of all others."""
 MOMENT: Final = pa.timestamp("us", tz="UTC")
+# As Delta's protocol names them.
+FEED: Final = "_change_data"
+CHANGE_TYPE: Final = "_change_type"
+INSERTED: Final = "insert"
+UPDATED_FROM: Final = "update_preimage"
+UPDATED_TO: Final = "update_postimage"
+DELETED: Final = "delete"
+Bools = npt.NDArray[np.bool_]
 
 
 def merge_file(work: MergeWork) -> MergeResult:
@@ -51,19 +63,41 @@ def merge_file(work: MergeWork) -> MergeResult:
 
 def _merge(work: MergeWork, base: pa.Table) -> MergeResult:
     run = _run(work)
-    is_kept = places(base, run, work.key) < 0
-    fresh = run.filter(run.column(_ADDS))
+    at = places(base, run, work.key)
+    is_kept = at < 0
+    stays = run.column(_ADDS).to_numpy()
+    if not work.soft_deletes:
+        stays = stays & ~run.column(GONE).to_numpy()
+    fresh = run.filter(pa.array(stays))
     if work.soft_deletes:
-        at = pc.if_else(fresh.column(GONE), fresh.column("_ts"), pa.scalar(None, MOMENT))
-        fresh = fresh.append_column(DELETED_AT, at)
-    else:
-        fresh = fresh.filter(pc.invert(fresh.column(GONE)))
+        deleted = pc.if_else(fresh.column(GONE), fresh.column("_ts"), pa.scalar(None, MOMENT))
+        fresh = fresh.append_column(DELETED_AT, deleted)
     if is_kept.all() and not fresh.num_rows:
         return MergeResult(add=(), remove=(), schema=work.schema)
     kept = base if is_kept.all() else base.filter(pa.array(is_kept))
-    rows = pa.concat_tables([kept, conform_table(fresh, work.schema)])
-    written = _write(work, sorted_by_key(rows, work.key))
-    return MergeResult(add=written, remove=work.base, schema=work.schema)
+    fresh = conform_table(fresh, work.schema)
+    written = _write(work, sorted_by_key(pa.concat_tables([kept, fresh]), work.key))
+    old = at[~is_kept]
+    was = np.zeros(run.num_rows, bool)
+    was[old] = True
+    changed = int((was & stays).sum())
+    feed: tuple[DataFile, ...] = ()
+    if work.has_feed:
+        before = base.filter(pa.array(~is_kept))
+        feed = _feed(
+            work,
+            _typed(before, DELETED, stays[old], UPDATED_FROM),
+            _typed(fresh, INSERTED, was[stays], UPDATED_TO),
+        )
+    return MergeResult(
+        add=written,
+        remove=work.base,
+        schema=work.schema,
+        rows=RowCounts(
+            inserted=fresh.num_rows - changed, updated=changed, deleted=len(old) - changed
+        ),
+        feed=feed,
+    )
 
 
 def _versions(work: MergeWork, base: pa.Table) -> MergeResult:
@@ -90,21 +124,33 @@ def _count(work: MergeWork) -> MergeResult:
     counts = parts[0] if len(parts) == 1 and is_whole else added(parts, own)
     numbers = counts.column(COUNT).to_numpy()
     left = np.maximum(-numbers, 0)
-    going = counts.filter(pa.array(left > 0))
+    wanted = counts.filter(pa.array(left > 0))
     left = left[left > 0]
     written: list[DataFile] = []
     removed: list[str] = []
+    gone = [work.schema.empty_table()]
     for path in work.base if len(left) else ():
         rows = conform_table(_read(work, path), work.schema)
-        at = places(rows, going, own)
+        at = places(rows, wanted, own)
         is_going = _taken(at, left)
         if is_going.any():
             removed.append(path)
             written += _write(work, rows.filter(pa.array(~is_going)))
-    coming: Places = np.repeat(np.arange(len(numbers)), np.maximum(numbers, 0))
-    written += _write(work, conform_table(counts.take(coming), work.schema))
+            gone.append(rows.filter(pa.array(is_going)))
+    places_of: Places = np.repeat(np.arange(len(numbers)), np.maximum(numbers, 0))
+    coming = conform_table(counts.take(places_of), work.schema)
+    written += _write(work, coming)
+    going = pa.concat_tables(gone)
+    feed: tuple[DataFile, ...] = ()
+    if work.has_feed and removed:
+        feed = _feed(work, _typed(going, DELETED), _typed(coming, INSERTED))
     return MergeResult(
-        add=tuple(written), remove=tuple(removed), schema=work.schema, missing=int(left.sum())
+        add=tuple(written),
+        remove=tuple(removed),
+        schema=work.schema,
+        missing=int(left.sum()),
+        rows=RowCounts(inserted=coming.num_rows, deleted=going.num_rows),
+        feed=feed,
     )
 
 
@@ -179,6 +225,26 @@ def _written(work: MergeWork, rows: pa.Table) -> Iterator[DataFile]:
     for start in range(0, rows.num_rows, length):
         name = file_name(work.format, work.run_id)
         yield write_file(rows.slice(start, length), work.directory, name, known)
+
+
+def _typed(
+    rows: pa.Table, alone: str, is_updated: Bools | None = None, updated: str = ""
+) -> pa.Table:
+    """Rows with what became of each: some of them may be one of the two of an update."""
+    kinds = np.full(rows.num_rows, alone, dtype=object)
+    if is_updated is not None:
+        kinds[is_updated] = updated
+    return rows.append_column(CHANGE_TYPE, pa.array(kinds, pa.string()))
+
+
+def _feed(work: MergeWork, *rows: pa.Table) -> tuple[DataFile, ...]:
+    """A file of the rows that change."""
+    changes = pa.concat_tables(rows)
+    if not changes.num_rows:
+        return ()
+    name = f"{work.run_id}-{uuid.uuid4().hex}.parquet"
+    file = write_file(changes, f"{work.directory}/{FEED}", name, [])
+    return (replace(file, path=f"{FEED}/{file.path}"),)
 
 
 def known_columns(schema: pa.Schema, key: Sequence[str]) -> list[str]:

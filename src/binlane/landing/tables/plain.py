@@ -26,7 +26,7 @@ from binlane.landing.journal import read_json, write_json
 from binlane.landing.table_files import write_file
 from binlane.landing.tables.bounds import LiveFile
 from binlane.landing.tables.directories import Directories
-from binlane.landing.tables.formats import Change, Snapshot, after
+from binlane.landing.tables.formats import Change, Snapshot, after, told_of
 from binlane.landing.work import DataFile, Format, Mode
 from binlane.names import TableName
 
@@ -75,9 +75,11 @@ class PlainFormat:
         self._settle(table, manifest)
         schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(manifest["schema"])))
         self._details[table] = {file["path"]: file for file in manifest["files"]}
+        applied = manifest["applied"].get(self._app_id, 0)
         return Snapshot(
             schema=schema,
-            applied=manifest["applied"].get(self._app_id, 0),
+            applied=applied,
+            images=manifest.get("images", {}).get(self._app_id, None if applied else 0),
             files={file["path"]: _live(file, schema) for file in manifest["files"]},
             version=manifest["commits"],
         )
@@ -85,7 +87,7 @@ class PlainFormat:
     def create(self, table: TableName, schema: pa.Schema) -> None:
         """Make a table without rows."""
         if not self._directories.exists(table):
-            self._write(table, Snapshot(schema=schema), [], [])
+            self._write(table, Snapshot(schema=schema, images=0), [], [], {})
 
     def commit(self, table: TableName, now: Snapshot, change: Change) -> Snapshot:
         """Change a table, all at once."""
@@ -103,7 +105,8 @@ class PlainFormat:
                 "stats": file.stats,
             }
         later = after(now, change, added)
-        self._write(table, later, [file.path for file in change.add], change.remove)
+        show = [file.path for file in change.add]
+        self._write(table, later, show, change.remove, told_of(change))
         for path in change.remove:
             known.pop(path, None)
         return later
@@ -142,7 +145,12 @@ class PlainFormat:
         )
 
     def _write(
-        self, table: TableName, now: Snapshot, show: Sequence[str], hide: Sequence[str]
+        self,
+        table: TableName,
+        now: Snapshot,
+        show: Sequence[str],
+        hide: Sequence[str],
+        told: Mapping[str, str],
     ) -> None:
         """The commit."""
         folder = self._directories.uri(table)
@@ -157,10 +165,12 @@ class PlainFormat:
             "version": _VERSION,
             "commits": now.version,
             "applied": {self._app_id: now.applied},
+            "images": {} if now.images is None else {self._app_id: now.images},
             "schema": base64.b64encode(now.schema.serialize()).decode(),
             "files": [known[path] for path in now.files],
             "show": show,
             "hide": hide,
+            "last": told,
         }
         write_json(folder, MANIFEST, manifest)
         self._settle(table, manifest)

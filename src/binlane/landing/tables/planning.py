@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 from itertools import pairwise
 
 from binlane.landing.tables.bounds import LiveFile, SortedKeys
@@ -44,7 +45,12 @@ class Part:
 
 
 def parts(
-    files: Sequence[LiveFile], runs: Sequence[SortedKeys], key: Sequence[str], target: int
+    files: Sequence[LiveFile],
+    runs: Sequence[SortedKeys],
+    key: Sequence[str],
+    target: int,
+    *,
+    is_whole: bool = False,
 ) -> list[Part]:
     """Plan a merge.
 
@@ -53,6 +59,7 @@ def parts(
         runs: The keys of the runs, in log order.
         key: Names of the key's columns.
         target: Bytes of a file, about; a part reads about as much.
+        is_whole: Whether the old row of a key must be in the part that writes the new one.
     """
     ordered = sorted(files, key=lambda file: file.first(key))
     reach = [[run.reach(file) for run in runs] for file in ordered]
@@ -78,11 +85,21 @@ def parts(
             behind = ends
             own = list(zip(begin[number], behind, strict=True))
         part = Part((file,), tuple(reach[number]), tuple(own))
-        if found and _can_join(found[-1], part, target):
-            found[-1] = _joined(found[-1], part)
-        else:
-            found.append(part)
+        apart = len(found)
+        if is_whole:
+            apart = next((i for i, each in enumerate(found) if _reaches(each, part)), apart)
+        if apart == len(found) and found and _can_join(found[-1], part, target):
+            apart -= 1
+        found[apart:] = [reduce(_joined, [*found[apart:], part])]
     return found + _appended(runs, behind)
+
+
+def _reaches(part: Part, following: Part) -> bool:
+    """Whether keys that another part writes may be in the files of a part."""
+    return any(
+        max(drop[0], add[0]) < min(drop[1], add[1])
+        for drop, add in zip(part.drop, following.add, strict=True)
+    )
 
 
 def _can_join(part: Part, following: Part, target: int) -> bool:

@@ -6,7 +6,7 @@ table is one commit.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final
@@ -14,12 +14,21 @@ from typing import Any, Final
 import pyarrow as pa
 
 from binlane.columnar.table_schema import SEQUENCE_COLUMN
-from binlane.columnar.unify import conform_table, unify_schemas
+from binlane.columnar.unify import conform_table, is_same_value, unify_schemas
+from binlane.errors import StoreError
 from binlane.landing.places import file_name
 from binlane.landing.table_files import move_file, write_file
 from binlane.landing.tables import merge_work
 from binlane.landing.tables.bounds import LiveFile
-from binlane.landing.tables.formats import Change, Snapshot, TableFormat
+from binlane.landing.tables.formats import (
+    Change,
+    RowCounts,
+    Snapshot,
+    Source,
+    TableFormat,
+    What,
+    note_of,
+)
 from binlane.landing.tables.known import KnownTables
 from binlane.landing.tables.merge_work import How, MergeResult, MergeWork
 from binlane.landing.tables.mergers import MergeOrder, Merger
@@ -34,6 +43,7 @@ from binlane.names import TableName
 Run = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
 """Runs a function over works, as an engine does."""
 
+NOTHING: Final[Mapping[str, str]] = {}
 _VACUUM_VERSIONS: Final = 100
 """After so many commits to a table its directory is looked through."""
 
@@ -58,6 +68,9 @@ class StoreSettings:
         merger: Merges into current tables that have a key instead of tasks, where it can.
         app_id: Names the landing in the merger's commits, as it does in those of the format.
         soft_deletes: Whether rows that are deleted stay in current tables, with `_deleted_at`.
+        feed: Whether current tables shall tell which rows their commits change; None leaves them as
+            they are.
+        source: The place in the log that the next commits come from, where that is known.
     """
 
     run_id: str
@@ -68,6 +81,8 @@ class StoreSettings:
     soft_deletes: bool = False
     keep_hours: float = 168.0
     catalog: Mapping[str, str] = field(default_factory=dict)
+    feed: bool | None = None
+    source: Callable[[], Source | None] = lambda: None
 
 
 class TableStore:
@@ -85,7 +100,7 @@ class TableStore:
         self._mode = mode
         self._tables = tables
         self._settings = settings
-        self._known = KnownTables(tables, settings.fence)
+        self._known = KnownTables(tables, settings.fence, settings.source)
         self._keys: dict[TableName, tuple[str, ...]] = {}
         self._vacuumed: dict[TableName, int] = {}
         run_id, soft_deletes = settings.run_id, settings.soft_deletes
@@ -101,6 +116,11 @@ class TableStore:
         if self._settings.soft_deletes:
             return OWN_COLUMNS.append(pa.field(DELETED_AT, MOMENT))
         return OWN_COLUMNS
+
+    @property
+    def keeps_deleted(self) -> bool:
+        """Whether deleted rows stay."""
+        return self._settings.soft_deletes
 
     def names(self) -> list[TableName]:
         """The tables there are."""
@@ -118,14 +138,27 @@ class TableStore:
         """Whether a table, which exists, has any row."""
         return self._known.there(table).rows > 0
 
+    def has_versions(self, table: TableName) -> bool:
+        """Whether a history table, which exists, has any version that holds."""
+        return bool(self._holding(self._known.there(table)))
+
     def applied(self, table: TableName) -> int:
         """Up to which `_seq` the log is applied to a table; 0 if there is no such table."""
         found = self.snapshot(table)
         return 0 if found is None else found.applied
 
+    def images(self, table: TableName) -> int | None:
+        """How many row images of the log a table has; 0 without one, None if nobody counted."""
+        found = self.snapshot(table)
+        return 0 if found is None else found.images
+
     def snapshot(self, table: TableName) -> Snapshot | None:
         """A table's columns and files; None if there is no such table."""
         return self._known.find(table)
+
+    def there(self, table: TableName) -> Snapshot:
+        """The columns and files of a table that exists."""
+        return self._known.there(table)
 
     def read(self, table: TableName) -> pa.Table:
         """All rows of a table."""
@@ -140,27 +173,37 @@ class TableStore:
 
     # Rows -----------------------------------------------------------------------------------------
 
-    def append(self, table: TableName, files: Sequence[DataFile], applied: int) -> None:
+    def append(
+        self,
+        table: TableName,
+        files: Sequence[DataFile],
+        applied: int,
+        images: int | None = None,
+    ) -> None:
         """Add files that tasks wrote to a change table.
 
         Args:
             table: Made if there is none. Columns that it lacks are added; one that gets another
-                type gets a type that holds both.
+                type gets a type that holds both, one that gets capitals for small letters keeps
+                what it had.
             files: In its directory.
             applied: Up to which `_seq` the table is complete then.
+            images: How many row images of the log are in it then; None leaves that as it is.
 
         Raises:
             StoreError: If the table cannot be written.
         """
-        schemas = [self._tables.storable(file.schema) for file in files]
         now = self.snapshot(table)
+        known = [] if now is None else now.schema.names
+        schemas = _spelled_alike(known, (self._tables.storable(file.schema) for file in files))
         if now is None:
             now = self._known.create(table, unify_schemas(schemas))
         wider = _in_front(now.schema, unify_schemas([*schemas, now.schema]))
         if not wider.equals(now.schema):
             now = self._widen(table, now, wider)
         add = self._fitted(table, files, wider)
-        self._known.commit(table, now, Change(add=add, applied=applied))
+        change = Change(what=What.APPEND, add=add, applied=applied, images=images)
+        self._known.commit(table, now, change)
         self._tidy(table)
 
     def plan_merge(
@@ -191,7 +234,13 @@ class TableStore:
         return self._works.merging(table, now, live, runs, like)
 
     def commit_merge(
-        self, table: TableName, results: Sequence[MergeResult], applied: int | None
+        self,
+        table: TableName,
+        results: Sequence[MergeResult],
+        applied: int | None,
+        images: int | None = None,
+        *,
+        what: What = What.MERGE,
     ) -> int:
         """Let a table be what tasks made of it.
 
@@ -199,6 +248,8 @@ class TableStore:
             table: Made if there is none.
             results: Of all works of one plan.
             applied: Up to which `_seq` the table is complete then; None leaves it as it is.
+            images: How many row images of the log are in it then; None leaves that as it is.
+            what: What they did.
 
         Returns:
             How many rows were to be removed that were not there.
@@ -211,7 +262,21 @@ class TableStore:
             now = self._known.create(table, results[0].schema)
         add = [file for result in results for file in result.add]
         remove = [path for result in results for path in result.remove]
-        self._known.commit(table, now, Change(add=add, remove=remove, applied=applied))
+        # Where no file goes, those that come are the rows that come.
+        feed = [file for result in results for file in result.feed] if remove else []
+        rows = None
+        if what is What.MERGE:
+            rows = sum((result.rows for result in results), RowCounts())
+        change = Change(
+            what=what,
+            add=add,
+            remove=remove,
+            applied=applied,
+            images=images,
+            feed=feed,
+            rows=rows,
+        )
+        self._known.commit(table, now, change)
         return sum(result.missing for result in results)
 
     def merge(
@@ -221,10 +286,11 @@ class TableStore:
         key: Sequence[str],
         schema: pa.Schema,
         applied: int,
+        images: int | None = None,
     ) -> int:
         """Plan a merge, have tasks do it, commit it; see there."""
         merger = self._settings.merger
-        if key and merger is not None and self._leaves_to(merger):
+        if key and merger is not None and self._leaves_to(merger, table, schema):
             if not self.exists(table):
                 self._known.create(table, self.whole(schema))
             self._settings.fence()
@@ -237,18 +303,25 @@ class TableStore:
                 app_id=self._settings.app_id,
                 applied=applied,
                 left_out=frozenset(schema.names).difference(self.schema(table).names),
+                note=note_of(self._settings.source()),
             )
             merger.merge(order)
             self._known.forget(table)
+            if images is not None:  # what the engine's own commit does not say
+                now = self._known.there(table)
+                self._known.commit(table, now, Change(what=What.COUNT, images=images))
             return 0
         works = self.plan_merge(table, runs, key, schema)
-        missing = self.commit_merge(table, list(self._run(works)), applied)
+        missing = self.commit_merge(table, list(self._run(works)), applied, images)
         self._tidy(table)
         return missing
 
-    def _leaves_to(self, merger: Merger) -> bool:
-        is_plain = self._mode is Mode.CURRENT and not self._settings.soft_deletes
-        return is_plain and merger.takes(self._tables.format)
+    def _leaves_to(self, merger: Merger, table: TableName, schema: pa.Schema) -> bool:
+        if self._mode is not Mode.CURRENT or self._settings.soft_deletes:
+            return False
+        now = self.snapshot(table)
+        has_feed = bool(self._settings.feed) if now is None else now.has_feed
+        return merger.takes(self._tables.format, schema.names, has_feed=has_feed)
 
     # Snapshots ------------------------------------------------------------------------------------
 
@@ -281,10 +354,17 @@ class TableStore:
         self._keys[table] = tuple(key)
         if self._mode is Mode.HISTORY:  # what was before stays
             add = self._fitted(table, self.adopt(table, files), now.schema, change)
-            self._known.commit(table, now, Change(add=add, applied=applied))
-            return
-        add = self._fitted(table, self.adopt(table, files), whole, change)
-        seeded = Change(add=add, remove=list(now.files), applied=applied, schema=whole)
+            seeded = Change(what=What.SNAPSHOT, add=add, applied=applied, images=0)
+        else:
+            add = self._fitted(table, self.adopt(table, files), whole, change)
+            seeded = Change(
+                what=What.SNAPSHOT,
+                add=add,
+                remove=list(now.files),
+                applied=applied,
+                images=0,
+                schema=whole,
+            )
         self._known.commit(table, now, seeded)
 
     def adopt(self, table: TableName, files: Sequence[DataFile]) -> list[DataFile]:
@@ -339,8 +419,9 @@ class TableStore:
     def truncate(self, table: TableName) -> None:
         """Remove all rows of a table, if there is one."""
         now = self.snapshot(table)
-        if now is not None and now.files:
-            self._known.commit(table, now, Change(remove=list(now.files)))
+        if now is not None and (now.files or now.images):
+            emptied = Change(what=What.TRUNCATE, remove=list(now.files), images=0)
+            self._known.commit(table, now, emptied)
 
     def end_versions(self, table: TableName, moment: pa.TimestampScalar[Any, Any]) -> None:
         """Let all versions of a history table's rows end: its source has none any more."""
@@ -352,9 +433,8 @@ class TableStore:
             self._works.rewriting(table, [file], now.schema, change) for file in self._holding(now)
         ]
         results = list(self._run(works))
-        assert not any(result.error for result in results), "moments fit"
-        if results:
-            self.commit_merge(table, results, None)
+        if results or now.images:
+            self.commit_merge(table, results, None, 0, what=What.END)
 
     def rewrite(
         self, table: TableName, change: merge_work.Change, applied: int | None = None
@@ -380,26 +460,37 @@ class TableStore:
         works = [
             self._works.rewriting(table, [file], schema, change) for file in now.files.values()
         ]
-        results = list(self._run(works))
+        results: list[MergeResult] = list(self._settings.run(merge_file, works))
         for result in results:
             if result.error:
                 return result.error
         add = [file for result in results for file in result.add]
         if add or applied is not None or not schema.equals(now.schema):
-            rewritten = Change(add=add, remove=list(now.files), schema=schema, applied=applied)
-            self._known.commit(table, now, rewritten)
+            self._known.commit(table, now, _reshaped(now, add, schema, applied))
         return ""
 
-    def conform(self, table: TableName, schema: pa.Schema) -> str:
+    def conform(
+        self, table: TableName, schema: pa.Schema, aside: Mapping[str, str] = NOTHING
+    ) -> str:
         """Give a table the source's columns by name; those that it lacks are NULL.
+
+        Args:
+            table: One that exists.
+            schema: The columns, some of which may have another type that has room for its values.
+            aside: Columns that first get other names.
 
         Returns:
             Why that cannot be; empty if it is done.
         """
         whole = self.whole(schema)
-        if whole.equals(self.schema(table)):
+        known = {aside.get(each.name, each.name): each.type for each in self.schema(table)}
+        if not aside and whole.equals(self.schema(table)):
             return ""
-        return self.rewrite(table, partial(conform_table, schema=whole))
+        for each in whole if self.has_rows(table) else ():
+            before = known.get(each.name, each.type)
+            if not is_same_value(before, each.type):
+                return f"{each.name} was {before} and is {each.type}, the log does not tell how"
+        return self.rewrite(table, partial(_conformed, schema=whole, aside=aside))
 
     def replace(self, table: TableName, rows: pa.Table) -> None:
         """Replace all rows and columns by others; up to where it is complete stays."""
@@ -410,7 +501,7 @@ class TableStore:
             name = file_name(self._tables.format, self._settings.run_id)
             known = known_columns(schema, self._keys.get(table, ()))
             add = [write_file(conform_table(rows, schema), self.uri(table), name, known)]
-        self._known.commit(table, now, Change(add=add, remove=list(now.files), schema=schema))
+        self._known.commit(table, now, _reshaped(now, add, schema))
 
     def whole(self, schema: pa.Schema) -> pa.Schema:
         """The columns of a table of which the source's are known.
@@ -458,7 +549,7 @@ class TableStore:
         """Join small files where there are many; how many there were."""
         results = list(self._run(self.plan_compaction(table)))
         if results:
-            self.commit_merge(table, results, None)
+            self.commit_merge(table, results, None, what=What.COMPACT)
         return sum(len(result.remove) for result in results)
 
     def vacuum(self, table: TableName, keep_hours: float) -> int:
@@ -468,22 +559,35 @@ class TableStore:
 
     # ----------------------------------------------------------------------------------------------
 
-    def _run(self, works: Sequence[MergeWork]) -> Iterable[MergeResult]:
-        return self._settings.run(merge_file, works)
+    def _run(self, works: Sequence[MergeWork]) -> Iterator[MergeResult]:
+        """Have tasks do works of which each can be done.
+
+        Raises:
+            StoreError: If one could not; nothing is committed then.
+        """
+        for result in self._settings.run(merge_file, works):
+            if result.error:
+                raise StoreError(
+                    f"its values do not fit its columns: {result.error}",
+                    path=works[0].directory,
+                    hint="this is a fault of binlane's: report it",
+                )
+            yield result
 
     def _widen(self, table: TableName, now: Snapshot, schema: pa.Schema) -> Snapshot:
         known = list(now.schema)
         if self._tables.may_lack_columns and list(schema)[: len(known)] == known:
-            self._known.commit(table, now, Change(schema=schema))
+            self._known.commit(table, now, Change(what=What.RESHAPE, schema=schema))
         else:
             works = [self._works.rewriting(table, [file], schema) for file in now.files.values()]
             add = [each for result in self._run(works) for each in result.add]
-            self._known.commit(table, now, Change(add=add, remove=list(now.files), schema=schema))
+            self._known.commit(table, now, _reshaped(now, add, schema))
         return self._known.there(table)
 
     def _fits(self, schema: pa.Schema, wider: pa.Schema) -> bool:
         """Whether a file can be the table's as it is."""
-        if not self._tables.may_lack_columns and set(schema.names) != set(wider.names):
+        missing = set(wider.names).symmetric_difference(schema.names)
+        if missing and not (self._tables.may_lack_columns and missing.isdisjoint(schema.names)):
             return False
         return all(wider.field(field.name).type.equals(field.type) for field in schema)
 
@@ -493,6 +597,35 @@ class TableStore:
         if self._mode is not Mode.HISTORY:
             return files
         return [file for file in files if file.nulls.get(VALID_TO, file.rows) > 0]
+
+
+def _conformed(rows: pa.Table, schema: pa.Schema, aside: Mapping[str, str]) -> pa.Table:
+    return conform_table(
+        rows.rename_columns([aside.get(name, name) for name in rows.column_names]), schema
+    )
+
+
+def _spelled_alike(known: Sequence[str], schemas: Iterable[pa.Schema]) -> list[pa.Schema]:
+    """Schemas whose names are spelled as those that are known, or as the first one that has them."""
+    spelled = {name.lower(): name for name in known} | {name: name for name in known}
+    return [
+        pa.schema(
+            [
+                field.with_name(
+                    spelled.get(field.name) or spelled.setdefault(field.name.lower(), field.name)
+                )
+                for field in schema
+            ]
+        )
+        for schema in schemas
+    ]
+
+
+def _reshaped(
+    now: Snapshot, add: Sequence[DataFile], schema: pa.Schema, applied: int | None = None
+) -> Change:
+    gone = list(now.files)
+    return Change(what=What.RESHAPE, add=add, remove=gone, schema=schema, applied=applied)
 
 
 def _in_front(known: pa.Schema, wider: pa.Schema) -> pa.Schema:

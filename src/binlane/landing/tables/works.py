@@ -81,14 +81,17 @@ class Works:
         keys = [SortedKeys(read_columns(run.path, like.key), like.key) for run in runs]
         target = target_bytes(now.size_bytes + sum(run.size_bytes for run in runs))
         found = []
-        for part in parts(files, keys, like.key, target):
+        planned = parts(files, keys, like.key, target, is_whole=now.has_feed)
+        has_feed = now.has_feed and any(part.files for part in planned)
+        for part in planned:
             slices = [
                 (run, RunSlice(uri=run.path, drop=drop, add=add))
                 for run, drop, add in zip(runs, part.drop, part.add, strict=True)
                 if drop[0] < drop[1] or add[0] < add[1]
             ]
             base = self.rewriting(table, part.files, now.schema, key=like.key)
-            found.append(_merged(replace(base, how=like.how, names=like.names), slices, target))
+            base = replace(base, how=like.how, names=like.names, has_feed=has_feed)
+            found.append(_merged(base, slices, target))
         return found
 
     def counting(
@@ -99,12 +102,15 @@ class Works:
         Raises:
             StoreError: If a run cannot be read.
         """
-        lowest = [pc.min(read_columns(run.path, [COUNT]).column(COUNT)).as_py() for run in runs]
-        base = list(now.files.values()) if min(lowest) < 0 else []
+        counts = pa.concat_tables(read_columns(run.path, [COUNT]) for run in runs).column(COUNT)
+        # There is no row where as many come as go.
+        base = list(now.files.values()) if (pc.min(counts).as_py() or 0) < 0 else []
         slices = [(run, RunSlice(uri=run.path, drop=(0, 0), add=(0, run.rows))) for run in runs]
         target = target_bytes(now.size_bytes + sum(run.size_bytes for run in runs))
         work = self.rewriting(table, base, now.schema)
-        return _merged(replace(work, how=How.COUNT, names=names), slices, target)
+        has_feed = now.has_feed and bool(base)
+        work = replace(work, how=How.COUNT, names=names, has_feed=has_feed)
+        return _merged(work, slices, target)
 
 
 def _merged(work: MergeWork, runs: Sequence[tuple[DataFile, RunSlice]], target: int) -> MergeWork:

@@ -22,7 +22,7 @@ from binlane.codec.event import Event
 from binlane.codec.load_data import DeleteFileEvent, ExecuteLoadQueryEvent, FileBlockEvent
 from binlane.codec.query import QueryEvent
 from binlane.codec.rows import RowsEvent, TableMapEvent, uncompressed
-from binlane.codec.status_vars import decode_status_vars
+from binlane.codec.status_vars import decode_status_vars, is_undone
 from binlane.codec.types import EventType, HeaderFlag, RowsFlag
 from binlane.errors import CodecError, TruncatedError
 from binlane.grouping.event_group import END_QUERIES, GTID_TYPES, GroupTracker
@@ -92,6 +92,11 @@ class Change:
     def effects(self) -> StatementEffects | None:
         """What a statement does; None for anything else."""
         return None if self.query is None else logged_statement(self.query).effects()
+
+    @property
+    def is_undone(self) -> bool:
+        """Whether it is a phase of an ALTER that does nothing; where it stands for less, it is left out."""
+        return self.query is not None and is_undone(self.query)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

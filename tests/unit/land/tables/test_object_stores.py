@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,6 +20,11 @@ from tests.runs import TABLE, images, merge, run_of, schema_of
 
 ORDERS = schema_of(id=pa.int64(), state=pa.string())
 OTHER = TableName("shop", "sp ace")
+READ_FEED = """
+import sys, pyarrow, deltalake
+feed = deltalake.DeltaTable(sys.argv[1]).load_cdf(starting_version=2).read_all()
+print(*sorted(pyarrow.table(feed).column("_change_type").to_pylist()))
+"""
 
 
 @pytest.fixture
@@ -54,7 +61,7 @@ def test_tables_in_an_object_store(table_format: Format, endpoint: str, tmp_path
         "warehouse": "s3://tables/any",
         "s3.endpoint": endpoint,
     }
-    keeping = StoreSettings(run_id="run", catalog=catalog)
+    keeping = StoreSettings(run_id="run", catalog=catalog, feed=table_format is Format.DELTA)
 
     def opened() -> TableStore:
         into = f"s3://tables/{table_format.value}"
@@ -64,6 +71,11 @@ def test_tables_in_an_object_store(table_format: Format, endpoint: str, tmp_path
     merge(opened(), [run_of(tmp_path, first, ["id"])], ["id"], 2)
     second = images(ORDERS, [("delete", (1, "a")), ("insert", (3, "c"))], 3)
     merge(opened(), [run_of(tmp_path, second, ["id"])], ["id"], 4)
+    if table_format is Format.DELTA:
+        # Another process: while it reads a feed, delta-rs lets no thread of Python run.
+        command = [sys.executable, "-c", READ_FEED, opened().uri(TABLE)]
+        read = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+        assert read.stdout.split() == ["delete", "insert"]
     opened().rename(TABLE, OTHER)
     store = opened()
     assert (store.names(), store.applied(OTHER)) == ([OTHER], 4)

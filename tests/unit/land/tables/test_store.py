@@ -265,13 +265,48 @@ def test_columns_change_in_all_rows(table_format: Format, tmp_path: Path) -> Non
     reordered = schema_of(state=pa.string(), id=pa.int64())
     assert not store.conform(TABLE, reordered)
     assert opened(tmp_path, table_format).schema(TABLE).names == ["state", "id", "_gtid", "_seq"]
-    numbers = schema_of(state=pa.int32(), id=pa.int64())
+    times = schema_of(state=pa.string(), id=pa.timestamp("us"))
+    assert "the log does not tell how" in store.conform(TABLE, times)
+    numbers = schema_of(state=pa.string(), id=pa.int32())
     assert not store.conform(TABLE, numbers.append(pa.field("note", pa.string())))
-    assert rows_of(tmp_path, table_format) == [(10, 1, None), (20, 2, None)]
+    assert rows_of(tmp_path, table_format) == [("10", 1, None), ("20", 2, None)]
     assert opened(tmp_path, table_format).applied(TABLE) == 2
     too_small = partial(conform_table, schema=pa.schema([pa.field("state", pa.decimal128(1, 0))]))
     assert store.rewrite(TABLE, too_small)
-    assert rows_of(tmp_path, table_format) == [(10, 1, None), (20, 2, None)]
+    assert rows_of(tmp_path, table_format) == [("10", 1, None), ("20", 2, None)]
+
+
+@OF_ALL_FORMATS
+def test_change_tables_take_values_of_types_that_no_type_holds(
+    table_format: Format, tmp_path: Path
+) -> None:
+    store = opened(tmp_path, table_format, Mode.CHANGES)
+    values: list[tuple[pa.DataType, Any]] = [
+        (pa.int32(), 7),
+        (pa.timestamp("us"), LOCAL),
+        (pa.binary(), b"\xff"),
+        (pa.float32(), 1.5),
+        (pa.date32(), date(2024, 1, 2)),
+    ]
+    for seq, (data_type, value) in enumerate(values, 1):
+        rows = images(schema_of(v=data_type), [("insert", (value,))], seq)
+        store.append(TABLE, [changes_file(store, table_format, rows)], seq)
+    rows = plain_rows(tmp_path, table_format, Mode.CHANGES, TABLE).sort_by("_seq")
+    texts = [b"7", b"2024-01-01 01:01:01.000007", b"\xff", b"1.5", b"2024-01-02"]
+    assert rows.column("v").to_pylist() == texts
+
+
+@OF_ALL_FORMATS
+def test_columns_of_change_tables_are_spelled_as_they_were_first(
+    table_format: Format, tmp_path: Path
+) -> None:
+    store = opened(tmp_path, table_format, Mode.CHANGES)
+    for seq, name in enumerate(["state", "STATE", "State"], 1):
+        rows = images(schema_of(**{name: pa.string()}), [("insert", (name,))], seq)
+        store.append(TABLE, [changes_file(store, table_format, rows)], seq)
+    rows = plain_rows(tmp_path, table_format, Mode.CHANGES, TABLE).sort_by("_seq")
+    assert rows.column_names.count("state") == 1
+    assert rows.column("state").to_pylist() == ["state", "STATE", "State"]
 
 
 @OF_ALL_FORMATS

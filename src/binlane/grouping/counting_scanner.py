@@ -9,15 +9,15 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from binlane.cat.row_count import value_widths
-from binlane.cat.summary.collect import OBJECT_VERBS
 from binlane.codec.format import Format
+from binlane.codec.row_count import value_widths
 from binlane.codec.rows import TableMapEvent
 from binlane.codec.table_metadata import table_columns
 from binlane.codec.types import EventType
 from binlane.errors import CodecError
 from binlane.grouping.scanner import Scanner
 from binlane.grouping.window import PADDING, Bytes
+from binlane.kernels import layout
 from binlane.kernels import summary_layout as lay
 from binlane.kernels.load import kernels
 
@@ -51,6 +51,7 @@ class CountingScanner(Scanner):
 
     Args:
         format_: Of the events.
+        is_inner: Whether they stand in a TRANSACTION_PAYLOAD.
 
     Attributes:
         figures: What was counted, and what is known of the open group.
@@ -58,7 +59,7 @@ class CountingScanner(Scanner):
         verbs: The kind of the statements of each verb that the kernel knows.
     """
 
-    def __init__(self, format_: Format) -> None:
+    def __init__(self, format_: Format, *, is_inner: bool = False) -> None:
         self._widths: Small = np.zeros(1024, np.int32)
         self._widths_used = 0
         self._plain: Bytes = np.zeros(PADDING, np.uint8)
@@ -77,7 +78,7 @@ class CountingScanner(Scanner):
         }
         for table in (lay.MOMENTS, lay.ENDS):
             self.counts[table][lay.TIME] = lay.NONE
-        super().__init__(format_)
+        super().__init__(format_, is_inner=is_inner)
         self._classes = self._kinds.copy()
         for code, bits in _BITS.items():
             self._classes[code] |= bits
@@ -111,16 +112,31 @@ class CountingScanner(Scanner):
         self.figures[lay.PLAIN_LENGTH] = length
 
     def give_verb(self, query: bytes, kind: str) -> None:
-        """Let the kernel count statements that begin as this one; not those that need more."""
+        """Let the kernel count statements whose first word is this one's; not if that is too long."""
         match = _FIRST_WORD.match(query)
         number = len(self.verbs)
         if match is None or number == lay.VERBS_MAX:
             return
         word = match[1].upper()
-        if len(word) <= lay.VERB_LENGTH_MAX and word not in OBJECT_VERBS:
+        if len(word) <= lay.VERB_LENGTH_MAX:
             self.counts[lay.VERBS][lay.VERB, number] = int.from_bytes(word, "little")
             self.verbs.append(kind)
             self.figures[lay.VERBS_KNOWN] = number + 1
+
+    def forget_beside(self) -> None:
+        """Make room in the tables of times, GTIDs and large groups, which nobody wants."""
+        counts = self.counts
+        for table in (counts[lay.MOMENTS], counts[lay.ENDS]):
+            table[:] = 0
+            table[lay.TIME] = lay.NONE
+        counts[lay.DOMAINS][:] = lay.NONE
+        self.figures[lay.RUN_LAST] = lay.NONE
+        self.figures[lay.CANDIDATES] = 0
+
+    def pass_over(self, length: int) -> None:
+        """Go on behind the event at OFFSET, which somebody else counts and which ends its group."""
+        self.state[layout.OFFSET] += length
+        self.state[[layout.IS_OPEN, layout.IS_TRANSACTION, layout.VERDICT]] = 0
 
     def table_map_of(self, table_id: int) -> TableMapEvent | None:
         """The table that an id means now."""

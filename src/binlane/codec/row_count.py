@@ -7,14 +7,16 @@ long they are.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from binlane.codec.columns import Column, decode_rows
 from binlane.codec.numbers import decimal_length
-from binlane.codec.rows import RowsEvent
-from binlane.codec.types import COUNTED_BLOBS, COUNTED_STRINGS, ColumnType, EventType
+from binlane.codec.rows import RowsEvent, TableMapEvent
+from binlane.codec.table_metadata import table_columns
+from binlane.codec.types import COUNTED_BLOBS, COUNTED_STRINGS, ColumnType, EventType, Flavor
 from binlane.errors import CodecError, TruncatedError, UnsupportedError
 
 _ONE_BYTE_LENGTH_MAX: Final = 255
@@ -60,6 +62,21 @@ def count_rows(event: RowsEvent, columns: Sequence[Column]) -> int:
             raise CodecError("bytes stand where row images without columns are", offset=start)
         rows += 1
     return rows
+
+
+def count_images(event: RowsEvent, table_map: TableMapEvent) -> int:
+    """Row images of an event; one if they cannot be counted.
+
+    Args:
+        event: Its images are not copied.
+        table_map: Of its table, in a log of any flavor.
+    """
+    bare = replace(table_map, optional_metadata=b"")  # it bears on no length
+    try:
+        rows = count_rows(event, table_columns(bare, flavor=Flavor.MARIADB))
+    except CodecError:
+        return 1
+    return rows if event.columns_present_after is None else 2 * rows
 
 
 def value_widths(columns: Sequence[Column]) -> tuple[int, ...] | None:
