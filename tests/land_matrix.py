@@ -397,7 +397,7 @@ def _runner(stack: ExitStack, engine: str, directory: Path) -> Runner:
     settings = {"spark.binlane.smallBytes": "0"}
     if engine == "spark":
         return Runner(stack.enter_context(spark_engine("local[2]", settings)), _python_workers)
-    running = stack.enter_context(cluster(directory / "cluster"))
+    running = stack.enter_context(cluster(Path(tempfile.mkdtemp(prefix="cluster-", dir=directory))))
     used = stack.enter_context(spark_engine(running.url, {**running.settings, **settings}))
     return Runner(used, running.executors)
 

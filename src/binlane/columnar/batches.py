@@ -342,11 +342,13 @@ class ChangeBatcher:
 
     def add(
         self, table_map: TableMapEvent, body: RowsEvent, source: RowsSource
-    ) -> Iterator[pa.RecordBatch]:
+    ) -> Iterator[RowItem]:
         """Take one rows event of a group that is wanted; give the batch that it completes.
 
+        Rows that cannot be decoded although their event has a checksum are told, where anything is.
+
         Raises:
-            CodecError: With file and position, if a row cannot be decoded.
+            CodecError: With file and position, if a row cannot be decoded otherwise.
         """
         name = TableName(table_map.database, table_map.table)
         if self.filter_state is not None:
@@ -369,7 +371,12 @@ class ChangeBatcher:
             ordinals.changes += changes
             ordinals.images += images
         except CodecError as error:
-            raise error.at(source.file, source.position) from None
+            if not self.tells or self._format is None or not self._format.checksum_length:
+                raise error.at(source.file, source.position) from None
+            yield from self.finish()
+            what = f"rows of it cannot be decoded: {error.message}"
+            yield Told(kind=ToldKind.ROWS, event=None, place=source, tables=(name,), what=what)
+            return
         self._size_bytes[name] += len(body.images)
         if current[1].rows >= self.rows_max or self._size_bytes[name] >= BATCH_BYTES_MAX:
             self._size_bytes[name] = 0

@@ -31,6 +31,8 @@ class ToldKind(Enum):
     """A transaction with rows is rolled back in part; its rows are left out."""
     XA_UNKNOWN = "xa unknown"
     """An XA transaction is committed whose rows are not in the log."""
+    ROWS = "rows"
+    """Rows of an event cannot be decoded, though its checksum is right; they are left out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,16 +41,18 @@ class Told:
 
     Attributes:
         kind: What it is.
-        event: The event that tells it.
+        event: The event that tells it; None of ROWS.
         place: Where it counts: mostly its own place, in an XA transaction that of the XA COMMIT.
-        tables: Whose rows are left out, of ROLLED_BACK.
+        tables: Whose rows are left out, of ROLLED_BACK and ROWS.
+        what: Why, of ROWS.
         is_wanted: Whether the reader's filter lets it through, of STATEMENT.
     """
 
     kind: ToldKind
-    event: Event
+    event: Event | None
     place: RowsSource
     tables: tuple[TableName, ...] = ()
+    what: str = ""
     is_wanted: bool = True
 
 
