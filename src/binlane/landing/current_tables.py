@@ -6,7 +6,7 @@ so that no later rows make a table that looks right and is not.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 from itertools import groupby
 from typing import Final
@@ -14,6 +14,8 @@ from typing import Final
 import pyarrow as pa
 
 from binlane.landing.audit import Audit
+from binlane.landing.definitions import Definitions
+from binlane.landing.generated_columns import missing_names, shared
 from binlane.landing.journal import Journal
 from binlane.landing.landed import Tables
 from binlane.landing.linked_tables import LinkedTables
@@ -71,6 +73,10 @@ class CurrentTables:
     def names(self) -> list[TableName]:
         """The tables there are."""
         return list(self._tables.names())
+
+    def without(self, table: TableName, definitions: Definitions) -> tuple[str, ...]:
+        """The generated columns that a table does not have."""
+        return missing_names(definitions.columns(table), self._own(table))
 
     def images(self, table: TableName) -> int | None:
         """How many row images of the log a table has; None if nobody counted, or keeps it now."""
@@ -233,13 +239,21 @@ class CurrentTables:
 
     # Rows -----------------------------------------------------------------------------------------
 
-    def merge(self, table: TableName, pieces: Sequence[Rows], *, is_told: bool) -> None:
+    def merge(
+        self,
+        table: TableName,
+        pieces: Sequence[Rows],
+        *,
+        is_told: bool,
+        generated: Collection[str] = (),
+    ) -> None:
         """Apply runs, which have what is not applied already, in log order.
 
         Args:
             table: Their table.
             pieces: With the runs.
             is_told: Whether the log told of the table's beginning.
+            generated: Names of its generated columns, in small letters.
 
         Raises:
             StoreError: If the table cannot be written.
@@ -250,11 +264,13 @@ class CurrentTables:
             elif self._awaits_rows(table):
                 self._audit.leave_out(AWAITED, table, alike)
             else:
-                self._merge_or_give_up(table, list(alike), is_told=is_told)
+                self._merge_or_give_up(table, list(alike), is_told=is_told, generated=generated)
 
-    def _merge_or_give_up(self, table: TableName, pieces: list[Rows], *, is_told: bool) -> None:
+    def _merge_or_give_up(
+        self, table: TableName, pieces: list[Rows], *, is_told: bool, generated: Collection[str]
+    ) -> None:
         try:
-            self._merge(table, pieces, is_told=is_told)
+            self._merge(table, pieces, is_told=is_told, generated=generated)
         except UnusableTableError as error:
             self.give_up(table, _UNUSABLE.format(error.message))
             self._audit.leave_out(GIVEN_UP, table, pieces)
@@ -263,14 +279,17 @@ class CurrentTables:
         """Whether the rows that were there before come later, by a snapshot."""
         return table.plain in self._journal.state.snapshots and not self.exists(table)
 
-    def _merge(self, table: TableName, pieces: Sequence[Rows], *, is_told: bool) -> None:
+    def _merge(
+        self,
+        table: TableName,
+        pieces: Sequence[Rows],
+        *,
+        is_told: bool,
+        generated: Collection[str],
+    ) -> None:
         last = pieces[-1]
-        if not last.is_full:
-            self.give_up(
-                table,
-                "row images lack columns: binlog_row_image is not FULL on the source, or an UPDATE "
-                f"left out generated columns ({pieces[0].place})",
-            )
+        if last.lacks:
+            self.give_up(table, f"{last.lacks} ({pieces[0].place})")
             return
         runs = [rows.run for rows in pieces if rows.run is not None]
         if not runs:
@@ -284,7 +303,8 @@ class CurrentTables:
         if not self._tables.exists(table) and not is_told:
             self._journal.state.partial[table.plain] = _LACKS
             self._journal.save()
-        if self._tables.exists(table) and not self._is_reconciled(table, columns, pieces[0].place):
+        place = pieces[0].place
+        if self._tables.exists(table) and not self._is_reconciled(table, columns, place, generated):
             return
         before = self._tables.snapshot(table)
         if before is None and self._audit.had(Mode.CURRENT, table):
@@ -332,16 +352,23 @@ class CurrentTables:
         added = set(self._tables.added.names)
         return [name for name in self._tables.schema(table).names if name not in added]
 
-    def _is_reconciled(self, table: TableName, columns: pa.Schema, place: str) -> bool:
+    def _is_reconciled(
+        self, table: TableName, columns: pa.Schema, place: str, generated: Collection[str]
+    ) -> bool:
         """Bring a table to the columns that its rows have now, from a place in the log on.
 
-        ALTER TABLE was followed before; what still differs are types, or columns of a table whose
-        ALTER TABLE the log does not hold.
+        ALTER TABLE was followed before; what still differs are types, generated columns that either
+        does not have, or columns of a table whose ALTER TABLE the log does not hold.
 
         Returns:
             False if that is not possible; the table is then given up.
         """
         own = self._own(table)
+        if self._tables.has_rows(table):
+            # What either has not is not known of all rows.
+            own = shared(own, columns.names, generated)
+            names = shared(columns.names, own, generated)
+            columns = pa.schema([columns.field(name) for name in names])
         if set(own) != set(columns.names) and self._tables.has_rows(table):
             gone = [name for name in own if name not in set(columns.names)]
             new = [name for name in columns.names if name not in set(own)]
@@ -362,4 +389,4 @@ class CurrentTables:
 
 def _shape(rows: Rows) -> tuple[object, ...]:
     """What rows have in common that are merged at once."""
-    return rows.columns, rows.key, rows.is_full
+    return rows.columns, rows.key, rows.is_full, rows.why_not

@@ -6,7 +6,7 @@ is dropped, emptied, or changes in a way that the log does not tell, its version
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from itertools import groupby
@@ -15,6 +15,8 @@ import pyarrow as pa
 
 from binlane.columnar.unify import is_same_value
 from binlane.landing.audit import Audit
+from binlane.landing.definitions import Definitions
+from binlane.landing.generated_columns import missing_names, shared
 from binlane.landing.journal import Journal
 from binlane.landing.reshaping import reshaped, set_aside
 from binlane.landing.steps import (
@@ -42,7 +44,6 @@ _NO_KEY = (
     "it has no primary key, or the log does not tell it (binlog_row_metadata=FULL does), so that the "
     "versions of one row cannot be told from those of another"
 )
-_NO_FULL_IMAGES = "row images lack columns: binlog_row_image is not FULL on the source"
 _NO_DATE = "a date in its primary key is zero or partial, which no table here can hold"
 
 
@@ -63,6 +64,10 @@ class HistoryTables:
     def names(self) -> list[TableName]:
         """The tables there are."""
         return self._tables.names()
+
+    def without(self, table: TableName, definitions: Definitions) -> tuple[str, ...]:
+        """The generated columns that a table does not have."""
+        return missing_names(definitions.columns(table), self._tables.schema(table).names)
 
     def exists(self, table: TableName) -> bool:
         """Whether there is a table; one that cannot be read is not gone on with."""
@@ -219,24 +224,31 @@ class HistoryTables:
         if self.abandoned.pop(table.plain, None) is not None:
             self._journal.save()
 
-    def merge(self, table: TableName, pieces: Sequence[Rows]) -> None:
+    def merge(
+        self, table: TableName, pieces: Sequence[Rows], *, generated: Collection[str] = ()
+    ) -> None:
         """Apply versions, which are not applied already, in log order.
+
+        Args:
+            table: Their table.
+            pieces: With the versions.
+            generated: Names of its generated columns, in small letters.
 
         Raises:
             StoreError: If the table cannot be written.
         """
-        for _, alike in groupby(pieces, key=lambda rows: (rows.columns, rows.key, rows.is_full)):
+        for _, alike in groupby(pieces, key=lambda rows: (rows.columns, rows.key, rows.lacks)):
             if table.plain in self.abandoned:
                 self._audit.leave_out(GIVEN_UP, table, alike)
                 continue
             some = list(alike)
             try:
-                self._merge(table, some)
+                self._merge(table, some, generated)
             except UnusableTableError as error:
                 self._leave(table, error)
                 self._audit.leave_out(GIVEN_UP, table, some)
 
-    def _merge(self, table: TableName, pieces: Sequence[Rows]) -> None:
+    def _merge(self, table: TableName, pieces: Sequence[Rows], generated: Collection[str]) -> None:
         last = pieces[-1]
         # What foreign keys do is found out anew behind a crash.
         applied = self._tables.applied(table)
@@ -245,15 +257,11 @@ class HistoryTables:
             for rows in pieces
             if rows.versions and (rows.images or rows.last_seq > applied)
         ]
-        why_not = ""
-        if not last.is_full:
-            why_not = _NO_FULL_IMAGES
-        elif not last.key:
-            why_not = _NO_KEY
-        elif any(run.stats.get("nullCount", {}).get(name) for run in runs for name in last.key):
-            why_not = _NO_DATE
-        elif runs and self._tables.exists(table):
-            why_not = self._widened(table, last.columns)
+        why_not = last.lacks or ("" if last.key else _NO_KEY)
+        if any(run.stats.get("nullCount", {}).get(name) for run in runs for name in last.key):
+            why_not = why_not or _NO_DATE
+        if runs and not why_not and self._tables.exists(table):
+            why_not = self._widened(table, last.columns, generated)
         if why_not:
             self._end(table, last.last_timestamp, f"{why_not} ({pieces[0].place})")
         elif runs:
@@ -265,10 +273,20 @@ class HistoryTables:
         else:
             self._audit.expect(Mode.HISTORY, table, pieces)
 
-    def _widened(self, table: TableName, columns: pa.Schema) -> str:
-        """Give a table the columns of its rows now, others behind them; why that cannot be."""
+    def _widened(
+        self, table: TableName, columns: pa.Schema, generated: Collection[str] = ()
+    ) -> str:
+        """Give a table the columns of its rows now, others behind them; why that cannot be.
+
+        Generated columns that either has not are left out.
+        """
         added = set(self._tables.added.names)
         known = [field for field in self._tables.schema(table) if field.name not in added]
+        if self._tables.has_rows(table):
+            there = [field.name for field in known]
+            names = shared(columns.names, there, generated)
+            known = [known[there.index(name)] for name in shared(there, columns.names, generated)]
+            columns = pa.schema([columns.field(name) for name in names])
         now = {field.name.lower(): field.type for field in columns}
         aside: dict[str, str] = {}
         if not self._tables.has_versions(table):  # of a table that was dropped, say

@@ -17,6 +17,7 @@ from binlane.errors import StoreError
 from binlane.landing.audit import Audit
 from binlane.landing.change_tables import ChangeTables
 from binlane.landing.current_tables import CurrentTables
+from binlane.landing.generated_columns import generated_names
 from binlane.landing.history_tables import HistoryTables
 from binlane.landing.journal import Journal
 from binlane.landing.landed import LandedTables
@@ -113,6 +114,8 @@ class Lander:
         # `_seq` of the last statement of the batch that was done.
         self._done = 0
         self._changed: set[TableName] = set()
+        # Those that had generated columns before they changed.
+        self._computed: set[TableName] = set()
         self._linked = None if current is None else current.linked(tables)
         self._cascaded: dict[TableName, int] = {}
         self._skipped: dict[str, list[str]] = {}
@@ -146,6 +149,7 @@ class Lander:
         self._audit.begin()
         self._pending.clear()
         self._changed.clear()
+        self._computed.clear()
         self._done = 0
         has_items = False
         for number, result in enumerate(results):
@@ -159,7 +163,8 @@ class Lander:
             if number + 1 == len(self._catalogs):
                 self._catalogs.append(self.definitions.copy().catalog)
             if number + 1 < self._given:
-                self._changed.clear()  # the next one was read with what is known now
+                self._changed.clear()
+                self._computed.clear()  # the next one was read with what is known now
         self._flush()
         self._check()
         self.progress.batches += has_items
@@ -183,8 +188,14 @@ class Lander:
         if not isinstance(item, Rows) or item.table not in self._changed:
             return False
         # With a key the log tells all else itself.
-        types = {column.type_name for column in self.definitions.columns(item.table).values()}
-        return not item.key or not types.isdisjoint(_TOLD_BY_DEFINITIONS)
+        columns = self.definitions.columns(item.table)
+        types = {column.type_name for column in columns.values()}
+        return (
+            not item.key
+            or not types.isdisjoint(_TOLD_BY_DEFINITIONS)
+            or bool(generated_names(columns))
+            or item.table in self._computed
+        )
 
     def _take(self, item: RangeItem) -> None:
         if isinstance(item, Rows):
@@ -254,10 +265,13 @@ class Lander:
 
     def _follow(self, statement: Statement) -> None:
         before = self.definitions.version
+        effects = statement.effects()
+        named = {*effects.writes, *(name for pair in effects.renames for name in pair)}
+        computed = {each for each in named if generated_names(self.definitions.columns(each))}
         self.definitions.follow(statement)
         if self.definitions.version != before:
-            effects = statement.effects()
             self._changed |= {*effects.writes, *(new for _, new in effects.renames)}
+            self._computed |= computed
 
     def _skip(self, item: Skipped) -> None:
         """Pass over what the user wants to be passed over, and remember it."""
@@ -270,6 +284,7 @@ class Lander:
 
     def look(self) -> Progress:
         """What was done, and how the tables are now."""
+        self._look_for_columns()
         for gtid, tables in self._skipped.items():
             rows = f", with rows of {', '.join(tables)}" if tables else ""
             self.progress.notes.append(f"event group {gtid} was passed over, as asked{rows}")
@@ -290,6 +305,19 @@ class Lander:
         if self._snapshots is not None:
             self._snapshots.report(self.progress)
         return self.progress
+
+    def _look_for_columns(self) -> None:
+        """Tell which generated columns tables are without."""
+        for report in self.progress.tables.values():
+            report.without = ()
+        for kept in [each for each in (self._current, self._history) if each is not None]:
+            for table in kept.names():
+                if table.plain in kept.abandoned or not kept.exists(table):
+                    continue
+                missing = kept.without(table, self.definitions)
+                if missing:
+                    report = self.progress.of(table)
+                    report.without = tuple(sorted({*report.without, *missing}))
 
     def _look_at_current(self, current: CurrentTables) -> None:
         for name, reason in current.abandoned.items():
@@ -381,11 +409,12 @@ class Lander:
             if self._changes is not None:
                 self._changes.append(table, pieces)
             # The current table comes last: from its rows it is told what foreign keys do.
+            generated = generated_names(self.definitions.columns(table))
             if self._history is not None:
-                self._history.merge(table, pieces)
+                self._history.merge(table, pieces, generated=generated)
             if self._current is not None:
                 is_told = self.definitions.is_told(table)
-                self._current.merge(table, pieces, is_told=is_told)
+                self._current.merge(table, pieces, is_told=is_told, generated=generated)
             for rows in pieces:
                 report.rows += rows.images
                 report.invalid_dates += rows.invalid_dates

@@ -23,7 +23,9 @@ from binlane.landing.cascades import (
     cascades,
     holding,
 )
+from binlane.landing.column_values import NotToldError
 from binlane.landing.definitions import Definitions
+from binlane.landing.generated_columns import dependent, flavor_of, with_computed
 from binlane.landing.landed import Tables
 from binlane.landing.table_files import write_file
 from binlane.landing.tables.parquet_files import read_columns, read_rows
@@ -126,13 +128,15 @@ class LinkedTables:
                     "tell of which columns it is"
                 )
         made = cascades(links, known, self._find)
+        _compute(made, keys, definitions)
         found.given_up |= {
             table: reason for table, reason in made.unknown.items() if self._scope.includes(table)
         }
         found.runs = {
             table: _staged(table, made, known[table], folder, read[0].file)
             for table in made.versions
-            if self._scope.includes(table)
+            if table not in made.unknown
+            and self._scope.includes(table)
             and _last(made.versions[table]) > self._tables.applied(table)
         }
         return found
@@ -212,6 +216,24 @@ class LinkedTables:
                 if len(places):
                     found.append(read_rows(uri).select(now.schema.names).take(places))
         return pa.concat_tables(found, promote_options="permissive")
+
+
+def _compute(made: Cascades, keys: Sequence[ForeignKey], definitions: Definitions) -> None:
+    """Give rows that foreign keys changed the generated columns that hang on that."""
+    for table, versions in made.versions.items():
+        columns = definitions.columns(table)
+        changed = {name.lower() for key in keys if key.table == table for name in key.columns}
+        wanted = dependent(columns, changed).intersection(map(str.lower, versions.column_names))
+        flavor = flavor_of(versions.column("_gtid")[0].as_py())
+        for rows in (made.versions, made.runs):
+            try:
+                whole = with_computed(rows[table], columns, wanted, flavor, hides_dates=True)
+            except NotToldError as error:
+                made.unknown[table] = str(error)
+                break
+            if whole.num_columns < versions.num_columns:
+                made.unknown[table] = "a foreign key changed what a generated column hangs on"
+            rows[table] = whole
 
 
 def _last(rows: pa.Table) -> int:

@@ -101,7 +101,11 @@ def state_of(table: TableReport) -> str:
     """How a table is now, in words."""
     told = []
     if table.is_current:
-        told.append(f"current, but {table.lacks}" if table.lacks else "current")
+        buts = [table.lacks] if table.lacks else []
+        if table.without:
+            names = ", ".join(table.without)
+            buts.append(f"without {names}, generated from what the log does not tell")
+        told.append(f"current, but {', and '.join(buts)}" if buts else "current")
     elif table.why_not:
         told.append(f"not current: {table.why_not}")
     if table.no_history:

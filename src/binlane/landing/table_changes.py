@@ -26,9 +26,10 @@ from binlane.landing.column_changes import (
 )
 from binlane.landing.column_conversions import Conversion
 from binlane.landing.column_defaults import value_in_old_rows
-from binlane.landing.column_families import CHARACTERS
+from binlane.landing.column_families import CHARACTERS, is_alike, keeps_values
 from binlane.landing.column_values import NotToldError
 from binlane.landing.definitions import Definitions
+from binlane.landing.generated_columns import dependent, flavor_of, is_computed, left_out
 from binlane.landing.landed import Tables
 from binlane.landing.steps import (
     Abandon,
@@ -235,8 +236,10 @@ def _create_steps(statement: Statement, effects: StatementEffects, scope: Tables
     elif effects.kind is StatementKind.CREATE_TABLE_LIKE:
         yield from (CreateLike(table, like) for like in effects.reads[:1])
     else:
-        schema = pa.schema([(each.name, _arrow_type(each)) for each in created_columns(facts)])
-        yield Create(table, schema)
+        columns = {each.name.lower(): each for each in created_columns(facts)}
+        schema = pa.schema([(each.name, _arrow_type(each)) for each in columns.values()])
+        left = left_out(columns, schema, flavor_of(statement.gtid))
+        yield Create(table, pa.schema([each for each in schema if each.name not in left]))
 
 
 def _alter_steps(
@@ -328,11 +331,15 @@ def _reshape(
     after = definitions.after(statement).columns(last) if before else {}
     session = _Session.of(statement)
     found: list[ColumnStep] = []
+    changed: set[str] = set()
+    computed: set[str] = set()
     for change in changes:
         if isinstance(change, AddColumn):
             new = after.get(change.name.lower()) or change.column
             conversion = session.conversion(None, new, _arrow_type(change.column))
-            found.append(_add_step(statement, change, conversion))
+            found.append(_add_step(statement, change, conversion, is_known=bool(after)))
+            if is_computed(new):
+                computed.add(change.name.lower())
         elif isinstance(change, DropColumn):
             found.append(Remove(change.name))
         elif isinstance(change, RenameColumn):
@@ -342,10 +349,30 @@ def _reshape(
             old = before.get(change.old_name.lower())
             data_type = _arrow_type(change.column)
             found.append(Modify(change, session.conversion(old, new, data_type)))
-    found += _other_charsets(statement, session, before, after, found)
-    names = tuple(column.name for column in before.values())
-    place = f"{statement.file}:{statement.position}"
-    return Reshape(table, tuple(found), names, place) if found else None
+            if old is None or not keeps_values(old, new):
+                changed.add(change.name.lower())
+            if is_computed(new) and not (old and _is_same_column(old, new)):
+                computed.add(change.name.lower())
+    others = list(_other_charsets(statement, session, before, after, found))
+    changed |= {each.column.name.lower() for each in others}
+    found += others
+    if not found:
+        return None
+    return Reshape(
+        table=table,
+        changes=tuple(found),
+        names=tuple(column.name for column in before.values()),
+        place=f"{statement.file}:{statement.position}",
+        columns=tuple(after.values()),
+        computed=frozenset(computed | dependent(after, changed | computed)),
+        flavor=session.flavor,
+    )
+
+
+def _is_same_column(old: TableColumn, new: TableColumn) -> bool:
+    """Whether a generated column has the same values by its definition before."""
+    texts = [(each.generated, each.generated_modes) for each in (old, new)]
+    return texts[0] == texts[1] and is_alike(old, new)
 
 
 def _other_charsets(
@@ -354,7 +381,7 @@ def _other_charsets(
     before: Mapping[str, TableColumn],
     after: Mapping[str, TableColumn],
     found: Sequence[ColumnStep],
-) -> Iterator[ColumnStep]:
+) -> Iterator[Modify]:
     """CONVERT TO CHARACTER SET: without strict mode what it lacks becomes other characters."""
     node = statement.facts().tree
     assert isinstance(node, AlterTable)
@@ -366,9 +393,12 @@ def _other_charsets(
         changed = {each.column.old_name.lower() for each in found if isinstance(each, Modify)}
         for name, old in before.items():
             new = after.get(name)
-            if new is not None and name not in changed and new.charset != old.charset:
+            if new is None or name in changed or is_computed(new):
+                continue
+            if new.charset != old.charset:
                 column = ModifyColumn(column=new, old_name=old.name)
-                yield Modify(column, session.conversion(old, new, pa.null()))
+                conversion = session.conversion(old, new, pa.null())
+                yield Modify(column, replace(conversion, takes_bytes=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -384,10 +414,7 @@ class _Session:
         mode = statement.sql_mode
         node = statement.facts().tree
         is_ignored = isinstance(node, AlterTable) and "IGNORE" in node.modifiers
-        flavor = None
-        if statement.gtid is not None:
-            # Domain, server and number; MySQL's is a UUID and a number.
-            flavor = Flavor.MYSQL if ":" in statement.gtid else Flavor.MARIADB
+        flavor = flavor_of(statement.gtid)
         rounds = {
             Flavor.MARIADB: bool(mode & _TIME_ROUND_FRACTIONAL),
             Flavor.MYSQL: not mode & _TIME_TRUNCATE_FRACTIONAL,
@@ -408,8 +435,12 @@ class _Session:
         )
 
 
-def _add_step(statement: Statement, change: AddColumn, conversion: Conversion) -> Add:
-    if change.is_computed:
+def _add_step(
+    statement: Statement, change: AddColumn, conversion: Conversion, *, is_known: bool
+) -> Add:
+    if is_computed(change.column) and is_known:
+        return Add(change, conversion.type, None)
+    if change.is_numbered or change.column.is_generated:
         raise NotToldError(f"the log does not tell the values of the new column {change.name}")
     try:
         value = value_in_old_rows(change, conversion, statement.timestamp)

@@ -21,6 +21,7 @@ from binlane.columnar.table_schema import (
 )
 from binlane.errors import StoreError
 from binlane.landing.cascades import IMAGE_COLUMNS, ORDER, UNCHECKED
+from binlane.landing.generated_columns import WHY_NOT
 from binlane.landing.net_changes import COUNT, GONE, counted, is_gone, last_images
 from binlane.landing.parquet_options import parquet_options
 from binlane.landing.places import file_name, resolve, staging_uri, table_uri
@@ -51,13 +52,15 @@ class Shape:
     schema: pa.Schema
     key: tuple[str, ...]
     is_full: bool
+    why_not: str = ""
 
     @classmethod
     def of(cls, batch: pa.RecordBatch) -> Shape:
         """The shape of a batch."""
         schema = batch.schema
         key = tuple(primary_key_of(schema))
-        return cls(schema.remove_metadata(), key, has_full_images(schema))
+        why_not = (schema.metadata or {}).get(WHY_NOT, b"").decode()
+        return cls(schema.remove_metadata(), key, has_full_images(schema), why_not)
 
 
 class TableFiles:
@@ -117,6 +120,7 @@ class TableFiles:
             invalid_dates=self._invalid_dates,
             key=shape.key,
             is_full=shape.is_full,
+            why_not=shape.why_not,
             columns=images.select(own).schema,
             file=work.piece.name,
             changes=changes,

@@ -16,6 +16,8 @@ import pyarrow.compute as pc
 from binlane.columnar.counters import ReadCounters
 from binlane.columnar.table_schema import CHANGE_NAMES, clash_of, table_of
 from binlane.landing.audit import audited_range
+from binlane.landing.definitions import Definitions
+from binlane.landing.generated_columns import LoggedRows
 from binlane.landing.table_changes import may_have_steps
 from binlane.landing.table_files import ADDED, Shape, TableFiles
 from binlane.landing.work import RangeItem, RangeResult, RangeWork, Rows, Skipped
@@ -103,11 +105,13 @@ def _items(work: RangeWork, counts: _Counts) -> Iterator[RangeItem]:
     tables = _Tables(work)
     clashing: set[TableName] = set()
     read = counts.reading(read_range(work.piece, work.want, counters=counts.counters))
+    catalog = None if work.piece.catalog is None else work.piece.catalog.copy()
+    logged = LoggedRows(Definitions(catalog), len(work.want.change_columns))
     for item in _without_skipped(read, work.skip, counts):
         if isinstance(item, pa.RecordBatch):
             clash = _clash(item, work.want.change_columns)
             if clash is None:
-                yield from tables.add(item)
+                yield from tables.add(logged.whole(item))
                 continue
             table = table_of(item.schema)
             counts.passed_over[CLASHING][table] += item.num_rows
@@ -117,6 +121,8 @@ def _items(work: RangeWork, counts: _Counts) -> Iterator[RangeItem]:
             continue
         if isinstance(item, Trouble) or (isinstance(item, Statement) and may_have_steps(item)):
             yield from tables.finish()
+        if isinstance(item, Statement):
+            logged.follow(item)
         yield item
     yield from tables.finish()
 

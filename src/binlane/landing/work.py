@@ -23,6 +23,12 @@ FILE_BITS: Final = 40
 """`_seq` is a file's number times 2^40, plus the position of an event in it."""
 
 
+_NO_FULL_IMAGES: Final = (
+    "row images lack columns: binlog_row_image is not FULL on the source, or they are generated "
+    "columns of a table whose CREATE TABLE is not in the log"
+)
+
+
 class Mode(Enum):
     """A kind of tables that landing keeps."""
 
@@ -87,6 +93,7 @@ class Rows:
         invalid_dates: Zero or partial dates in them that became NULL.
         key: Names of the primary key's columns; empty if the log tells none.
         is_full: Whether the images hold what current tables need.
+        why_not: Why they do not, beside columns that they lack.
         columns: Names and types of the table's own columns.
         file: Name of the binlog file that they were read from; empty if nobody told.
         changes: All images in log order, in the directory of the change table.
@@ -119,6 +126,12 @@ class Rows:
     run: DataFile | None = None
     versions: DataFile | None = None
     links: DataFile | None = None
+    why_not: str = ""
+
+    @property
+    def lacks(self) -> str:
+        """Why the images are not enough for current tables; empty if they are."""
+        return "" if self.is_full else self.why_not or _NO_FULL_IMAGES
 
     @property
     def place(self) -> str:

@@ -247,7 +247,7 @@ class TableStore:
         """What is to be done so that a table holds what some runs tell.
 
         Args:
-            table: One that has the columns of the runs, or one that does not exist.
+            table: One that has the columns of the runs, or some of them, or one that does not exist.
             runs: Staged, in log order, not empty; of a history table those of versions.
             key: Names of the key's columns; empty if the table has none, then rows are counted.
             schema: The source's columns, in the order of the runs.
@@ -339,6 +339,7 @@ class TableStore:
                 key=key,
                 app_id=self._settings.app_id,
                 applied=applied,
+                left_out=frozenset(schema.names).difference(self.schema(table).names),
                 note=note_of(self._settings.source()),
             )
             merger.merge(order)
