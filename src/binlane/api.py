@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import closing
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from binlane.filters.terms import FilterTerms
     from binlane.landing.engine import Engine
     from binlane.landing.progress import LandingReport, Progress
+    from binlane.ranges.files import LogFile
     from binlane.sql.catalog import SchemaCatalog
 
 Path = str | PathLike[str]
@@ -45,10 +47,11 @@ def read(path: Path | Iterable[Path], *, keys: Path | None = None) -> Iterator[E
 
     Args:
         path: One file or several, as one stream in the order given; plain or compressed by gzip,
-            xz or zstd; `-` is standard input. Also a URI that `pyarrow.fs` opens (`s3://…`), or a
-            server, `mariadb://USER@HOST:PORT?password-file=PATH`, whose whole log is read up to
-            where it ends now; `#binlog.000003` behind it is one file of it. Without
-            `password-file` the password is in `MYSQL_PWD`.
+            xz or zstd; `-` is standard input. Also a directory, a pattern, or `DATA#name`, up to
+            the last whole event group; a URI that `pyarrow.fs` opens (`s3://…`); or a server,
+            `mariadb://USER@HOST:PORT?password-file=PATH`, whose whole log is read up to where it
+            ends now; `#binlog.000003` behind it is one file of it. Without `password-file` the
+            password is in `MYSQL_PWD`.
         keys: File of the keys with which a server encrypted the files.
 
     Raises:
@@ -58,7 +61,7 @@ def read(path: Path | Iterable[Path], *, keys: Path | None = None) -> Iterator[E
     from binlane.store.reading import read_groups  # noqa: PLC0415 - large files do without
 
     paths = _paths(path)
-    if any("://" in each for each in paths):
+    if not all(map(_is_file, paths)):
         return _read_ranges(paths, None if keys is None else fspath(keys))
     return read_groups(paths, keys=None if keys is None else read_keys(fspath(keys)))
 
@@ -273,24 +276,43 @@ def _paths(path: Path | Iterable[Path]) -> list[str]:
 
 
 def _ranges(path: str, keys: str | None) -> list[LogRange]:
-    """What a path names: a file, or all files of a place that is no path.
+    """What a path names: a file, or all files of a log.
 
     Raises:
         ConfigError: If it names no log.
         StoreError: If it cannot be listed.
         PeerError: If it is a server that cannot be asked.
     """
-    if "://" not in path:
+    if _is_file(path):
         name = base_name(path)
         return [LogRange(uri=path, name=name, number=0, is_plain=False, keys=keys)]
-    from binlane.ranges.sources import Sources  # noqa: PLC0415 - paths do without
+    from binlane.ranges.filesystems import is_server  # noqa: PLC0415 - files do without
+    from binlane.ranges.known_facts import KnownFacts  # noqa: PLC0415 - likewise
+    from binlane.ranges.sources import Sources  # noqa: PLC0415 - likewise
+
+    def end_of(file: LogFile) -> int | None:
+        """Where the last whole group of a file ends that is being written; a server knows itself."""
+        if not file.is_live or is_server(file.uri):
+            return None
+        facts = KnownFacts(keys=keys).of(file)
+        return None if facts.fault else facts.end
 
     return [
         LogRange(
-            uri=file.uri, name=file.name, number=file.number, is_plain=file.is_plain, keys=keys
+            uri=file.uri,
+            name=file.name,
+            number=file.number,
+            stop=end_of(file),
+            is_plain=file.is_plain,
+            keys=keys,
         )
         for file in Sources([path]).files()
     ]
+
+
+def _is_file(path: str) -> bool:
+    """Whether a path is what is to be read itself: a file, a pipe, or standard input."""
+    return path == "-" or (os.path.exists(path) and not os.path.isdir(path))  # noqa: PTH110, PTH112 - any path
 
 
 def _bound(place: Place | None, key: str) -> Bound | None:

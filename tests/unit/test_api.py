@@ -90,6 +90,30 @@ def test_scan_one_file_or_many_compressed_or_not(log: list[Path], tmp_path: Path
     assert sum(batch.num_rows for batch in binlane.scan(packed)) == one < total
 
 
+def test_a_log_by_its_directory_or_a_pattern(log: list[Path], tmp_path: Path) -> None:
+    """Its last file is read up to its last whole group: it may still be written."""
+    folder = log[0].parent
+    rows = sum(batch.num_rows for batch in binlane.scan(log))
+    for place in (folder, folder / "binlog.0000*"):
+        assert sum(batch.num_rows for batch in binlane.scan(place)) == rows
+        groups = [
+            [group.gtid for group in binlane.read(each) if not group.is_control]
+            for each in (place, log)
+        ]
+        assert groups[0] == groups[1]
+    with pytest.raises(StoreError, match="no such file or directory"):
+        list(binlane.scan(folder / "gone"))
+    live = tmp_path / "live"
+    live.mkdir()
+    made = ShopLog()
+    for number in range(3):
+        made.insert(ORDERS, (number, "new"))
+    name, data = made.file()
+    (live / name).write_bytes(data[:-10])
+    assert sum(batch.num_rows for batch in binlane.scan(live)) == 2
+    assert sum(not group.is_control for group in binlane.read(live)) == 2
+
+
 def test_scan_from_here_to_there(log: list[Path]) -> None:
     head = sum(batch.num_rows for batch in binlane.scan(log, stop="0-1-20"))
     tail = sum(batch.num_rows for batch in binlane.scan(log, start="0-1-20"))

@@ -282,8 +282,7 @@ def read_json(folder: str, name: str) -> dict[str, Any] | None:
 
 def _load(filesystem: fs.FileSystem, path: str) -> dict[str, Any]:
     try:
-        with filesystem.open_input_file(path) as stream:
-            value = json.loads(stream.read())
+        value = read_file_whole(filesystem, path)
     except (OSError, ValueError) as error:
         raise StoreError(
             f"cannot be read: {error}", path=path, hint="restore it, or land into an empty target"
@@ -295,6 +294,28 @@ def _load(filesystem: fs.FileSystem, path: str) -> dict[str, Any]:
             hint="restore it, or land into an empty target",
         )
     return value
+
+
+def read_file_whole(filesystem: fs.FileSystem, path: str) -> Any:
+    """What `write_file_whole` wrote, also while it is written again.
+
+    A file in an object store is asked for its size, and then for so many bytes: of one that was
+    replaced in between these are too few or too many. What reads as the same twice is there.
+
+    Raises:
+        OSError: If it cannot be read.
+        ValueError: If no JSON is in it.
+    """
+    before: bytes | None = None
+    while True:
+        with filesystem.open_input_file(path) as stream:
+            data = stream.read()
+        try:
+            return json.loads(data)
+        except ValueError:
+            if data == before:
+                raise
+            before = data
 
 
 def write_json(folder: str, name: str, value: Mapping[str, Any]) -> None:

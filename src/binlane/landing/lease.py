@@ -28,7 +28,7 @@ from typing import Any, Final, Self
 from pyarrow import fs
 
 from binlane.errors import StoreError, StoreLockedError
-from binlane.landing.journal import write_file_whole
+from binlane.landing.journal import read_file_whole, write_file_whole
 from binlane.landing.places import FOLDER, resolve
 
 EXPIRES_S: Final = 30.0
@@ -195,8 +195,9 @@ class _Files:
     def read(self, claim: _Claim) -> dict[str, Any] | None:
         """What one says; None if it is gone by now."""
         try:
-            with self._filesystem.open_input_file(f"{self._folder}/{claim.name}") as stream:
-                content: dict[str, Any] = json.loads(stream.read())
+            content: dict[str, Any] = read_file_whole(
+                self._filesystem, f"{self._folder}/{claim.name}"
+            )
         except FileNotFoundError:
             return None
         except ValueError:  # the machine lost power while it was written

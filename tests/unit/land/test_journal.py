@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import io
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from binlane.errors import ConfigError, StoreError
-from binlane.landing.journal import Journal
+from binlane.landing.journal import Journal, read_file_whole
 
 
 def test_target_and_checkpoint_belong_together(tmp_path: Path) -> None:
@@ -61,3 +63,24 @@ def test_what_is_written_under_an_older_lease_is_not_read(tmp_path: Path) -> Non
     assert again.state.done == 7
     again.save()
     assert len(list((tmp_path / "_binlane").glob("journal-*"))) == 1
+
+
+class ObjectStore:
+    """Gives what is read of a file that is written meanwhile, one after the other."""
+
+    def __init__(self, *found: bytes) -> None:
+        self._found = list(found)
+
+    def open_input_file(self, _path: str) -> io.BytesIO:
+        return io.BytesIO(self._found.pop(0))
+
+
+def test_a_file_that_became_longer_while_it_was_read_is_read_again() -> None:
+    """A driver would take another one that has just shown that it lives for gone."""
+    store: Any = ObjectStore(
+        b'{"state": "hold', b'{"state": "holds", "renewed": 1', b'{"state": 1}'
+    )
+    assert read_file_whole(store, "lease") == {"state": 1}
+    store = ObjectStore(b'{"state": "hold', b'{"state": "hold')
+    with pytest.raises(ValueError, match="Unterminated"):
+        read_file_whole(store, "lease")

@@ -1,4 +1,4 @@
-"""Tables of every format in S3."""
+"""Tables of every format in S3, and who may write them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ import pytest
 from moto.server import ThreadedMotoServer
 from pyarrow import fs
 
-from binlane.errors import ConfigError
+from binlane.errors import ConfigError, StoreLockedError
+from binlane.landing import lease as lease_module
+from binlane.landing.lease import Lease
 from binlane.landing.tables.opening import open_store
 from binlane.landing.tables.store import StoreSettings, TableStore
 from binlane.landing.work import Format, Mode
@@ -94,3 +96,22 @@ def test_a_feed_needs_what_writes_a_file_once(
     with pytest.raises(ConfigError, match="needs obstore") as caught:
         open_store("s3://tables/x", Mode.CURRENT, Format.DELTA, "app", keeping)
     assert caught.value.hint == "pip install 'binlane[delta]'"
+
+
+def test_one_driver_holds_a_target_in_an_object_store(
+    endpoint: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also while it writes all the time that it lives, in files of other lengths."""
+    monkeypatch.setattr(lease_module, "RENEWED_S", 0.0)
+    into = "s3://tables/held"
+    first = Lease.take(into)
+    for _ in range(5):
+        with pytest.raises(StoreLockedError, match="lands here since"):
+            Lease.take(into)
+    first.check()
+    with Lease.take(into, is_taking_over=True) as second:
+        with pytest.raises(StoreLockedError, match="has taken over"):
+            first.check()
+        first.release()
+        second.check()
+    Lease.take(into).release()
