@@ -140,6 +140,14 @@ class Audit:
             raise _different(mode, table, expected, now + fresh, pieces)
         return now + fresh
 
+    def had(self, mode: Mode, table: TableName) -> int:
+        """How many row images a table is to have, as far as the batch was counted."""
+        return self._expected[mode].get(table.plain, 0)
+
+    def undo(self, mode: Mode, table: TableName, had: int) -> None:
+        """What was to be committed to a table was not."""
+        self._expected[mode][table.plain] = had
+
     def follow(self, steps: Iterable[Step]) -> None:
         """Follow what statements do to tables, also what was done before a crash."""
         for step in steps:

@@ -32,12 +32,15 @@ from binlane.landing.steps import (
     Truncate,
     tables_of,
 )
+from binlane.landing.tables.faults import UnusableTableError
 from binlane.landing.tables.store import TableStore
 from binlane.landing.work import DataFile, Mode, Rows
 from binlane.names import TableName
 
 GIVEN_UP: Final = "not in current, which gave the table up"
 AWAITED: Final = "not in current, which gets its rows by a snapshot"
+_UNUSABLE: Final = "it could not be read or written: {}"
+_REMOVED: Final = "somebody has removed it from the target"
 _LACKS: Final = (
     "rows from before the log's beginning are not in it, nor is what foreign keys did to its rows"
 )
@@ -58,7 +61,7 @@ class CurrentTables:
         self._given_up: list[TableName] = []
         for table in self.names():
             if table.plain in self.abandoned:
-                tables.drop(table)  # a crash came between giving it up and dropping it
+                self._remove(table)  # a crash came between giving it up and dropping it
 
     @property
     def abandoned(self) -> dict[str, str]:
@@ -73,6 +76,18 @@ class CurrentTables:
         """How many row images of the log a table has; None if nobody counted, or keeps it now."""
         is_kept = table.plain not in self.abandoned and not self._awaits_rows(table)
         return self._tables.images(table) if is_kept else None
+
+    def exists(self, table: TableName) -> bool:
+        """Whether there is a table; one that cannot be read is given up."""
+        try:
+            return self._tables.exists(table)
+        except UnusableTableError as error:
+            self.give_up(table, _UNUSABLE.format(error.message))
+            return False
+
+    def applied(self, table: TableName) -> int:
+        """Up to which `_seq` the log is in a table; 0 where there is none that can be read."""
+        return self._tables.applied(table) if self.exists(table) else 0
 
     def linked(self, scope: Tables) -> LinkedTables:
         """Those whose rows change with others'."""
@@ -90,9 +105,7 @@ class CurrentTables:
             return True
         if isinstance(step, DropDatabase):
             return any(table.database == step.database for table in self.names())
-        return any(
-            table.plain in self.abandoned or self._tables.exists(table) for table in tables_of(step)
-        )
+        return any(table.plain in self.abandoned or self.exists(table) for table in tables_of(step))
 
     def do(self, step: Step, seq: int) -> None:
         """Do one step; done again, or about tables that are not kept, it changes nothing.
@@ -101,6 +114,13 @@ class CurrentTables:
             step: Of a statement before which all rows are applied.
             seq: `_seq` of the statement.
         """
+        try:
+            self._do(step, seq)
+        except UnusableTableError as error:
+            for table in {error.table, *tables_of(step)}:
+                self.give_up(table, _UNUSABLE.format(error.message))
+
+    def _do(self, step: Step, seq: int) -> None:
         if isinstance(step, DropDatabase):
             self._drop_database(step.database)
         elif isinstance(step, AbandonAll):
@@ -148,10 +168,13 @@ class CurrentTables:
     def _drop_database(self, database: str) -> None:
         for table in self.names():
             if table.database == database:
-                self._tables.drop(table)
+                self._remove(table)
         for known in (self.abandoned, self._journal.state.partial):
             for name in [name for name in known if name.startswith(f"{database}.")]:
                 del known[name]
+        for table in self.names():
+            if table.database == database:
+                self.abandoned[table.plain] = "its database was dropped, and its directory stays"
 
     def give_up(self, table: TableName, reason: str) -> None:
         """Keep a table no longer, since what is in it cannot be known any more."""
@@ -160,7 +183,16 @@ class CurrentTables:
         self.abandoned[table.plain] = reason
         self._journal.state.partial.pop(table.plain, None)
         self._journal.save()
-        self._tables.drop(table)
+        self._remove(table)
+
+    def _remove(self, table: TableName) -> None:
+        """Drop a table; what cannot be removed stays, and that is told."""
+        try:
+            self._tables.drop(table)
+        except UnusableTableError as error:
+            why = f"what lies in its directory stays, and is not current: {error.message}"
+            if f"{table.plain}: {why}" not in self.notes:
+                self.notes.append(f"{table.plain}: {why}")
 
     def _reshape(self, step: Reshape, seq: int) -> None:
         change = partial(reshaped, step=step, added=tuple(self._tables.added.names))
@@ -193,8 +225,11 @@ class CurrentTables:
             # Else its files would be gone after a crash behind this.
             self._journal.save()
         self._audit.seed(Mode.CURRENT, table)
-        if self._tables.applied(table) < applied:
-            self._tables.seed(table, files, key, schema, applied)
+        try:
+            if self._tables.applied(table) < applied:
+                self._tables.seed(table, files, key, schema, applied)
+        except UnusableTableError as error:
+            self.give_up(table, _UNUSABLE.format(error.message))
 
     # Rows -----------------------------------------------------------------------------------------
 
@@ -215,11 +250,18 @@ class CurrentTables:
             elif self._awaits_rows(table):
                 self._audit.leave_out(AWAITED, table, alike)
             else:
-                self._merge(table, list(alike), is_told=is_told)
+                self._merge_or_give_up(table, list(alike), is_told=is_told)
+
+    def _merge_or_give_up(self, table: TableName, pieces: list[Rows], *, is_told: bool) -> None:
+        try:
+            self._merge(table, pieces, is_told=is_told)
+        except UnusableTableError as error:
+            self.give_up(table, _UNUSABLE.format(error.message))
+            self._audit.leave_out(GIVEN_UP, table, pieces)
 
     def _awaits_rows(self, table: TableName) -> bool:
         """Whether the rows that were there before come later, by a snapshot."""
-        return table.plain in self._journal.state.snapshots and not self._tables.exists(table)
+        return table.plain in self._journal.state.snapshots and not self.exists(table)
 
     def _merge(self, table: TableName, pieces: Sequence[Rows], *, is_told: bool) -> None:
         last = pieces[-1]
@@ -245,6 +287,8 @@ class CurrentTables:
         if self._tables.exists(table) and not self._is_reconciled(table, columns, pieces[0].place):
             return
         before = self._tables.snapshot(table)
+        if before is None and self._audit.had(Mode.CURRENT, table):
+            raise UnusableTableError(_REMOVED, table=table, path=self._tables.uri(table))
         now = 0 if before is None else before.images
         images = self._audit.committing(Mode.CURRENT, table, now, pieces)
         missing = self._tables.merge(table, runs, last.key, columns, last.last_seq, images)

@@ -30,12 +30,14 @@ from binlane.landing.steps import (
     Truncate,
     tables_of,
 )
+from binlane.landing.tables.faults import UnusableTableError
 from binlane.landing.tables.store import TableStore
 from binlane.landing.tables.versions import MOMENT, first_versions
 from binlane.landing.work import DataFile, Mode, Rows
 from binlane.names import TableName
 
 GIVEN_UP = "not in history, which gave the table up"
+_REMOVED = "somebody has removed it from the target"
 _NO_KEY = (
     "it has no primary key, or the log does not tell it (binlog_row_metadata=FULL does), so that the "
     "versions of one row cannot be told from those of another"
@@ -51,6 +53,7 @@ class HistoryTables:
         self._tables = tables
         self._journal = journal
         self._audit = audit
+        self._left: set[TableName] = set()
 
     @property
     def abandoned(self) -> dict[str, str]:
@@ -60,6 +63,30 @@ class HistoryTables:
     def names(self) -> list[TableName]:
         """The tables there are."""
         return self._tables.names()
+
+    def exists(self, table: TableName) -> bool:
+        """Whether there is a table; one that cannot be read is not gone on with."""
+        try:
+            return self._tables.exists(table)
+        except UnusableTableError as error:
+            self._leave(table, error)
+            return False
+
+    def applied(self, table: TableName) -> int:
+        """Up to which `_seq` the log is in a table; 0 where there is none that can be read."""
+        return self._tables.applied(table) if self.exists(table) else 0
+
+    def given_up_now(self) -> set[str]:
+        """Names of the tables that could not be read or written, and did not come back since."""
+        return {table.plain for table in self._left} & self.abandoned.keys()
+
+    def _leave(self, table: TableName, error: UnusableTableError) -> None:
+        """Go on with a table no more, which cannot be read or written; its versions stay as they are."""
+        self._left.add(table)
+        self.abandoned[table.plain] = (
+            f"it could not be read or written, and its last versions did not end: {error.message}"
+        )
+        self._journal.save()
 
     def images(self, table: TableName) -> int | None:
         """How many row images of the log a table has; None if nobody counted, or goes on with it."""
@@ -73,9 +100,7 @@ class HistoryTables:
             return True
         if isinstance(step, DropDatabase):
             return any(table.database == step.database for table in self.names())
-        return any(
-            table.plain in self.abandoned or self._tables.exists(table) for table in tables_of(step)
-        )
+        return any(table.plain in self.abandoned or self.exists(table) for table in tables_of(step))
 
     def do(self, step: Step, seq: int, seconds: int) -> None:
         """Do one step; done again, or about tables that are not kept, it changes nothing.
@@ -85,6 +110,13 @@ class HistoryTables:
             seq: `_seq` of the statement.
             seconds: When it was executed, since 1970.
         """
+        try:
+            self._do(step, seq, seconds)
+        except UnusableTableError as error:
+            for table in {error.table, *tables_of(step)}:
+                self._leave(table, error)
+
+    def _do(self, step: Step, seq: int, seconds: int) -> None:
         if isinstance(step, DropDatabase | AbandonAll):
             for table in self.names():
                 if step.database in {None, table.database}:
@@ -106,7 +138,10 @@ class HistoryTables:
         elif not reason:
             self.abandoned.pop(table.plain, None)
         moment = datetime.fromtimestamp(seconds, UTC)
-        self._tables.end_versions(table, pa.scalar(moment, MOMENT))
+        try:
+            self._tables.end_versions(table, pa.scalar(moment, MOMENT))
+        except UnusableTableError as error:
+            self._leave(table, error)
 
     def _rename(self, step: Rename, seq: int) -> None:
         self.abandoned.pop(step.new.plain, None)
@@ -152,6 +187,20 @@ class HistoryTables:
             StoreError: If the table cannot be written.
         """
         self._audit.seed(Mode.HISTORY, table)
+        try:
+            self._seed(table, files, key, schema, applied, seconds)
+        except UnusableTableError as error:
+            self._leave(table, error)
+
+    def _seed(
+        self,
+        table: TableName,
+        files: Sequence[DataFile],
+        key: Sequence[str],
+        schema: pa.Schema,
+        applied: int,
+        seconds: int,
+    ) -> None:
         if self._tables.applied(table) >= applied:
             return
         if not key:
@@ -179,8 +228,13 @@ class HistoryTables:
         for _, alike in groupby(pieces, key=lambda rows: (rows.columns, rows.key, rows.is_full)):
             if table.plain in self.abandoned:
                 self._audit.leave_out(GIVEN_UP, table, alike)
-            else:
-                self._merge(table, list(alike))
+                continue
+            some = list(alike)
+            try:
+                self._merge(table, some)
+            except UnusableTableError as error:
+                self._leave(table, error)
+                self._audit.leave_out(GIVEN_UP, table, some)
 
     def _merge(self, table: TableName, pieces: Sequence[Rows]) -> None:
         last = pieces[-1]
@@ -204,6 +258,8 @@ class HistoryTables:
             self._end(table, last.last_timestamp, f"{why_not} ({pieces[0].place})")
         elif runs:
             now = self._tables.images(table)
+            if self._audit.had(Mode.HISTORY, table) and not self._tables.exists(table):
+                raise UnusableTableError(_REMOVED, table=table, path=self._tables.uri(table))
             images = self._audit.committing(Mode.HISTORY, table, now, pieces)
             self._tables.merge(table, runs, last.key, last.columns, last.last_seq, images)
         else:

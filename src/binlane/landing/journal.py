@@ -47,6 +47,7 @@ class JournalState:
         abandoned: Tables that `current` no longer keeps, and why.
         ended_histories: Tables of which `history` is not gone on with, and why.
         partial: Current tables that may lack rows, and why.
+        gaps: Change tables that lack changes of the log, and why.
         skipped: GTIDs of event groups that were passed over, and the tables of their rows.
         definitions: Name of the file of the tables' definitions at `position`; empty for none.
         snapshots: Tables whose rows were or are taken from the server, by name, until the log is
@@ -71,6 +72,7 @@ class JournalState:
     abandoned: dict[str, str] = field(default_factory=dict)
     ended_histories: dict[str, str] = field(default_factory=dict)
     partial: dict[str, str] = field(default_factory=dict)
+    gaps: dict[str, str] = field(default_factory=dict)
     skipped: dict[str, list[str]] = field(default_factory=dict)
     definitions: str = ""
     snapshots: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -286,7 +288,12 @@ def _load(filesystem: fs.FileSystem, path: str) -> dict[str, Any]:
         raise StoreError(
             f"cannot be read: {error}", path=path, hint="restore it, or land into an empty target"
         ) from error
-    assert isinstance(value, dict), "we wrote it"
+    if not isinstance(value, dict):
+        raise StoreError(
+            "is corrupt: it is no object",
+            path=path,
+            hint="restore it, or land into an empty target",
+        )
     return value
 
 

@@ -25,6 +25,7 @@ from binlane.landing.progress import Progress, TableReport
 from binlane.landing.snapshot.splicing import Snapshots
 from binlane.landing.steps import AbandonAll, DropDatabase, Step, tables_of
 from binlane.landing.table_changes import steps, steps_of_trouble
+from binlane.landing.tables.faults import UnusableTableError
 from binlane.landing.tables.formats import Source
 from binlane.landing.work import (
     Mode,
@@ -169,15 +170,10 @@ class Lander:
         Raises:
             StoreError: If one has not.
         """
-        kept = {
-            Mode.CURRENT: self._current,
-            Mode.CHANGES: self._changes,
-            Mode.HISTORY: self._history,
-        }
+        kept = self._kept
 
         def images(mode: Mode, table: TableName) -> int | None:
-            tables = kept[mode]
-            return None if tables is None else tables.images(table)
+            return kept[mode].images(table) if mode in kept else None
 
         self._audit.check(images)
         self._audit.reach(self.progress)
@@ -215,7 +211,8 @@ class Lander:
         self._file_names[place_of(seq)[0]] = item.file
         if isinstance(item, Trouble):
             found = steps_of_trouble(item, self._tables, self.definitions)
-            if item.kind is TroubleKind.COLUMN:
+            self._lack(item)
+            if item.kind in {TroubleKind.COLUMN, TroubleKind.ROWS}:
                 self._give_up(seq, found)
             else:
                 self._do(seq, item.gtid, found)
@@ -226,6 +223,34 @@ class Lander:
         self._tables.become(after)
         self._follow(item)
         self.progress.reached(seq, item.gtid, item.timestamp)
+
+    def _lack(self, trouble: Trouble) -> None:
+        """Remember that change tables lack rows that cannot be read."""
+        if self._changes is not None and trouble.kind is TroubleKind.ROWS:
+            tables = [table for table in trouble.tables if self._tables.includes(table)]
+            where = f"{trouble.file}:{trouble.position}"
+            self._changes.lack(tables, f"{trouble.what} ({where})")
+
+    def applied(self) -> dict[Mode, dict[TableName, int]]:
+        """Up to which `_seq` the log is in each table; those that cannot be read are given up."""
+        return {
+            mode: {table: kept.applied(table) for table in kept.names()}
+            for mode, kept in self._kept.items()
+        }
+
+    @property
+    def lost(self) -> frozenset[TableName]:
+        """Tables whose changes are not landed, since their change tables cannot be written."""
+        return frozenset() if self._changes is None else self._changes.lost
+
+    @property
+    def _kept(self) -> dict[Mode, CurrentTables | ChangeTables | HistoryTables]:
+        found = {
+            Mode.CURRENT: self._current,
+            Mode.CHANGES: self._changes,
+            Mode.HISTORY: self._history,
+        }
+        return {mode: tables for mode, tables in found.items() if tables is not None}
 
     def _follow(self, statement: Statement) -> None:
         before = self.definitions.version
@@ -252,28 +277,43 @@ class Lander:
         self.progress.notes += self._tables.notes
         self._tables.notes.clear()
         if self._current is not None:
-            for name, reason in self._current.abandoned.items():
-                self.progress.tables.setdefault(name, TableReport()).why_not = reason
-            for table in self._current.names():
-                report = self.progress.of(table)
-                report.is_current, report.why_not = True, ""
-                report.lacks = self._journal.state.partial.get(table.plain, "")
-            self.progress.given_up = self._current.given_up_now()
-            self.progress.notes += [
-                f"{table.plain}: foreign keys changed {count} rows, of which its changes tell nothing"
-                for table, count in self._cascaded.items()
-            ]
-            self._cascaded.clear()
-            self.progress.notes += self._current.notes
-            self._current.notes.clear()
+            self._look_at_current(self._current)
         if self._history is not None:
             for report in self.progress.tables.values():
                 report.no_history = ""
             for name, reason in self._history.abandoned.items():
                 self.progress.tables.setdefault(name, TableReport()).no_history = reason
+        if self._changes is not None:
+            for name, reason in self._changes.gaps.items():
+                self.progress.tables.setdefault(name, TableReport()).gap = reason
+        self.progress.given_up = sorted(self._given_up())
         if self._snapshots is not None:
             self._snapshots.report(self.progress)
         return self.progress
+
+    def _look_at_current(self, current: CurrentTables) -> None:
+        for name, reason in current.abandoned.items():
+            self.progress.tables.setdefault(name, TableReport()).why_not = reason
+        for table in current.names():
+            report = self.progress.of(table)
+            report.is_current = table.plain not in current.abandoned
+            if report.is_current:
+                report.why_not = ""
+            report.lacks = self._journal.state.partial.get(table.plain, "")
+        self.progress.notes += [
+            f"{table.plain}: foreign keys changed {count} rows, of which its changes tell nothing"
+            for table, count in self._cascaded.items()
+        ]
+        self._cascaded.clear()
+        self.progress.notes += current.notes
+        current.notes.clear()
+
+    def _given_up(self) -> set[str]:
+        """Names of the tables of which this landing could not go on with one kind or another."""
+        found = set() if self._current is None else set(self._current.given_up_now())
+        for kept in (self._history, self._changes):
+            found |= set() if kept is None else kept.given_up_now()
+        return found
 
     def _do(self, seq: int, gtid: str | None, found: Sequence[Step]) -> None:
         """Do the steps of a statement or trouble, unless they are done."""
@@ -316,6 +356,8 @@ class Lander:
             self._current.do(step, seq)
         if self._history is not None:
             self._history.do(step, seq, self._seconds)
+        if self._changes is not None:
+            self._changes.do(step)
         if self._snapshots is not None:
             self._snapshots.see(step, seq)
 
@@ -360,13 +402,21 @@ class Lander:
         """The rows that wait, and what foreign keys did to others with them."""
         if self._current is None or self._linked is None:
             return self._pending
-        found = self._linked.apply(
-            self._pending,
-            self.definitions,
-            lambda table: table.plain in self._journal.state.abandoned,
-        )
+        while True:
+            try:
+                found = self._linked.apply(
+                    self._pending,
+                    self.definitions,
+                    lambda table: table.plain in self._journal.state.abandoned,
+                )
+                break
+            except UnusableTableError as error:
+                if error.table.plain in self._journal.state.abandoned:
+                    raise
+                self._current.give_up(error.table, f"it could not be read: {error.message}")
         for table, reason in found.given_up.items():
-            self._current.give_up(table, reason)
+            if table.plain not in self._current.abandoned:
+                self._current.give_up(table, reason)
         for table, rows in found.runs.items():
             others = self._pending.setdefault(table, [])
             last_seq = max(each.last_seq for each in (*others, rows))

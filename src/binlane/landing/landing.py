@@ -40,6 +40,7 @@ from binlane.landing.snapshot.reading import SnapshotReader, SnapshotTarget
 from binlane.landing.snapshot.record import SnapshotRecords
 from binlane.landing.snapshot.same_server import check_place, check_same_server
 from binlane.landing.snapshot.splicing import Snapshots, landed_up_to
+from binlane.landing.tables.faults import UnusableTableError
 from binlane.landing.tables.opening import check_format, open_store
 from binlane.landing.tables.store import StoreSettings
 from binlane.landing.tasks import land_range
@@ -204,11 +205,11 @@ class Landing:
         current = (
             CurrentTables(kept[Mode.CURRENT], journal, audit) if Mode.CURRENT in kept else None
         )
-        if cdf is not None:
+        if cdf is not None and current is not None:
             journal.save()
-            for table in kept[Mode.CURRENT].names():
-                kept[Mode.CURRENT].snapshot(table)  # which has what is asked for then
-        changes = ChangeTables(kept[Mode.CHANGES], audit) if Mode.CHANGES in kept else None
+            for table in current.names():
+                current.exists(table)  # which has what is asked for then
+        changes = ChangeTables(kept[Mode.CHANGES], journal, audit) if Mode.CHANGES in kept else None
         self._records = SnapshotRecords(journal, into)
         history = (
             HistoryTables(kept[Mode.HISTORY], journal, audit) if Mode.HISTORY in kept else None
@@ -230,6 +231,9 @@ class Landing:
     def run(self, until: Offset | None = None) -> None:
         """Land what there is; following, go on until stopped.
 
+        What the source writes meanwhile is left to the next run, unless it follows: a source that
+        never rests would hold it for ever.
+
         Args:
             until: Land no more than up to this place in the log.
 
@@ -239,13 +243,17 @@ class Landing:
         settings = self._settings
         if settings.snapshot:
             self._take_snapshots(self._is_wanted, scope_of(settings.tables).log_tables)
+        end = until
         while not self._stopped.is_set():
             place = self._begin()
             self._snapshots.reached(place, self._lander.definitions)
             if settings.snapshot and self._snapshots.starts_over():
                 self._take_snapshots(lambda _: False)
+                end = until
+            if end is None and settings.follow_s is None:
+                end = self._planner.end(place)
             began = time.monotonic()
-            batch = None if self._place == until else self._next(until)
+            batch = self._next(place, end)
             if batch is not None:
                 self._land(batch)
             elif settings.follow_s is None:
@@ -321,17 +329,19 @@ class Landing:
             error=error,
         )
 
-    def _next(self, until: Offset | None) -> Batch | None:
+    def _next(self, place: Offset, until: Offset | None) -> Batch | None:
         settings = self._settings
-        assert self._place is not None, "it begins somewhere"
-        batch = next_batch(
-            self._planner,
-            self._place,
-            batch_bytes=settings.batch_bytes,
-            task_bytes=settings.task_bytes,
-            cores=self._engine.cores,
-            stop=self._snapshots.stop() or until,
-        )
+        batch = None
+        if until is None or place.place < until.place:
+            stops = [stop for stop in (self._snapshots.stop(), until) if stop is not None]
+            batch = next_batch(
+                self._planner,
+                place,
+                batch_bytes=settings.batch_bytes,
+                task_bytes=settings.task_bytes,
+                cores=self._engine.cores,
+                stop=min(stops, key=lambda stop: stop.place, default=None),
+            )
         self.progress.caught_up = 0.0 if batch else time.time()
         self.progress.bytes_behind = batch.bytes_behind if batch else 0
         self._observe(self.progress)
@@ -374,7 +384,10 @@ class Landing:
         modes = (Mode.CURRENT, Mode.CHANGES, Mode.HISTORY)
         kept = next(self._kept[mode] for mode in modes if mode in self._kept)
         is_lacking = table.plain in state.abandoned or table.plain in state.partial
-        return is_lacking or not kept.exists(table)
+        try:
+            return is_lacking or not kept.exists(table)
+        except UnusableTableError:
+            return True
 
     def _land(self, batch: Batch) -> None:
         state = self._journal.state
@@ -401,11 +414,7 @@ class Landing:
     def _works(self, batch: Batch, terms: BatchTerms) -> list[RangeWork]:
         # What a landing before this one did of the batch is known to the tables only; behind it
         # nothing is landed that we have not landed.
-        applied = {
-            mode: {table: tables.applied(table) for table in tables.names()}
-            for mode, tables in self._kept.items()
-            if self._is_first
-        }
+        applied = self._lander.applied() if self._is_first else {}
         selection = self._want.selection
         scope = selection.scope.with_tables(terms.links)
         selected = replace(selection, scope=scope, beside=frozenset(terms.links))
@@ -421,6 +430,7 @@ class Landing:
                 done=self._journal.state.flushed if self._is_first else 0,
                 applied=applied,
                 skip=self._settings.skip,
+                lost=self._lander.lost,
                 links=terms.links,
                 is_audited=self._settings.is_audited,
             )

@@ -96,6 +96,7 @@ class LinkedTables:
 
         Raises:
             StaleBatchError: If tasks have not read what is needed; next time they do.
+            UnusableTableError: If a table cannot be read, which is then to be given up.
             StoreError: If files cannot be read or written.
         """
         keys = list(self._keys(definitions))
@@ -206,9 +207,10 @@ class LinkedTables:
         found = [now.schema.empty_table()]
         for path in now.files:
             uri = f"{folder}/{path}"
-            places = holding(read_columns(uri, link.columns), link, values)
-            if len(places):
-                found.append(read_rows(uri).select(now.schema.names).take(places))
+            with self._tables.faults.of(link.child):
+                places = holding(read_columns(uri, link.columns), link, values)
+                if len(places):
+                    found.append(read_rows(uri).select(now.schema.names).take(places))
         return pa.concat_tables(found, promote_options="permissive")
 
 

@@ -143,6 +143,9 @@ def _notes(report: LandingReport) -> Iterator[str]:
     for name, table in report.tables.items():
         for why, images in table.left_out.items():
             yield f"{name}: {images} row images {why}"
+    for name, table in report.tables.items():
+        if table.gap:
+            yield f"{name}: its change table lacks changes: {table.gap}"
     lost = [name for name, table in report.tables.items() if table.why_not or table.lacks]
     if lost:
         named = ", ".join(lost)

@@ -87,6 +87,8 @@ _OF_TABLES: Final = frozenset(
     }
 )
 """What a statement may be that does something to tables or their rows."""
+_AS_TEXT: Final = frozenset({"UUID", "INET4", "INET6"})
+"""Types whose rows are bytes in the log, and text for who knows the definition."""
 _MAY_REMOVE_DUPLICATES: Final = frozenset({"MODIFY COLUMN", "CHANGE COLUMN", "CONVERT"})
 _UNIQUE: Final = frozenset({"UNIQUE", "PRIMARY"})
 _LINKS: Final = frozenset({"DROP FOREIGN KEY", "DROP CONSTRAINT"})
@@ -417,6 +419,8 @@ def _add_step(statement: Statement, change: AddColumn, conversion: Conversion) -
 
 
 def _arrow_type(definition: TableColumn) -> pa.DataType:
+    if definition.type_name in _AS_TEXT:
+        return pa.string()
     column = logged_column(definition)
     return pa.binary() if column is None else arrow_type(column)
 

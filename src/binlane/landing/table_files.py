@@ -25,6 +25,7 @@ from binlane.landing.net_changes import COUNT, GONE, counted, is_gone, last_imag
 from binlane.landing.parquet_options import parquet_options
 from binlane.landing.places import file_name, resolve, staging_uri, table_uri
 from binlane.landing.statistics import statistics
+from binlane.landing.tables.faults import is_own
 from binlane.landing.tables.keys import sorted_by_key
 from binlane.landing.work import DataFile, Mode, RangeWork, Rows, sequence
 from binlane.names import TableName
@@ -102,6 +103,7 @@ class TableFiles:
             ["_gtid", "_ts", SEQUENCE_COLUMN]
         )
         last = places.slice(places.num_rows - 1)
+        changes, fault = self._changes(fresh.get(Mode.CHANGES))
         return Rows(
             table=self.table,
             first_seq=places.column(SEQUENCE_COLUMN)[0].as_py(),
@@ -117,19 +119,26 @@ class TableFiles:
             is_full=shape.is_full,
             columns=images.select(own).schema,
             file=work.piece.name,
-            changes=self._changes(fresh.get(Mode.CHANGES)),
+            changes=changes,
+            fault=fault,
             run=self._run(fresh.get(Mode.CURRENT), own),
             versions=self._versions(fresh.get(Mode.HISTORY), own),
             links=self._links(images, own) if images.num_rows else None,
         )
 
-    def _changes(self, images: pa.Table | None) -> DataFile | None:
-        if images is None or not images.num_rows:
-            return None
+    def _changes(self, images: pa.Table | None) -> tuple[DataFile | None, str]:
+        """The file of the change table, and why it could not be written."""
+        if images is None or not images.num_rows or self.table in self._work.lost:
+            return None, ""
         name = file_name(self._work.format, self._work.run_id)
         folder = table_uri(self._work.into, Mode.CHANGES, self.table)
         known = [SEQUENCE_COLUMN, "_ts", *self.shape.key]
-        return write_file(images, folder, name, known)
+        try:
+            return write_file(images, folder, name, known), ""
+        except StoreError as error:
+            if not is_own(error):
+                raise
+            return None, error.message
 
     def _run(self, images: pa.Table | None, own: list[str]) -> DataFile | None:
         if images is None or not images.num_rows or not self.shape.is_full:

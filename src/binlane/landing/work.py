@@ -90,6 +90,7 @@ class Rows:
         columns: Names and types of the table's own columns.
         file: Name of the binlog file that they were read from; empty if nobody told.
         changes: All images in log order, in the directory of the change table.
+        fault: Why that could not be written, where that may be the table's own fault.
         run: One row a key, the last one, sorted by key: the own columns, `_gtid`, `_seq`, `_gone`;
             without a key one row for each distinct row, with `_count`, how often it comes more than
             it goes. Staged.
@@ -114,6 +115,7 @@ class Rows:
     columns: pa.Schema
     file: str = ""
     changes: DataFile | None = None
+    fault: str = ""
     run: DataFile | None = None
     versions: DataFile | None = None
     links: DataFile | None = None
@@ -156,6 +158,7 @@ class RangeWork:
         done: All rows up to this `_seq` are in all tables.
         applied: Up to which `_seq` rows are in a table, by kind and table, where that is more.
         skip: GTIDs of event groups to pass over.
+        lost: Tables whose changes are not written, since their change tables could not be.
         links: Tables of which all images are needed, for what foreign keys do: the columns of those
             that are read for that alone, None for all columns of a table that is landed.
         is_audited: Whether the range is counted beside the task.
@@ -170,6 +173,7 @@ class RangeWork:
     done: int = 0
     applied: Mapping[Mode, Mapping[TableName, int]] = field(default_factory=dict)
     skip: frozenset[str] = frozenset()
+    lost: frozenset[TableName] = frozenset()
     links: Mapping[TableName, frozenset[str] | None] = field(default_factory=dict)
     is_audited: bool = True
 

@@ -32,6 +32,7 @@ from binlane.landing.tables.bounds import LiveFile
 from binlane.landing.tables.delta_log import (
     FEED_PROPERTY,
     LOG,
+    check_place,
     enable_feed,
     has_feed,
     write_entry,
@@ -95,6 +96,7 @@ class DeltaFormat:
             "delta.deletedFileRetentionDuration": kept,
         }
         if feed:
+            check_place(into)
             self._configuration[FEED_PROPERTY] = "true"
         self._open: OrderedDict[str, DeltaTable] = OrderedDict()
 

@@ -22,7 +22,12 @@ import pyarrow as pa
 from pyarrow import fs
 from pyiceberg.catalog import Catalog, load_catalog
 from pyiceberg.conversions import from_bytes
-from pyiceberg.exceptions import CommitFailedException, NoSuchTableError, RESTError
+from pyiceberg.exceptions import (
+    CommitFailedException,
+    NoSuchTableError,
+    RESTError,
+    ValidationError,
+)
 from pyiceberg.io.pyarrow import parquet_file_to_data_file, pyarrow_to_schema
 from pyiceberg.manifest import DataFile as IcebergFile
 from pyiceberg.schema import Schema
@@ -216,7 +221,15 @@ class IcebergFormat:
     def drop(self, table: TableName) -> None:
         """Remove a table with all its files, if there is one."""
         self._planned.pop(table, None)
-        found = self._table(table)
+        try:
+            found = self._table(table)
+        except (
+            OSError,
+            ValueError,
+            ValidationError,
+        ):  # nothing tells where its files are, if there are any
+            self._catalog.drop_table(self._identifier(table))
+            return
         if found is None:
             return
         self._open.pop(table)
