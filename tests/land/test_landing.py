@@ -14,11 +14,13 @@ import pytest
 from binlane import api
 from binlane.errors import CodecError, ConfigError
 from binlane.landing.landing import land
+from binlane.landing.progress import Progress
 from binlane.landing.settings import LandingSettings
 from binlane.landing.work import Mode
 from tests.fixture_sets import fixture_set
 from tests.landed import current_rows, delta_rows, final_rows
 from tests.servers import ServerFactory, execute
+from tests.shop_log import ShopLog, Table
 
 CREATE_ORDERS = """CREATE TABLE shop.orders (
     id INT UNSIGNED PRIMARY KEY AUTO_INCREMENT,
@@ -97,6 +99,28 @@ def test_tables_follow_a_server_through_restarts(servers: ServerFactory, tmp_pat
     assert batches > len(STAGES)
     again = land(str(log), str(lake))
     assert (again.batches, again.rows, again.last_gtid) == (0, 0, None)
+
+
+def test_a_log_that_grows_all_the_time_is_landed_as_far_as_it_was(tmp_path: Path) -> None:
+    """Else a source that writes as fast as it is landed would never let it end."""
+    made, log, lake = ShopLog(), tmp_path / "log", tmp_path / "lake"
+    orders = Table("orders", ("id", "state"))
+    log.mkdir()
+    made.statement("CREATE TABLE orders (id INT PRIMARY KEY, state VARCHAR(50))")
+
+    def grow(_progress: Progress | None = None) -> None:
+        made.insert(orders, (made.groups, "new"))
+        name, data = made.file()
+        (log / f"{name}.new").write_bytes(data)
+        (log / f"{name}.new").replace(log / name)
+        assert made.groups < 50, "it goes on for ever"
+
+    grow()
+    report = land(str(log), str(lake), observer=grow)
+    assert report.rows == 1
+    left = made.groups - 2
+    assert left > 0
+    assert land(str(log), str(lake)).rows == left
 
 
 def selected(path: Path, columns: list[str]) -> Counter[tuple[Any, ...]]:

@@ -27,8 +27,13 @@ def tls_context(url: ServerUrl) -> ssl.SSLContext:
     Raises:
         ConfigError: If a file of certificates cannot be used.
     """
+    is_checked = url.ssl_mode in (SslMode.VERIFY_CA, SslMode.VERIFY_IDENTITY)
     try:
-        context = ssl.create_default_context(cafile=url.ssl_ca)
+        if is_checked or url.ssl_ca is not None:
+            context = ssl.create_default_context(cafile=url.ssl_ca)
+        else:
+            # Reading the machine's certificates takes longer than all else of a connection.
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         if url.ssl_cert is not None:
             context.load_cert_chain(url.ssl_cert, url.ssl_key)
     except OSError as error:
@@ -38,7 +43,7 @@ def tls_context(url: ServerUrl) -> ssl.SSLContext:
             hint="check ssl-ca, ssl-cert and ssl-key",
         ) from None
     context.check_hostname = url.ssl_mode is SslMode.VERIFY_IDENTITY
-    if url.ssl_mode not in (SslMode.VERIFY_CA, SslMode.VERIFY_IDENTITY):
+    if not is_checked:
         context.verify_mode = ssl.CERT_NONE
     return context
 

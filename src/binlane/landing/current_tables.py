@@ -198,7 +198,7 @@ class CurrentTables:
         change = partial(reshaped, step=step, added=tuple(self._tables.added.names))
         why_not = self._tables.rewrite(step.table, change, seq)
         if why_not:
-            self.give_up(step.table, why_not)
+            self.give_up(step.table, f"{why_not} ({step.place})" if step.place else why_not)
 
     def seed(
         self,
@@ -269,7 +269,7 @@ class CurrentTables:
             self.give_up(
                 table,
                 "row images lack columns: binlog_row_image is not FULL on the source, or an UPDATE "
-                "left out generated columns",
+                f"left out generated columns ({pieces[0].place})",
             )
             return
         runs = [rows.run for rows in pieces if rows.run is not None]
@@ -277,13 +277,14 @@ class CurrentTables:
             self._audit.expect(Mode.CURRENT, table, pieces)
             return
         if any(run.stats.get("nullCount", {}).get(name) for run in runs for name in last.key):
-            self.give_up(table, "a date in its primary key is zero or partial, as no date here is")
+            reason = "a date in its primary key is zero or partial, which no table here can hold"
+            self.give_up(table, f"{reason} ({pieces[0].place})")
             return
         columns = self._named(table, last.columns)
         if not self._tables.exists(table) and not is_told:
             self._journal.state.partial[table.plain] = _LACKS
             self._journal.save()
-        if self._tables.exists(table) and not self._is_reconciled(table, columns):
+        if self._tables.exists(table) and not self._is_reconciled(table, columns, pieces[0].place):
             return
         before = self._tables.snapshot(table)
         if before is None and self._audit.had(Mode.CURRENT, table):
@@ -331,8 +332,8 @@ class CurrentTables:
         added = set(self._tables.added.names)
         return [name for name in self._tables.schema(table).names if name not in added]
 
-    def _is_reconciled(self, table: TableName, columns: pa.Schema) -> bool:
-        """Bring a table to the columns that its rows have now.
+    def _is_reconciled(self, table: TableName, columns: pa.Schema, place: str) -> bool:
+        """Bring a table to the columns that its rows have now, from a place in the log on.
 
         ALTER TABLE was followed before; what still differs are types, or columns of a table whose
         ALTER TABLE the log does not hold.
@@ -342,15 +343,20 @@ class CurrentTables:
         """
         own = self._own(table)
         if set(own) != set(columns.names) and self._tables.has_rows(table):
-            self.give_up(
-                table,
-                f"its columns changed from {', '.join(own)} to {', '.join(columns.names)}, "
-                "and the log does not tell how",
+            gone = [name for name in own if name not in set(columns.names)]
+            new = [name for name in columns.names if name not in set(own)]
+            change = " and ".join(
+                f"{', '.join(names)} {verb}"
+                for names, verb in ((gone, "went"), (new, "came"))
+                if names
             )
+            reason = f"its columns changed, {change}, and no ALTER TABLE in the log tells how"
+            self.give_up(table, f"{reason} ({place})")
             return False
         why_not = self._tables.conform(table, columns)
         if why_not:
-            self.give_up(table, f"its values do not fit its new column types: {why_not}")
+            reason = f"its values do not fit its new column types: {why_not}"
+            self.give_up(table, f"{reason} ({place})")
         return not why_not
 
 

@@ -38,9 +38,12 @@ from binlane.names import TableName
 
 GIVEN_UP = "not in history, which gave the table up"
 _REMOVED = "somebody has removed it from the target"
-_NO_KEY = "the log tells no primary key, without which versions cannot be told from each other"
+_NO_KEY = (
+    "it has no primary key, or the log does not tell it (binlog_row_metadata=FULL does), so that the "
+    "versions of one row cannot be told from those of another"
+)
 _NO_FULL_IMAGES = "row images lack columns: binlog_row_image is not FULL on the source"
-_NO_DATE = "a date in its primary key is zero or partial, as no date here is"
+_NO_DATE = "a date in its primary key is zero or partial, which no table here can hold"
 
 
 class HistoryTables:
@@ -159,7 +162,7 @@ class HistoryTables:
         change = partial(reshaped, step=step, added=added, keeps_dropped=True)
         why_not = self._tables.rewrite(table, change, seq)
         if why_not:
-            self._end(table, seconds, why_not)
+            self._end(table, seconds, f"{why_not} ({step.place})" if step.place else why_not)
 
     def seed(
         self,
@@ -252,7 +255,7 @@ class HistoryTables:
         elif runs and self._tables.exists(table):
             why_not = self._widened(table, last.columns)
         if why_not:
-            self._end(table, last.last_timestamp, why_not)
+            self._end(table, last.last_timestamp, f"{why_not} ({pieces[0].place})")
         elif runs:
             now = self._tables.images(table)
             if self._audit.had(Mode.HISTORY, table) and not self._tables.exists(table):

@@ -94,12 +94,14 @@ class Journal:
     """The journal of one target.
 
     Args:
+        target: URI or path of the folder in the target.
         folder: URI or path of the folder that holds it.
         epoch: Of the lease under which it is written.
         state: What was read, or the beginning.
     """
 
-    def __init__(self, folder: str, epoch: int, state: JournalState) -> None:
+    def __init__(self, target: str, folder: str, epoch: int, state: JournalState) -> None:
+        self._target = target
         self._folder_uri = folder
         self._filesystem, self._folder = resolve(folder)
         self._name = f"{_PREFIX}{epoch:012}{_SUFFIX}"
@@ -138,9 +140,8 @@ class Journal:
         known = _latest(folder)
         if bound is None and (known is None or not known.get("is_bound", True)):
             app_id = f"binlane-{uuid.uuid4()}"
-            journal = cls(
-                folder, epoch, JournalState(app_id=app_id, terms=dict(terms), is_bound=False)
-            )
+            state = JournalState(app_id=app_id, terms=dict(terms), is_bound=False)
+            journal = cls(target, folder, epoch, state)
             journal.save()
             write_json(target, _LANDING, {"app_id": app_id})
             journal.state.is_bound = True
@@ -162,7 +163,7 @@ class Journal:
                     key=name,
                     hint="go on with the same, or land into an empty target",
                 )
-        return cls(folder, epoch, state)
+        return cls(target, folder, epoch, state)
 
     @staticmethod
     def read(into: str, checkpoint: str | None) -> JournalState:
@@ -215,6 +216,17 @@ class Journal:
             filesystem, folder = resolve(self._folder_uri)
             with suppress(FileNotFoundError):
                 filesystem.delete_file(f"{folder}/{before}")
+
+    def unbind(self) -> None:
+        """Forget a landing that landed nothing, so that the target can be that of another one."""
+        filesystem, target = resolve(self._target)
+        self.state.is_bound = False
+        self.save()
+        filesystem.delete_file(f"{target}/{_LANDING}")
+        for path in _journals(self._filesystem, self._folder):
+            self._filesystem.delete_file(path)
+        if self.state.definitions:
+            self._filesystem.delete_file(f"{self._folder}/{self.state.definitions}")
 
     def save(self) -> None:
         """Write the state."""

@@ -277,23 +277,12 @@ class Lander:
         self.progress.notes += self._tables.notes
         self._tables.notes.clear()
         if self._current is not None:
-            for name, reason in self._current.abandoned.items():
-                self.progress.tables.setdefault(name, TableReport()).why_not = reason
-            for table in self._current.names():
-                report = self.progress.of(table)
-                report.is_current = table.plain not in self._current.abandoned
-                report.lacks = self._journal.state.partial.get(table.plain, "")
-            self.progress.notes += [
-                f"{table.plain}: foreign keys changed {count} rows, of which its changes tell nothing"
-                for table, count in self._cascaded.items()
-            ]
-            self._cascaded.clear()
-            self.progress.notes += self._current.notes
-            self._current.notes.clear()
+            self._look_at_current(self._current)
         if self._history is not None:
+            for report in self.progress.tables.values():
+                report.no_history = ""
             for name, reason in self._history.abandoned.items():
-                report = self.progress.tables.setdefault(name, TableReport())
-                report.why_not = report.why_not or f"no history: {reason}"
+                self.progress.tables.setdefault(name, TableReport()).no_history = reason
         if self._changes is not None:
             for name, reason in self._changes.gaps.items():
                 self.progress.tables.setdefault(name, TableReport()).gap = reason
@@ -301,6 +290,23 @@ class Lander:
         if self._snapshots is not None:
             self._snapshots.report(self.progress)
         return self.progress
+
+    def _look_at_current(self, current: CurrentTables) -> None:
+        for name, reason in current.abandoned.items():
+            self.progress.tables.setdefault(name, TableReport()).why_not = reason
+        for table in current.names():
+            report = self.progress.of(table)
+            report.is_current = table.plain not in current.abandoned
+            if report.is_current:
+                report.why_not = ""
+            report.lacks = self._journal.state.partial.get(table.plain, "")
+        self.progress.notes += [
+            f"{table.plain}: foreign keys changed {count} rows, of which its changes tell nothing"
+            for table, count in self._cascaded.items()
+        ]
+        self._cascaded.clear()
+        self.progress.notes += current.notes
+        current.notes.clear()
 
     def _given_up(self) -> set[str]:
         """Names of the tables of which this landing could not go on with one kind or another."""

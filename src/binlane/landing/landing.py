@@ -41,7 +41,7 @@ from binlane.landing.snapshot.record import SnapshotRecords
 from binlane.landing.snapshot.same_server import check_place, check_same_server
 from binlane.landing.snapshot.splicing import Snapshots, landed_up_to
 from binlane.landing.tables.faults import UnusableTableError
-from binlane.landing.tables.opening import open_store
+from binlane.landing.tables.opening import check_format, open_store
 from binlane.landing.tables.store import StoreSettings
 from binlane.landing.tasks import land_range
 from binlane.landing.work import Mode, RangeResult, RangeWork
@@ -133,6 +133,7 @@ class Landing:
             BinlaneError: As `land`.
         """
         settings = self._settings
+        check_format(settings.format)
         self._planner = Planner(self._sources, PlanOptions(keys=settings.keys))
         self._planner.files()  # what is wrong with them is said before the target is touched
         with ExitStack() as stack:
@@ -230,6 +231,9 @@ class Landing:
     def run(self, until: Offset | None = None) -> None:
         """Land what there is; following, go on until stopped.
 
+        What the source writes meanwhile is left to the next run, unless it follows: a source that
+        never rests would hold it for ever.
+
         Args:
             until: Land no more than up to this place in the log.
 
@@ -239,13 +243,17 @@ class Landing:
         settings = self._settings
         if settings.snapshot:
             self._take_snapshots(self._is_wanted, scope_of(settings.tables).log_tables)
+        end = until
         while not self._stopped.is_set():
             place = self._begin()
             self._snapshots.reached(place, self._lander.definitions)
             if settings.snapshot and self._snapshots.starts_over():
                 self._take_snapshots(lambda _: False)
+                end = until
+            if end is None and settings.follow_s is None:
+                end = self._planner.end(place)
             began = time.monotonic()
-            batch = None if self._place == until else self._next(until)
+            batch = self._next(place, end)
             if batch is not None:
                 self._land(batch)
             elif settings.follow_s is None:
@@ -276,11 +284,13 @@ class Landing:
             near = [found.plain for table in missing if (found := nearest(table, there))]
             hint = f"did you mean {' or '.join(near)}?" if near else "see the names in the log"
             if missing == sorted(scope.log_tables) and not (scope.log_databases or scope.log_all):
+                self._journal.unbind()
                 raise ConfigError(what, key="tables", hint=hint)
             self.progress.notes.append(f"{what}; {hint}")
         unmatched = self._tables.unmatched
         if unmatched and not self.progress.tables:
             what, _, hint = unmatched.partition("; ")
+            self._journal.unbind()
             raise ConfigError(what, key="tables", hint=hint)
 
     def _begin(self) -> Offset:
@@ -319,17 +329,19 @@ class Landing:
             error=error,
         )
 
-    def _next(self, until: Offset | None) -> Batch | None:
+    def _next(self, place: Offset, until: Offset | None) -> Batch | None:
         settings = self._settings
-        assert self._place is not None, "it begins somewhere"
-        batch = next_batch(
-            self._planner,
-            self._place,
-            batch_bytes=settings.batch_bytes,
-            task_bytes=settings.task_bytes,
-            cores=self._engine.cores,
-            stop=self._snapshots.stop() or until,
-        )
+        batch = None
+        if until is None or place.place < until.place:
+            stops = [stop for stop in (self._snapshots.stop(), until) if stop is not None]
+            batch = next_batch(
+                self._planner,
+                place,
+                batch_bytes=settings.batch_bytes,
+                task_bytes=settings.task_bytes,
+                cores=self._engine.cores,
+                stop=min(stops, key=lambda stop: stop.place, default=None),
+            )
         self.progress.caught_up = 0.0 if batch else time.time()
         self.progress.bytes_behind = batch.bytes_behind if batch else 0
         self._observe(self.progress)

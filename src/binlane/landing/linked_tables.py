@@ -105,10 +105,11 @@ class LinkedTables:
         if any(table in pending or not self._scope.includes(table) for table in unread & parents):
             self._more |= unread
             raise StaleBatchError
-        files = [rows.links for parent in parents for rows in pending.get(parent, ()) if rows.links]
-        if not files:
+        read = [rows for parent in parents for rows in pending.get(parent, ()) if rows.links]
+        if not read:
             return Linked()
-        folder = files[0].path.rpartition("/")[0]
+        assert read[0].links is not None, "it was looked for"
+        folder = read[0].links.path.rpartition("/")[0]
         known = {
             table: self._known(table, pending.get(table, ()), definitions, is_given_up(table))
             for table in {each for key in keys for each in (key.table, key.parent)}
@@ -119,16 +120,17 @@ class LinkedTables:
             link = _link(key, known, definitions)
             if link is not None:
                 links.append(link)
-            elif pending.get(key.parent):
+            elif pending.get(key.parent) and known[key.table].is_kept:
                 found.given_up[key.table] = (
-                    f"its foreign key to {key.parent.plain} is not understood"
+                    f"its foreign key to {key.parent.plain} acts on its rows, and the log does not "
+                    "tell of which columns it is"
                 )
         made = cascades(links, known, self._find)
         found.given_up |= {
             table: reason for table, reason in made.unknown.items() if self._scope.includes(table)
         }
         found.runs = {
-            table: _staged(table, made, known[table], folder)
+            table: _staged(table, made, known[table], folder, read[0].file)
             for table in made.versions
             if self._scope.includes(table)
             and _last(made.versions[table]) > self._tables.applied(table)
@@ -217,8 +219,8 @@ def _last(rows: pa.Table) -> int:
     return int(pc.max(seqs).as_py())
 
 
-def _staged(table: TableName, made: Cascades, known: LinkedTable, folder: str) -> Rows:
-    """What foreign keys made of a table, as tasks give it."""
+def _staged(table: TableName, made: Cascades, known: LinkedTable, folder: str, file: str) -> Rows:
+    """What foreign keys made of a table, as tasks give it that read a binlog file."""
     versions, run = made.versions[table], made.runs[table]
     last = versions.sort_by(SEQUENCE_COLUMN).slice(versions.num_rows - 1).to_pylist()[0]
     seqs: Any = versions.column(SEQUENCE_COLUMN)
@@ -233,6 +235,7 @@ def _staged(table: TableName, made: Cascades, known: LinkedTable, folder: str) -
         key=known.key,
         is_full=True,
         columns=known.columns,
+        file=file,
         run=_file(run, known, folder) if run.num_rows else None,
         versions=_file(versions, known, folder),
     )

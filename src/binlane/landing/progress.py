@@ -24,6 +24,7 @@ class TableReport:
         is_current: Whether `current` has it now.
         why_not: Why it has not, where there is a reason.
         lacks: Why rows may be missing in it; empty if none are.
+        no_history: Why its history does not go on; empty if it does, or if none is kept.
         gap: Why its change table lacks changes; empty if it has all.
         committed: When it was last committed to, in seconds since 1970; 0 if it was not.
     """
@@ -37,6 +38,7 @@ class TableReport:
     is_current: bool = False
     why_not: str = ""
     lacks: str = ""
+    no_history: str = ""
     gap: str = ""
     committed: float = 0.0
 

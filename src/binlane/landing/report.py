@@ -99,15 +99,19 @@ def report_as(report: LandingReport, file: str) -> str:
 
 def state_of(table: TableReport) -> str:
     """How a table is now, in words."""
+    told = []
     if table.is_current:
-        found = f"current, but {table.lacks}" if table.lacks else "current"
-        return f"{found}; {table.why_not}" if table.why_not else found
-    return table.why_not or "not current: dropped, renamed or not landed so"
+        told.append(f"current, but {table.lacks}" if table.lacks else "current")
+    elif table.why_not:
+        told.append(f"not current: {table.why_not}")
+    if table.no_history:
+        told.append(f"no history: {table.no_history}")
+    return "; ".join(told) or "not current: dropped, renamed or not landed so"
 
 
 def _rows(report: LandingReport) -> Iterator[str]:
     for name, table in report.tables.items():
-        kind = ' class="gone"' if table.why_not else ""
+        kind = ' class="gone"' if table.why_not or table.no_history else ""
         yield (
             f'<tr{kind}><td>{escape(name)}</td><td class="n">{table.rows:,}</td>'
             f'<td class="n">{table.logged:,}</td>'
@@ -146,5 +150,9 @@ def _notes(report: LandingReport) -> Iterator[str]:
     if lost:
         named = ", ".join(lost)
         yield f"whole again by --snapshot SERVER --tables '{named}', or emptied at the source"
+    ended = [name for name, table in report.tables.items() if table.no_history]
+    if ended:
+        named = ", ".join(ended)
+        yield f"a history of a table with a key goes on by --snapshot SERVER --tables '{named}'"
     if report.by_reference:
         yield f"{report.by_reference} row images were decoded by the reference, not by kernels"

@@ -100,11 +100,13 @@ class Reshape:
         changes: As the statement has them; columns that change and go have their names from before
             it, columns to stand behind those from after it.
         names: Of the columns before; empty if the log never told them.
+        place: Of the statement in the log; empty if nobody told.
     """
 
     table: TableName
     changes: tuple[ColumnStep, ...]
     names: tuple[str, ...] = ()
+    place: str = ""
 
 
 @dataclass(frozen=True, slots=True)

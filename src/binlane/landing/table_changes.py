@@ -7,7 +7,7 @@ rename, give a new column its default, and convert the values of one that change
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Self
 
 import pyarrow as pa
@@ -93,6 +93,9 @@ _MAY_REMOVE_DUPLICATES: Final = frozenset({"MODIFY COLUMN", "CHANGE COLUMN", "CO
 _UNIQUE: Final = frozenset({"UNIQUE", "PRIMARY"})
 _LINKS: Final = frozenset({"DROP FOREIGN KEY", "DROP CONSTRAINT"})
 _IS_VERSIONED: Final = "it is system-versioned: the log has rows of its history among the others"
+_IGNORED: Final = (
+    "ALTER IGNORE may have removed rows that a key does not allow, and the log does not tell which"
+)
 _STRICT: Final = 1 << 21 | 1 << 22
 _TIME_TRUNCATE_FRACTIONAL: Final = 1 << 32
 _TIME_ROUND_FRACTIONAL: Final = 1 << 34
@@ -130,16 +133,26 @@ def steps(
         return ()
     else:
         found = _steps(statement, effects, (scope, after or scope), definitions)
-    return _in_scope(found, scope, after or scope)
+    place = f"{statement.file}:{statement.position}"
+    return _in_scope((_placed(step, place) for step in found), scope, after or scope)
 
 
 def steps_of_trouble(trouble: Trouble, scope: Tables, definitions: Definitions) -> tuple[Step, ...]:
     """What a group that cannot be followed does to tables: those that it concerns are given up."""
     reason = f"{trouble.what} ({trouble.file}:{trouble.position})"
+    if trouble.hint:
+        reason += f"; {trouble.hint}"
     if not trouble.tables:
         return (AbandonAll(reason, None),)
     tables = definitions.with_children(trouble.tables)
     return _in_scope((Abandon(table, reason) for table in tables), scope)
+
+
+def _placed(step: Step, place: str) -> Step:
+    """A step whose reason says where in the log the statement stands."""
+    if isinstance(step, Abandon | AbandonAll):
+        return replace(step, reason=f"{step.reason} ({place})")
+    return step
 
 
 def _in_scope(found: Iterable[Step], *scopes: Tables) -> tuple[Step, ...]:
@@ -156,8 +169,8 @@ def _not_understood(statement: Statement, effects: StatementEffects) -> Iterator
     if effects.kind not in _OF_TABLES or effects.stopped_at is None:
         return
     reason = (
-        f"a statement is not understood at {effects.stopped_at.text[:20]!r}: "
-        f"{_shortened(statement.text)}"
+        "a statement that may have changed it is not understood, at "
+        f"{effects.stopped_at.text[:20]!r}: {_shortened(statement.text)}"
     )
     named = (*effects.writes, *effects.drops, *(name for pair in effects.renames for name in pair))
     databases = {statement.database, *effects.databases, *(table.database for table in named)}
@@ -169,7 +182,10 @@ def _rows_changed(
     statement: Statement, effects: StatementEffects, definitions: Definitions
 ) -> Iterator[Step]:
     """Rows that a statement changes are in no log but one in row format."""
-    reason = f"rows are changed by a statement: {_shortened(statement.text)}"
+    reason = (
+        "rows are changed by a statement, of which the log has no row images: "
+        f"{_shortened(statement.text)}"
+    )
     tables = [table for table in effects.writes if not definitions.is_temporary(table)]
     # What a view, a trigger or a routine writes is not known.
     is_known = effects.writes and not effects.calls and not statement.calls_stored_functions()
@@ -199,7 +215,7 @@ def _steps(
     yield from (Rename(old, new) for old, new in effects.renames)
     for first, last in effects.net_renames:
         if after.includes(last) and not scope.includes(first):
-            yield Abandon(last, f"it was {first.plain} before, which is not landed")
+            yield Abandon(last, f"it was renamed from {first.plain}, whose rows are not landed")
         elif not after.includes(last):
             yield Drop(last)
 
@@ -215,7 +231,7 @@ def _create_steps(statement: Statement, effects: StatementEffects, scope: Tables
     if isinstance(node, CreateTable) and _is_versioned_by(node):
         yield Abandon(table, _IS_VERSIONED)
     elif effects.kind is StatementKind.CREATE_SEQUENCE:
-        yield Abandon(table, "it is a sequence, whose rows are no table's")
+        yield Abandon(table, "it is a sequence, no table with rows of its own")
     elif effects.kind is StatementKind.CREATE_TABLE_LIKE:
         yield from (CreateLike(table, like) for like in effects.reads[:1])
     else:
@@ -234,7 +250,7 @@ def _alter_steps(
         yield Abandon(table, _IS_VERSIONED)
         return
     if _may_remove_duplicates(node):
-        yield Abandon(table, f"rows may have been removed: {_shortened(statement.text)}")
+        yield Abandon(table, f"{_IGNORED}: {_shortened(statement.text)}")
         return
     changes = column_changes(facts)
     try:
@@ -328,7 +344,8 @@ def _reshape(
             found.append(Modify(change, session.conversion(old, new, data_type)))
     found += _other_charsets(statement, session, before, after, found)
     names = tuple(column.name for column in before.values())
-    return Reshape(table, tuple(found), names) if found else None
+    place = f"{statement.file}:{statement.position}"
+    return Reshape(table, tuple(found), names, place) if found else None
 
 
 def _other_charsets(

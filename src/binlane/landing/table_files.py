@@ -29,7 +29,7 @@ from binlane.landing.tables.faults import is_own
 from binlane.landing.tables.keys import sorted_by_key
 from binlane.landing.work import DataFile, Mode, RangeWork, Rows, sequence
 from binlane.names import TableName
-from binlane.ranges.unchecked import unchecked_positions
+from binlane.ranges.unchecked import Unchecked, unchecked_rows
 
 # What readers call them, and what tables do.
 _SHORT: Final = {"_timestamp": "_ts", "_position": "_pos"}
@@ -162,8 +162,7 @@ class TableFiles:
             own = [name for name in own if name.lower() in columns]
         unchecked: Any = pa.array([False] * images.num_rows, pa.bool_())
         if pc.any(is_gone(images)).as_py():
-            places = pa.array(unchecked_positions(self._work.piece), pa.int64())
-            unchecked = pc.is_in(images.column("_pos"), value_set=places)
+            unchecked = _are_in(images, unchecked_rows(self._work.piece))
         order: Any = pa.array(np.arange(images.num_rows))
         if "_txn_order" in images.column_names:
             order = images.column("_txn_order")
@@ -191,6 +190,18 @@ def _added(images: pa.Table | None) -> int:
     found: Any = pc.value_counts(images.column("_op"))
     counts = {each["values"]: each["counts"] for each in found.to_pylist()}
     return int(counts.get("insert", 0) - counts.get("delete", 0))
+
+
+def _are_in(images: pa.Table, rows: Unchecked) -> Any:
+    """Of each image, whether it is one of some rows."""
+    positions: Any = images.column("_pos")
+    found: Any = pc.is_in(positions, value_set=pa.array(rows.positions, pa.int64()))
+    for run in rows.runs:
+        is_there: Any = pc.is_in(positions, value_set=pa.array([run.position], pa.int64()))
+        numbers = pa.array(range(run.first, run.last + 1), pa.int32())
+        is_of: Any = pc.is_in(images.column("_row"), value_set=numbers)
+        found = pc.or_(found, pc.and_(is_there, is_of))
+    return found
 
 
 def with_sequence(images: pa.Table, file_number: int) -> pa.Table:

@@ -7,7 +7,7 @@ whatever the range holds: what waits to be written is, and a table may get sever
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import pyarrow as pa
@@ -49,19 +49,12 @@ def land_range(work: RangeWork) -> RangeResult:
     if not work.is_audited:
         return RangeResult(items=items, size_bytes=size_bytes, left_out=left_out)
     logged = audited_range(work, counts.read, left_out.images)
-    selection = work.want.selection
-    scope, named = selection.scope, counts.read.keys() | left_out.images.keys()
-    wanted = Counter(
-        {
-            table: n
-            for table, n in logged.images.items()
-            if scope.includes(table) and (selection.filter_terms is None or table in named)
-        }
-    )
-    uncertain = Counter(
-        {table: n for table, n in logged.uncertain.items() if scope.includes(table)}
-    )
-    not_landed = {**counts.passed_over, BY_FILTER: wanted - counts.read, UNCERTAIN: uncertain}
+    wanted, uncertain = _landed(logged.images, work), _landed(logged.uncertain, work)
+    if work.want.selection.filter_terms is not None:
+        named = counts.read.keys() | left_out.images.keys()
+        wanted = Counter({table: n for table, n in wanted.items() if table in named})
+    passed_over = {why: _landed(tables, work) for why, tables in counts.passed_over.items()}
+    not_landed = {**passed_over, BY_FILTER: wanted - counts.read, UNCERTAIN: uncertain}
     return RangeResult(
         items=items,
         size_bytes=size_bytes,
@@ -69,6 +62,18 @@ def land_range(work: RangeWork) -> RangeResult:
         logged=wanted + uncertain,
         not_landed={why: tables for why, tables in not_landed.items() if tables},
         outside=logged.images.total() - wanted.total(),
+    )
+
+
+def _landed(images: Mapping[TableName, int], work: RangeWork) -> Counter[TableName]:
+    """Counts of the tables that are landed; others are read for their foreign keys."""
+    scope = work.want.selection.scope
+    return Counter(
+        {
+            table: count
+            for table, count in images.items()
+            if scope.includes(table) and work.links.get(table) is None
+        }
     )
 
 

@@ -120,6 +120,11 @@ class Rows:
     versions: DataFile | None = None
     links: DataFile | None = None
 
+    @property
+    def place(self) -> str:
+        """Where the first image stands: `binlog.000001:256`."""
+        return f"{self.file}:{place_of(self.first_seq)[1]}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Skipped:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -355,7 +356,8 @@ def test_rows_changed_by_a_statement_are_the_trouble_of_its_tables(tmp_path: Pat
     progress = landed(tmp_path, log).look()
     assert progress.given_up == ["shop.orders"]
     why = progress.tables["shop.orders"].why_not
-    assert why == "rows are changed by a statement: DELETE FROM orders"
+    assert why.startswith("rows are changed by a statement, of which the log has no row images: ")
+    assert re.search(r": DELETE FROM orders \(shop\.\d+:\d+\)$", why)
     assert current(tmp_path, "items") == [(1, "a"), (2, "b")]
     assert delta_rows(tmp_path / "changes/shop/orders").num_rows == 2
 
@@ -366,7 +368,7 @@ def test_rows_changed_by_a_statement_are_the_trouble_of_its_tables(tmp_path: Pat
         ("DELETE FROM a_view", "rows are changed by a statement"),  # of which table?
         ("DELETE FROM orders", "rows are changed by a statement"),  # it has a trigger
         ("INSERT INTO items SELECT shop.f(1), 'x'", "rows are changed by a statement"),
-        ("ALTER TABLE items FROBNICATE 'x'", "a statement is not understood"),
+        ("ALTER TABLE items FROBNICATE 'x'", "is not understood, at"),
     ],
 )
 def test_what_may_be_about_any_table_is_the_trouble_of_all(

@@ -38,6 +38,7 @@ from pyiceberg.types import PrimitiveType
 from binlane.errors import ConfigError, StoreError
 from binlane.landing.places import FOLDER, name_of, resolve, segment, table_uri
 from binlane.landing.tables.bounds import LiveFile
+from binlane.landing.tables.directories import drop_empty_above
 from binlane.landing.tables.formats import Change, Snapshot, after, told_of
 from binlane.landing.work import Format, Mode
 from binlane.names import TableName
@@ -82,7 +83,13 @@ def open_catalog(into: str, properties: Mapping[str, str]) -> Catalog:
         given = {"type": "sql", "uri": f"sqlite:///{folder}/iceberg.db", "warehouse": _uri(into)}
     try:
         return load_catalog(name, **given)
-    except (ValueError, OSError, ImportError, RESTError) as error:
+    except ImportError as error:
+        raise ConfigError(
+            f"the catalog {name} cannot be opened: {error}",
+            key="catalog",
+            hint="pip install 'binlane[iceberg]', or what pyiceberg asks for",
+        ) from error
+    except (ValueError, OSError, RESTError) as error:
         raise ConfigError(
             f"the catalog {name} cannot be opened: {error}",
             key="catalog",
@@ -229,6 +236,7 @@ class IcebergFormat:
         self._catalog.drop_table(self._identifier(table))
         filesystem, path = resolve(found.location())
         filesystem.delete_dir(path)
+        drop_empty_above(filesystem, path)
 
     def rename(self, old: TableName, new: TableName) -> None:
         """Give a table another name, in the place of one that has it."""

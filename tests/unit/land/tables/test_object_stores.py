@@ -12,6 +12,7 @@ import pytest
 from moto.server import ThreadedMotoServer
 from pyarrow import fs
 
+from binlane.errors import ConfigError
 from binlane.landing.tables.opening import open_store
 from binlane.landing.tables.store import StoreSettings, TableStore
 from binlane.landing.work import Format, Mode
@@ -83,3 +84,13 @@ def test_tables_in_an_object_store(table_format: Format, endpoint: str, tmp_path
     assert sorted(row["id"] for row in opened().read(OTHER).to_pylist()) == [2, 3]
     opened().drop(OTHER)
     assert opened().names() == []
+
+
+def test_a_feed_needs_what_writes_a_file_once(
+    endpoint: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "obstore.store", None)
+    keeping = StoreSettings(run_id="run", feed=True)
+    with pytest.raises(ConfigError, match="needs obstore") as caught:
+        open_store("s3://tables/x", Mode.CURRENT, Format.DELTA, "app", keeping)
+    assert caught.value.hint == "pip install 'binlane[delta]'"
