@@ -74,9 +74,18 @@ class Faults:
         into: URI or path of the target.
         fence: Raises if the target is not ours any more.
         ask: Raises if what keeps the tables beside the target, such as a catalog, cannot be used.
+        is_read_only: Whether nothing may be written to try it.
     """
 
-    def __init__(self, into: str, fence: Callable[[], None], ask: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        into: str,
+        fence: Callable[[], None],
+        ask: Callable[[], None],
+        *,
+        is_read_only: bool = False,
+    ) -> None:
+        self._is_read_only = is_read_only
         self._into = into
         self._fence = fence
         self._ask = ask
@@ -106,6 +115,9 @@ class Faults:
             BinlaneError: If not.
         """
         self._fence()
+        self._ask()
+        if self._is_read_only:
+            return
         filesystem, folder = resolve(f"{self._into}/{FOLDER}")
         path = f"{folder}/probe-{uuid.uuid4().hex}"
         try:
@@ -122,7 +134,6 @@ class Faults:
             ) from error
         if not is_there:
             raise CorruptStoreError("the target loses what is written", path=path)
-        self._ask()
 
 
 def is_own(error: BaseException) -> bool:

@@ -74,6 +74,8 @@ class StoreSettings:
         feed: Whether current tables shall tell which rows their commits change; None leaves them as
             they are.
         source: The place in the log that the next commits come from, where that is known.
+        is_read_only: Whether nothing is written, so that the target is not tried by a file either
+            where a table cannot be read.
     """
 
     run_id: str
@@ -86,6 +88,7 @@ class StoreSettings:
     catalog: Mapping[str, str] = field(default_factory=dict)
     feed: bool | None = None
     source: Callable[[], Source | None] = lambda: None
+    is_read_only: bool = False
 
 
 def _alone(
@@ -122,7 +125,7 @@ class TableStore:
         self._mode = mode
         self._tables = tables
         self._settings = settings
-        self.faults = Faults(into, settings.fence, self._ask)
+        self.faults = Faults(into, settings.fence, self._ask, is_read_only=settings.is_read_only)
         self._known = KnownTables(tables, settings.fence, self.faults, settings.source)
         self._keys: dict[TableName, tuple[str, ...]] = {}
         self._vacuumed: dict[TableName, int] = {}
