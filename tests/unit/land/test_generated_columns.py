@@ -113,8 +113,8 @@ def test_numbers_that_are_out_of_range_are_not_known(expression: str) -> None:
 
 def test_null_may_be_a_zero_date() -> None:
     columns = columns_of("g INT AS (YEAR(a)), n INT AS (i)")
-    fields = [pa.field("i", pa.int32()), pa.field("a", pa.date32())]
-    schema = pa.schema([*fields, pa.field("g", pa.int32()), pa.field("n", pa.int32())])
+    types: list[tuple[str, pa.DataType]] = [("i", pa.int32()), ("a", pa.date32())]
+    schema = pa.schema([*types, ("g", pa.int32()), ("n", pa.int32())])
     rows = pa.table([[1], [None], [None], [None]], schema=schema)
     found = with_computed(rows, columns, {"g", "n"}, None, hides_dates=True)
     assert found.column_names == ["i", "a", "n"]
