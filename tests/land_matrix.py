@@ -344,6 +344,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     directory = given.into or Path(tempfile.mkdtemp(prefix="land-matrix-"))
     directory.mkdir(exist_ok=True)
     formats = [Format(name) for name in given.format.split(",")]
+    # Else the server would stay behind.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     with ExitStack() as stack:
         source = Source(
             Path(tempfile.mkdtemp(prefix="server-", dir=directory)), _program(given.server)
