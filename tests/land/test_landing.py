@@ -6,16 +6,19 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from binlane import api
-from binlane.errors import CodecError, ConfigError
+from binlane.errors import CodecError, ConfigError, StoreLockedError
 from binlane.landing.landing import land
+from binlane.landing.lease import Lease
 from binlane.landing.progress import Progress
 from binlane.landing.settings import LandingSettings
+from binlane.landing.tasks import land_range
 from binlane.landing.work import Mode
 from tests.fixture_sets import fixture_set
 from tests.landed import current_rows, delta_rows, final_rows
@@ -121,6 +124,61 @@ def test_a_log_that_grows_all_the_time_is_landed_as_far_as_it_was(tmp_path: Path
     left = made.groups - 2
     assert left > 0
     assert land(str(log), str(lake)).rows == left
+
+
+class OvertakenEngine:
+    """Runs works; before they merge another driver takes the target and sweeps it."""
+
+    cores = 1
+    merger = None
+
+    def __init__(self, lake: Path) -> None:
+        self._lake = lake
+
+    def run(self, function: Callable[[Any], Any], works: Sequence[Any]) -> Iterator[Any]:
+        for work in works:
+            if function is not land_range:
+                Lease.take(str(self._lake), is_taking_over=True).release()
+                shutil.rmtree(self._lake / "_binlane/staging")
+            yield function(work)
+
+
+def test_who_misses_what_it_staged_says_who_took_the_target(
+    fixture_logs: Path, tmp_path: Path
+) -> None:
+    lake, log = tmp_path / "lake", str(fixture_logs / "md118_txn")
+    settings = LandingSettings(modes=frozenset({Mode.CURRENT}))
+    with pytest.raises(StoreLockedError, match="has taken over; this driver has committed nothing"):
+        land(log, str(lake), settings, engine=OvertakenEngine(lake))
+
+
+def test_prepared_transactions_that_are_compressed(servers: ServerFactory, tmp_path: Path) -> None:
+    """MySQL puts all of a prepared transaction, XA PREPARE included, into one event."""
+    server = servers.start_mysql("source", "--binlog-transaction-compression=ON")
+    execute(
+        server,
+        "CREATE DATABASE shop",
+        "CREATE TABLE shop.t (id INT PRIMARY KEY, v VARCHAR(100))",
+        *(
+            statement
+            for name, end in (("a", "COMMIT"), ("b", "ROLLBACK"))
+            for statement in (
+                f"XA START '{name}'",
+                f"INSERT INTO shop.t VALUES ({ord(name)}, REPEAT('x', 100))",
+                f"XA END '{name}'",
+                f"XA PREPARE '{name}'",
+                "FLUSH BINARY LOGS",
+                f"XA {end} '{name}'",
+            )
+        ),
+        "FLUSH BINARY LOGS",
+    )
+    files = sorted(map(str, server.data_directory.glob("binlog.0*")))[:-1]
+    lake = tmp_path / "lake"
+    report = land(files, str(lake), LandingSettings(task_bytes=500))
+    assert report.tables["shop.t"].is_current, report.tables
+    assert selected(lake / "current/shop/t", ["id"]) == {(97,): 1}
+    assert delta_rows(lake / "changes/shop/t")["id"].to_pylist() == [97]
 
 
 def selected(path: Path, columns: list[str]) -> Counter[tuple[Any, ...]]:

@@ -24,6 +24,7 @@ from binlane.landing.journal import Journal
 from binlane.landing.landing import land
 from binlane.landing.settings import LandingSettings
 from binlane.landing.snapshot.work import snapshot_chunk
+from binlane.landing.verification import Lake, verify_lake
 from binlane.landing.work import Format, Mode
 from binlane.names import TableName
 from binlane.service.private_server import SOURCE_OPTIONS, PrivateServer
@@ -169,6 +170,7 @@ def test_a_log_that_begins_in_mid_life_is_made_up_for(
     versions = plain_rows(lake, table_format, Mode.HISTORY, table).to_pylist()
     assert Counter(row["is_current"] for row in versions) == {True: 55, False: 1}
     assert {row["id"] for row in versions if not row["is_current"]} == {50}
+    assert list(verify_lake(Lake(into=str(lake), sources=[str(log)]))) == []
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import Self
 
 from binlane.columnar.selection import Selection
-from binlane.errors import ConfigError
+from binlane.errors import BinlaneError, ConfigError, StoreLockedError
 from binlane.filters.losses import Losses
 from binlane.filters.state import FilterState
 from binlane.landing.audit import Audit
@@ -240,6 +240,16 @@ class Landing:
         Raises:
             BinlaneError: As `land`.
         """
+        try:
+            self._run(until)
+        except StoreLockedError:
+            raise
+        except (BinlaneError, OSError):
+            # Who has taken the target over has swept away what this one staged, and misses now.
+            self._check_held()
+            raise
+
+    def _run(self, until: Offset | None) -> None:
         settings = self._settings
         if settings.snapshot:
             self._take_snapshots(self._is_wanted, scope_of(settings.tables).log_tables)
@@ -267,6 +277,19 @@ class Landing:
             self._journal.save()
         if self._is_from_beginning and settings.follow_s is None and not self._stopped.is_set():
             self._look_for_named()
+
+    def _check_held(self) -> None:
+        """See, behind an error, whether the target is still ours.
+
+        Raises:
+            StoreLockedError: If it is not; where that cannot be told, the first error says enough.
+        """
+        try:
+            self._lease.check()
+        except StoreLockedError:
+            raise
+        except (BinlaneError, OSError):
+            return
 
     def _look_for_named(self) -> None:
         """See that a log that is read from its beginning has the tables that were asked for.

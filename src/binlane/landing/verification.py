@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 
 from binlane.errors import BinlaneError, ConfigError
 from binlane.filters.terms import terms_of
+from binlane.landing.current_tables import AWAITED
 from binlane.landing.current_tables import GIVEN_UP as NOT_IN_CURRENT
 from binlane.landing.history_tables import GIVEN_UP as NOT_IN_HISTORY
 from binlane.landing.journal import Journal, JournalState
@@ -38,7 +39,7 @@ from binlane.ranges.plan import Planner, PlanOptions
 
 _RANGE_BYTES: Final = 64 << 20
 _SHOWN_MAX: Final = 200
-_ELSEWHERE: Final = frozenset({NOT_IN_CURRENT, NOT_IN_HISTORY})
+_ELSEWHERE: Final = frozenset({NOT_IN_CURRENT, NOT_IN_HISTORY, AWAITED})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,7 +26,7 @@ from binlane.errors import CodecError
 from binlane.grouping.first_event import format_of
 from binlane.ranges.facts import FileFacts, LoggedQuery, Piece, XaPlace
 
-_VERSION: Final = 1
+_VERSION: Final = 2
 _SUFFIX: Final = ".facts"
 _KEPT_S: Final = 90 * 86_400
 

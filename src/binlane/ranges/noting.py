@@ -9,7 +9,7 @@ from binlane.codec.control import IncidentEvent
 from binlane.codec.event import Event
 from binlane.codec.query import QueryEvent
 from binlane.codec.rows import TableMapEvent
-from binlane.grouping.xa import finished_by, prepared_by
+from binlane.grouping.xa import finished_by, prepared_in
 from binlane.positions import AnyGtid, Position, parse_position
 from binlane.ranges.facts import (
     PIECE_BYTES,
@@ -31,7 +31,7 @@ class GroupNotes:
         stop: Where it ends.
         gtid: As text; empty if it has none.
         is_undone: Whether its statement has no effect.
-        events: Its statements, XA_PREPARE and INCIDENT events, in order.
+        events: Its statements, XA_PREPARE, INCIDENT and TRANSACTION_PAYLOAD events, in order.
     """
 
     start: int
@@ -132,9 +132,10 @@ class Notes:
         for event in group.events:
             if isinstance(event.body, IncidentEvent):
                 self._incidents.append(event.position)
-            xid = prepared_by(event) or finished_by(event)
+            prepared = prepared_in(event, self._facts.format)
+            xid = prepared or finished_by(event)
             if xid is not None:
-                is_prepare = prepared_by(event) is not None
+                is_prepare = prepared is not None
                 place = XaPlace(xid=xid, start=group.start, stop=group.stop, is_prepare=is_prepare)
                 self._xa.append(place)
             elif (

@@ -49,6 +49,7 @@ _SPECIAL_TYPES: Final = (
     EventType.QUERY_COMPRESSED,
     EventType.XA_PREPARE_LOG,
     EventType.INCIDENT,
+    EventType.TRANSACTION_PAYLOAD,  # may prepare an XA transaction
 )
 
 
