@@ -1,13 +1,15 @@
-"""What Spark spends on reading a log, as JSON lines: CPU seconds of the JVM and all its Pythons.
+"""What Spark spends on reading a log, as JSON lines: wall and CPU seconds of JVM and all its Pythons.
 
-Every case reads the same row images into Spark's `noop` sink, in a session of its own: once to warm
-up, then `--rounds` times. `parquet` is Spark's own scan of those images, written by Spark; `typed`
-the source with the table's columns, `typed without GTID` without that column, `changes` and
-`debezium` other shapes, `change log` images as JSON, `python-mysql-replication` its rows from a
-private server through `createDataFrame`. `nothing new` is a stream that starts again where it ended;
-its figure is that of one start in a running session.
+Every case reads the same row images into Spark's `noop` sink, in a session of its own on `--cores`
+processors. All sessions warm up; then the cases take turns, `--rounds` times, so that what else the
+machine does meets all alike, and medians are told. `parquet` is Spark's own scan of those images,
+written by Spark; `typed` the source with the table's columns, `typed without GTID` without that
+column, `changes` and `debezium` other shapes, `change log` images as JSON,
+`python-mysql-replication` its rows from a private server through `createDataFrame`. `nothing new`
+is a stream that starts again where it ended; its figure is that of one start in a running session.
 
-CPU time is that of the process tree, so that a busy machine changes it little.
+`wall_ratio` and `cpu_ratio` are those of the first case divided by this one's, round by round, and
+again the median. CPU time is that of the process tree, so that a busy machine changes it little.
 
     python -m benchmarks.spark [--megabytes N] [--rounds N] [--cores N] [--directory DIR] [CASE...]
 """
@@ -73,34 +75,70 @@ def main() -> None:
     path = log("bulk", megabytes=given.megabytes, directory=given.directory)
     assert path is not None, "it needs no server beside MariaDB"
     if given.here:
-        measure(given.cases[0], path, given.rounds, given.cores)
+        answer(given.cases[0], path, given.cores)
         return
-    for case in given.cases:
-        # A session of its own, so that no case pays for, or lives from, what another one left.
-        command = [sys.executable, "-m", "benchmarks.spark", case, "--here"]
-        for name in ("megabytes", "rounds", "cores", "directory"):
-            command += [f"--{name}", str(getattr(given, name))]
-        environment = {key: value for key, value in os.environ.items() if "BYTECODE" not in key}
-        subprocess.run(command, check=True, env=environment)
+    with ExitStack() as stack:
+        sessions = {case: stack.enter_context(_session(case, given)) for case in given.cases}
+        rows = {case: _told(session) for case, session in sessions.items()}
+        taken: dict[str, list[tuple[float, float]]] = {case: [] for case in sessions}
+        for _ in range(given.rounds):
+            for case, session in sessions.items():
+                assert session.stdin is not None, "it is a pipe"
+                session.stdin.write("again\n")
+                session.stdin.flush()
+                taken[case].append(_told(session))
+    common = {"benchmark": "spark", "cores": given.cores, "rounds": given.rounds}
+    common |= {"megabytes": round(path.stat().st_size / 1e6), "load": os.getloadavg()[0]}
+    first = taken[given.cases[0]]
+    for case, figures in taken.items():
+        print(json.dumps({**common, "case": case, **_line(figures, first, rows[case])}), flush=True)
 
 
-def measure(case: str, path: Path, rounds: int, cores: int) -> None:
-    """Measure one case in this process."""
+def _line(
+    taken: list[tuple[float, float]], first: list[tuple[float, float]], rows: int
+) -> dict[str, float]:
+    """What is told of a case."""
+    cpu_s = statistics.median(cpu for cpu, _ in taken)
+    wall_s = statistics.median(wall for _, wall in taken)
+    line: dict[str, float] = {"rows": rows, "cpu_s": round(cpu_s, 2), "wall_s": round(wall_s, 2)}
+    for index, name in enumerate(("cpu_ratio", "wall_ratio")):
+        ratios = (one[index] / each[index] for one, each in zip(first, taken, strict=True))
+        line[name] = round(statistics.median(ratios), 2)
+    if rows:
+        line["rows_per_cpu_s"] = round(rows / cpu_s)
+    return line
+
+
+def _session(case: str, given: argparse.Namespace) -> subprocess.Popen[str]:
+    """A process with a Spark of its own, so that no case lives from what another one left."""
+    command = [sys.executable, "-m", "benchmarks.spark", case, "--here"]
+    for name in ("megabytes", "cores", "directory"):
+        command += [f"--{name}", str(getattr(given, name))]
+    environment = {key: value for key, value in os.environ.items() if "BYTECODE" not in key}
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, stdin=pipe, stdout=pipe, env=environment, text=True)
+
+
+def _told(session: subprocess.Popen[str]) -> Any:
+    assert session.stdout is not None, "it is a pipe"
+    return json.loads(session.stdout.readline())
+
+
+def answer(case: str, path: Path, cores: int) -> None:
+    """Run a case in this process, once to warm up and once for each line of standard input.
+
+    Prints how many rows it has, then CPU and wall seconds of each run.
+    """
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:cores])
     with tempfile.TemporaryDirectory() as folder, ExitStack() as servers:
         spark = build_session(f"local[{cores}]", log_file=Path(folder) / "log")
         spark.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
         rows, run = _prepared(spark, case, path, Path(folder), servers)
         run()
-        taken = [_timed(run) for _ in range(rounds)]
+        print(rows, flush=True)
+        for _ in sys.stdin:
+            print(json.dumps(_timed(run)), flush=True)
         spark.stop()
-    cpu_s = statistics.median(cpu for cpu, _ in taken)
-    wall_s = min(wall for _, wall in taken)
-    line: dict[str, Any] = {"benchmark": "spark", "case": case, "cores": cores, "rounds": rounds}
-    line |= {"megabytes": round(path.stat().st_size / 1e6), "rows": rows}
-    line |= {"cpu_s": round(cpu_s, 2), "wall_s": round(wall_s, 2), "load": os.getloadavg()[0]}
-    if rows:
-        line["rows_per_cpu_s"] = round(rows / cpu_s)
-    print(json.dumps(line), flush=True)
 
 
 def _prepared(

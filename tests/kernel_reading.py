@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import reduce
+from operator import or_
 from typing import Any, Self, TypeGuard
 
 import pyarrow as pa
@@ -11,7 +13,7 @@ from binlane.columnar.batches import ChangeBatcher, batches
 from binlane.columnar.kernel_batches import kernel_batches
 from binlane.columnar.log_part import KernelOptions, LogPart
 from binlane.columnar.prepared import Prepared, PreparedGroup
-from binlane.columnar.table_schema import IMAGE, INVALID_DATES
+from binlane.columnar.table_schema import ABSENT, INVALID_DATES, absent_columns
 from binlane.columnar.told import RowItem
 from binlane.errors import BinlaneError
 from binlane.grouping.decryption import plain_chunks
@@ -130,14 +132,13 @@ def _runs(found: list[pa.RecordBatch]) -> list[tuple[dict[bytes, bytes], int, pa
 
 def _schema(batch: pa.RecordBatch) -> tuple[Any, ...]:
     metadata = dict(batch.schema.metadata)
-    metadata.pop(IMAGE), metadata.pop(INVALID_DATES, None)
+    metadata.pop(ABSENT, None), metadata.pop(INVALID_DATES, None)
     return list(batch.schema), sorted(metadata.items())
 
 
 def _run(run: list[pa.RecordBatch]) -> tuple[dict[bytes, bytes], int, pa.Table]:
     metadata = dict(run[0].schema.metadata)
-    if any(batch.schema.metadata[IMAGE] != b"full" for batch in run):
-        metadata[IMAGE] = b"partial"
+    metadata |= reduce(or_, [absent_columns(batch.schema) for batch in run]).metadata()
     metadata.pop(INVALID_DATES, None)
     invalid = sum(int(batch.schema.metadata.get(INVALID_DATES, b"0")) for batch in run)
     plain = [batch.replace_schema_metadata(None) for batch in run]

@@ -24,7 +24,6 @@ from tests.landed import plain_rows
 from tests.landed_select import Row, landed_values, selected_values
 
 _OWN: Final = frozenset({*OWN_COLUMNS.names, "_deleted_at", "valid_from", "valid_to", "is_current"})
-_HISTORY: Final = "no history"
 _SIGNS: Final = {"insert": 1, "update_after": 1, "delete": -1, "update_before": -1}
 
 
@@ -87,14 +86,16 @@ class Comparison:
         for table, contents in moment.tables.items():
             told = self._report.tables.get(table.plain)
             why_not = told.why_not or told.lacks if told else ""
-            if why_not and not why_not.startswith(_HISTORY):
+            if why_not:
                 self.verdict.counts["current given up"] += 1
                 self.verdict.reasons[_reason(why_not)] += 1
             elif table not in kept[Mode.CURRENT]:
                 difference = f"is not there; {len(contents.rows)} rows" if contents.rows else ""
                 self.verdict.add("current", table.plain, difference)
             else:
-                self._table(table, contents, is_kept=table in kept[Mode.HISTORY], why_not=why_not)
+                is_kept = table in kept[Mode.HISTORY]
+                why_not = told.no_history if told else ""
+                self._table(table, contents, is_kept=is_kept, why_not=why_not)
         for table in kept[Mode.CURRENT] - moment.tables.keys():
             self.verdict.add("current", table.plain, "is there, and not on the server")
         self._changes(kept[Mode.CHANGES])

@@ -27,11 +27,11 @@ from binlane.codec.event import Event
 from binlane.codec.format import Format
 from binlane.codec.query import QueryEvent
 from binlane.codec.table_metadata import table_columns
-from binlane.codec.transaction import XaPrepareEvent
 from binlane.codec.types import Flavor
+from binlane.columnar.prepared import is_commit
 from binlane.grouping.event_group import EventGroup
-from binlane.grouping.inner import expanded_all
 from binlane.grouping.table_maps import rows_with_tables
+from binlane.grouping.xa import finished_by, prepared_in
 from binlane.landing.verification import Lake, verify_lake
 from binlane.names import TableName
 from binlane.service.private_server import SOURCE_OPTIONS, PrivateServer
@@ -222,7 +222,7 @@ def logged_images(files: Sequence[Path]) -> Iterator[LoggedImage]:
     back in part are not, since nobody can tell which of them hold.
     """
     format_, flavor = None, None
-    prepared: dict[bytes, list[LoggedImage]] = {}
+    prepared: dict[str, list[LoggedImage]] = {}
     for group in binlane.read(list(map(str, files))):
         for event in group.events:
             if isinstance(event.body, FormatDescriptionEvent):
@@ -235,26 +235,16 @@ def logged_images(files: Sequence[Path]) -> Iterator[LoggedImage]:
         if any(query.startswith(b"ROLLBACK TO") for query in queries):
             continue
         images = list(_images(group, format_, flavor))
-        statement, verb, xid = _xa_statement(group, format_)
-        if statement is None:
-            yield from images
-        elif verb == b"END":  # its XA START is part of the GTID event on MariaDB
+        xid = prepared_in(group.events[-1], format_)
+        if xid is not None:
             prepared[xid] = images
-        else:
-            finished = prepared.pop(xid, [])
-            yield from _at(group.file, statement, finished if verb == b"COMMIT" else [])
-
-
-def _xa_statement(group: EventGroup, format_: Format) -> tuple[Event | None, bytes, bytes]:
-    """A group's last statement on XA, its verb and id; None if it is no part of XA."""
-    events = list(expanded_all(group.events, file=group.file, format_=format_))
-    for event in reversed(events):
-        if isinstance(event.body, XaPrepareEvent) and event.body.one_phase:
-            return None, b"", b""  # it is committed with its rows
-        if isinstance(event.body, QueryEvent) and event.body.query.startswith(b"XA "):
-            verb, _, xid = event.body.query.removeprefix(b"XA ").partition(b" ")
-            return event, verb, xid
-    return None, b"", b""
+            continue
+        yield from images
+        for event in group.events:
+            finished = finished_by(event)
+            if finished is not None:
+                rows = prepared.pop(finished, [])
+                yield from _at(group.file, event, rows if is_commit(event) else [])
 
 
 def _at(file: str, event: Event, images: list[LoggedImage]) -> Iterator[LoggedImage]:

@@ -31,6 +31,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from binlane.errors import BinlaneError
 from binlane.landing.engine import Engine
@@ -50,6 +51,9 @@ from tests.land_recording import (
 )
 from tests.land_workload import Said
 from tests.servers import UnpackedMariadb, mysql_program
+
+RARE: Final = 0.04
+"""Share of statements that cannot be followed, among those that could be such."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,7 +259,13 @@ class Matrix:
         self.refused: Counter[int] = Counter()
 
     def seed(
-        self, seed: int, *, count: int, formats: Sequence[Format], kills: Sequence[int]
+        self,
+        seed: int,
+        *,
+        count: int,
+        formats: Sequence[Format],
+        kills: Sequence[int],
+        rare: float = RARE,
     ) -> None:
         """A workload, landed in every format without and with kills."""
         chance = random.Random(seed)
@@ -263,7 +273,7 @@ class Matrix:
         home = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=self._directory))
         log = home / "source"
         log.mkdir()
-        recording = self._source.record(log, self._source.workload(chance, count))
+        recording = self._source.record(log, self._source.workload(chance, count, rare))
         (home / "said.tsv").write_text(statements(recording.said))
         self.refused += recording.refused
         is_right = True
@@ -278,7 +288,9 @@ class Matrix:
     def land(self, recording: Recording, home: Path, way: Way, chance: random.Random) -> Verdict:
         """One landing."""
         place = Path(tempfile.mkdtemp(prefix=f"{way.format.value}-", dir=home))
+        before = self._runner.kills
         verdict = land_and_compare(recording, place, way, self._runner, chance)
+        verdict.counts["killed"] = self._runner.kills - before
         kills = "kills" if way.kills else "no kills"
         key = (self._source.name, way.format.value, self._engine, kills)
         self.verdicts.setdefault(key, Verdict()).update(verdict)
@@ -321,6 +333,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--engine", default="embedded", choices=["embedded", "spark", "cluster"])
     parser.add_argument("--kills", default="0", help="at most, before each moment: 0,3 is both")
     parser.add_argument("--statements", type=int, default=200)
+    parser.add_argument("--rare", type=float, default=RARE, help="share of what is not followed")
     parser.add_argument("--into", type=Path, help="what is wrong stays there")
     parser.add_argument("--results", type=Path, help="gets a line of JSON for each landing")
     parser.add_argument("--shrink", type=Path, help="a said.tsv, to be cut down")
@@ -331,6 +344,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     directory = given.into or Path(tempfile.mkdtemp(prefix="land-matrix-"))
     directory.mkdir(exist_ok=True)
     formats = [Format(name) for name in given.format.split(",")]
+    # Else the server would stay behind.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     with ExitStack() as stack:
         source = Source(
             Path(tempfile.mkdtemp(prefix="server-", dir=directory)), _program(given.server)
@@ -355,7 +370,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         first, _, last = given.seeds.partition("-")
         kills = [int(each) for each in given.kills.split(",")]
         for seed in range(int(first), int(last or first) + 1):
-            matrix.seed(seed, count=given.statements, formats=formats, kills=kills)
+            matrix.seed(seed, count=given.statements, formats=formats, kills=kills, rare=given.rare)
             _tell(f"{source.name} seed {seed}; refused statements: {dict(matrix.refused)}")
     total = Verdict()
     for key, verdict in matrix.verdicts.items():
@@ -384,7 +399,7 @@ def _runner(stack: ExitStack, engine: str, directory: Path) -> Runner:
     settings = {"spark.binlane.smallBytes": "0"}
     if engine == "spark":
         return Runner(stack.enter_context(spark_engine("local[2]", settings)), _python_workers)
-    running = stack.enter_context(cluster(directory / "cluster"))
+    running = stack.enter_context(cluster(Path(tempfile.mkdtemp(prefix="cluster-", dir=directory))))
     used = stack.enter_context(spark_engine(running.url, {**running.settings, **settings}))
     return Runner(used, running.executors)
 

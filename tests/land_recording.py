@@ -125,9 +125,9 @@ class Source:
                 shutil.copyfile(Path(name).parent / file, directory / file)
         return recording
 
-    def workload(self, chance: random.Random, count: int) -> Iterator[Iterator[Said]]:
-        """A workload in two or three portions."""
-        made = LandWorkload(chance, self.ask, is_mariadb=self.is_mariadb)
+    def workload(self, chance: random.Random, count: int, rare: float) -> Iterator[Iterator[Said]]:
+        """A workload in two or three portions; `rare` as of `LandWorkload`."""
+        made = LandWorkload(chance, self.ask, is_mariadb=self.is_mariadb, rare=rare)
         portions = chance.choice((2, 3))
         for number in range(portions):
             yield _portion(made, count // portions, is_first=not number)

@@ -174,9 +174,7 @@ class LandWorkload:
         rare: Chance of a statement that cannot be followed, among those that could be one.
     """
 
-    def __init__(
-        self, chance: random.Random, ask: Ask, *, is_mariadb: bool, rare: float = 0.04
-    ) -> None:
+    def __init__(self, chance: random.Random, ask: Ask, *, is_mariadb: bool, rare: float) -> None:
         self._chance = chance
         self._ask = ask
         self._is_mariadb = is_mariadb

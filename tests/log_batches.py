@@ -53,7 +53,9 @@ class LogLander(Lander):
             current=CurrentTables(kept[Mode.CURRENT], journal, audit)
             if Mode.CURRENT in kept
             else None,
-            changes=ChangeTables(kept[Mode.CHANGES], audit) if Mode.CHANGES in kept else None,
+            changes=ChangeTables(kept[Mode.CHANGES], journal, audit)
+            if Mode.CHANGES in kept
+            else None,
             history=HistoryTables(kept[Mode.HISTORY], journal, audit)
             if Mode.HISTORY in kept
             else None,
@@ -92,10 +94,8 @@ class LogLander(Lander):
                     format=Format.DELTA,
                     run_id=uuid.uuid4().hex,
                     done=self.journal.state.flushed,
-                    applied={
-                        mode: {table: tables.applied(table) for table in tables.names()}
-                        for mode, tables in self.kept.items()
-                    },
+                    applied=self.applied(),
+                    lost=self.lost,
                     links=terms.links,
                 )
             )

@@ -6,10 +6,12 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
+from tests.feeds import check_replay
 from tests.land_kill import Story
 from tests.servers import ServerFactory
 
@@ -21,11 +23,14 @@ KILLS_ALL = int(os.environ.get("BINLANE_LAND_KILLS", "200"))
 
 
 def test_tables_are_exact_after_a_sample_of_kills(servers: ServerFactory, tmp_path: Path) -> None:
-    with Story(servers, tmp_path, seed=7, pause_s=0.1) as story:
+    with Story(servers, tmp_path, seed=7, pause_s=0.1, arguments=("--cdf",)) as story:
         while story.kills.total() < KILLS_SAMPLE:
             story.kill()
     story.finish()
     story.check()
+    fed = [path.parent for path in story.lake.glob("current/*/*/_delta_log")]
+    kinds = sum((check_replay(str(path), []) for path in fed), Counter[str]())
+    assert kinds["update_postimage"], "each version's feed makes it of the one before"
 
 
 @pytest.mark.slow

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import traceback
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from binlane.errors import BinlaneError, CodecError
+from binlane.spark.failures import plain_errors
 from binlane.store.settings import StoreSettings
 from binlane.store.store import Store
 from tests.fixture_sets import fixture_set
@@ -136,8 +139,19 @@ def test_a_binlog_of_a_store(spark: SparkSession, tmp_path: Path) -> None:
 def test_damage_says_file_and_position(name: str, spark: SparkSession, tmp_path: Path) -> None:
     path = tmp_path / name
     path.write_bytes(fixture_set("corrupt_mariadb1011").files[name])
-    with pytest.raises(PySparkException, match=rf"binlane\.errors\.\w+: .*{name}:\d+\)\n\s*hint: "):
+    message = rf"binlane\.errors\.\w+: .*{name}:\d+\)\n\s*hint: [^\n]+\n?$"
+    with pytest.raises(PySparkException, match=message) as caught:
         read(spark, path).collect()
+    assert len(last_lines(caught.value)) <= 6, "nobody asked where in binlane that was found"
+    with pytest.raises(CodecError, match=rf"{name}:\d+\)\nhint: ") as plain, plain_errors():
+        read(spark, path).write.format("noop").mode("overwrite").save()
+    assert last_lines(plain.value)[-1] == f"hint: {plain.value.hint}"
+    assert isinstance(plain.value.__context__, PySparkException)
+
+
+def last_lines(error: BaseException) -> list[str]:
+    """The lines in which Python ends when nobody catches an error."""
+    return "".join(traceback.format_exception_only(error)).splitlines()
 
 
 @pytest.mark.parametrize(
@@ -162,5 +176,26 @@ def test_wrong_options_are_refused(
 
 
 def test_a_missing_file_says_so(spark: SparkSession, tmp_path: Path) -> None:
-    with pytest.raises(PySparkException, match="no such file or directory"):
+    with pytest.raises(PySparkException, match="no such file or directory") as caught:
         read(spark, tmp_path / "none").count()
+    assert len(last_lines(caught.value)) <= 12
+    with pytest.raises(BinlaneError, match="no such file or directory") as plain, plain_errors():
+        read(spark, tmp_path / "none").count()
+    assert (
+        last_lines(plain.value)[-1] == "hint: name a binlog file, a directory of them, or DATA#name"
+    )
+
+
+def test_a_stream_may_end_in_one_line(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "log.000001").write_bytes(fixture_set("corrupt_mariadb1011").files["flip_body.bin"])
+    query = (
+        spark.readStream.format("binlog")
+        .load(str(tmp_path / "log.000001"))
+        .writeStream.format("noop")
+        .option("checkpointLocation", str(tmp_path / "checkpoint"))
+        .trigger(availableNow=True)
+        .start()
+    )
+    with pytest.raises(CodecError, match=r"log.000001:\d+\)\nhint: ") as plain, plain_errors():
+        query.awaitTermination()
+    assert len(last_lines(plain.value)) == 2

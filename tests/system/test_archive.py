@@ -13,7 +13,7 @@ from binlane.ranges.filesystems import child, listed, opened
 from binlane.ranges.plan import Planner
 from tests.serve_process import ServeProcess, create_account, wait_until
 from tests.servers import ServerFactory, execute
-from tests.unit.ranges.test_plan import groups_of
+from tests.unit.ranges.test_plan import all_ranges, groups_of
 
 ACCOUNT = {
     "AWS_ACCESS_KEY_ID": "testing",
@@ -73,8 +73,8 @@ def test_closed_files_are_read_elsewhere(
         assert files["orders.000001"] == path.stat().st_size
         stored = Planner(str(path))
         read = Planner(f"{archive}#orders")
-        assert groups_of(read.all_ranges()) == groups_of(stored.all_ranges())
-        assert len(groups_of(read.all_ranges())) == 22
+        assert groups_of(all_ranges(read)) == groups_of(all_ranges(stored))
+        assert len(groups_of(all_ranges(read))) == 22
 
         before = read.end()
         serve.execute("FLUSH BINARY LOGS 'orders'")

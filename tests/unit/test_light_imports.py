@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.fixture_sets import fixture_set
+
 _WITHOUT = """
 import sys
 
@@ -52,3 +54,48 @@ def test_numba_is_blocked_where_it_says_so() -> None:
 def test_serve_loads_no_http_before_it_is_asked_for() -> None:
     program = "import sys, binlane.service.serve; sys.exit('aiohttp' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+_PLAIN = """
+import sys
+
+class Blocked:
+    def find_spec(self, name, path=None, target=None):
+        top = name.partition(".")[0]
+        if top in {"deltalake", "obstore", "pyiceberg", "sqlalchemy", "pyspark", "py4j", "pymysql"}:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Blocked())
+from binlane.cli.main import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+@pytest.mark.parametrize(
+    "options, extra",
+    [
+        ("land LOG --into LAKE", "delta"),
+        ("land LOG --into LAKE --cdf", "delta"),
+        ("land LOG --into LAKE --format iceberg", "iceberg"),
+        ("land LOG --into LAKE --format parquet --engine spark", "spark"),
+        ("demo", "demo"),
+        ("land LOG --into LAKE --format parquet --quiet", None),
+    ],
+)
+def test_a_plain_install_names_the_extra_that_is_missing(
+    options: str, extra: str | None, tmp_path: Path
+) -> None:
+    log, lake = tmp_path / "log.000001", tmp_path / "lake"
+    log.write_bytes(dict(fixture_set("md118_txn").binlogs)["binlog.000001"])
+    words = options.replace("LOG", str(log)).replace("LAKE", str(lake)).split()
+    command = [sys.executable, "-c", _PLAIN, *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=100)
+    if extra is None:
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+        assert list((lake / "current").glob("*/*/*.parquet"))
+        return
+    assert done.returncode == 2, done.stderr
+    message, hint = done.stderr.splitlines()
+    assert "is not installed" in message
+    assert f"pip install 'binlane[{extra}]'" in hint
+    assert not lake.exists()

@@ -25,7 +25,7 @@ def command() -> None:
 )
 @click.option("--embedded", is_flag=True, help="As `serve --embedded`.")
 @verbose_option
-@click.option("--quiet", is_flag=True, help="Only check; print nothing.")
+@click.option("--quiet", is_flag=True, help="Only check; print errors only.")
 def check(*, config_path: Path | None, embedded: bool, quiet: bool) -> int:
     """Print the value that each setting has, as TOML, and where it comes from.
 
@@ -36,7 +36,7 @@ def check(*, config_path: Path | None, embedded: bool, quiet: bool) -> int:
     from binlane.service.config import check_files, effective  # noqa: PLC0415  # as above
 
     configuration = config_source(config_path, is_embedded=embedded).read()
-    for warning in configuration.warnings:
+    for warning in () if quiet else configuration.warnings:
         click.echo(f"binlane: {warning}", err=True)
     check_files(configuration.settings)
     for section, values in () if quiet else effective(configuration.settings).items():

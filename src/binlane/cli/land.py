@@ -124,13 +124,9 @@ def command(sources: tuple[str, ...], into: str, *, quiet: bool, **options: Any)
     """
     settings = _settings(options)
     places = [_with_password(source, options["password_file"]) for source in sources]
-    try:
-        from binlane.landing.landing import Landing  # noqa: PLC0415 - after --help
-        from binlane.landing.report import report_as, text_report  # noqa: PLC0415 - after --help
-    except ModuleNotFoundError as error:
-        raise ConfigError(
-            f"{error.name} is not installed", key="land", hint="pip install 'binlane[delta]'"
-        ) from error
+    from binlane.landing.landing import Landing  # noqa: PLC0415 - after --help
+    from binlane.landing.report import report_as, text_report  # noqa: PLC0415 - after --help
+
     with ExitStack() as stack:
         shown = stack.enter_context(closing(LandingMeter(is_quiet=quiet)))
         engine = stack.enter_context(_engine(options))
@@ -153,6 +149,8 @@ def command(sources: tuple[str, ...], into: str, *, quiet: bool, **options: Any)
                 _write(options["report_file"], report_as(report, options["report_file"]))
     if not quiet:
         click.echo(text_report(report), nl=False)
+    for name in report.given_up if quiet else ():
+        click.echo(f"binlane: {name} is given up: {report.tables[name].why_not}", err=True)
     return 1 if report.given_up else 0
 
 
@@ -256,13 +254,9 @@ def _with_password(place: str, file: Path | None) -> str:
 def _engine(options: dict[str, Any]) -> AbstractContextManager[Engine | None, bool | None]:
     """Spark's engine with its session, if it is asked for."""
     if options["engine"] == "spark":
-        try:
-            from binlane.spark.engine import spark_engine  # noqa: PLC0415 - after --help
-            from binlane.spark.session import session_settings  # noqa: PLC0415 - as above
-        except ModuleNotFoundError as error:
-            raise ConfigError(
-                f"{error.name} is not installed", key="engine", hint="pip install 'binlane[spark]'"
-            ) from error
+        from binlane.spark.engine import spark_engine  # noqa: PLC0415 - after --help
+        from binlane.spark.session import session_settings  # noqa: PLC0415 - as above
+
         conf = session_settings(options["conf"], driver_memory=options["driver_memory"] or "")
         return spark_engine(options["master"] or "local[*]", conf)
     for name in ("master", "conf", "driver_memory"):

@@ -25,6 +25,13 @@ EXIT_USAGE: Final = 2
 EXIT_UNUSABLE: Final = 3
 EXIT_INTERRUPTED: Final = 130
 _GC_THRESHOLD: Final = 50_000
+_EXTRAS: Final = {
+    "spark": {"pyspark", "py4j"},
+    "delta": {"deltalake", "obstore"},
+    "iceberg": {"pyiceberg"},
+    "demo": {"pymysql"},
+}
+"""What the extras of pyproject.toml bring that modules of ours import."""
 
 # Name → what `binlane --help` says of it; the module of that name holds `command`.
 COMMANDS: Final = {
@@ -106,12 +113,24 @@ def main(arguments: list[str] | None = None) -> int:
     except (click.Abort, KeyboardInterrupt):
         click.echo("binlane: interrupted", err=True)
         return EXIT_INTERRUPTED
-    except BinlaneError as error:
-        if "--debug" in arguments:
+    except (BinlaneError, ModuleNotFoundError) as error:
+        found = error if isinstance(error, BinlaneError) else _lacking(error)
+        if found is None or "--debug" in arguments:
             raise
-        report(error)
-        return exit_code(error)
+        report(found)
+        return exit_code(found)
     return result if isinstance(result, int) else 0
+
+
+def _lacking(error: ModuleNotFoundError) -> ConfigError | None:
+    """The error of a package that an extra brings; None if none does."""
+    name = (error.name or "").partition(".")[0]
+    extra = next((extra for extra, brought in _EXTRAS.items() if name in brought), None)
+    if extra is None:
+        return None
+    return ConfigError(
+        f"{name} is not installed", key="extras", hint=f"pip install 'binlane[{extra}]'"
+    )
 
 
 def report(error: BinlaneError) -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -13,18 +12,14 @@ import click
 from binlane.cli.filter_options import filter_terms, load_schema, takes_filter
 from binlane.cli.main import EXIT_WRONG
 from binlane.cli.main import report as report_error
+from binlane.cli.schedules import read_schedule
 from binlane.cli.talk import verbose_option
 
 if TYPE_CHECKING:
-    from binlane.positions import AnyGtid
     from binlane.route.job import Report
-    from binlane.route.schedule import Change, Schedule
     from binlane.routing.table_links import TableLinks
-    from binlane.scope.definition import Definition
 
-_AT_GTID: Final = re.compile(rb"^[ \t]*--[ \t]+@at-gtid[ \t]+(\S+)[^\n]*$", re.MULTILINE)
 _INCIDENTS_SHOWN: Final = 10
-_WHOLE: Final = b"CREATE BINLOG 'binlog';"
 
 
 @click.command("route")
@@ -95,7 +90,7 @@ _WHOLE: Final = b"CREATE BINLOG 'binlog';"
 )
 @takes_filter
 @verbose_option
-@click.option("--quiet", is_flag=True, help="Say only what is wrong.")
+@click.option("--quiet", is_flag=True, help="Print errors only.")
 def command(  # noqa: PLR0913  # one parameter an option
     *,
     paths: tuple[str, ...],
@@ -128,7 +123,7 @@ def command(  # noqa: PLR0913  # one parameter an option
         raise click.UsageError("Missing option '--binlogs', or --do-table and its like")
     request = RouteRequest(
         paths=paths,
-        schedule=_schedule(definitions_file, changes),
+        schedule=read_schedule(definitions_file, changes),
         out=out,
         keys=None if key_file is None else read_keys(key_file),
         settings=StoreSettings(max_binlog_size_bytes=size, has_tables_info=with_tables_info),
@@ -143,7 +138,8 @@ def command(  # noqa: PLR0913  # one parameter an option
     finally:
         if meter is not None:
             meter.close()
-    _tell(report, quiet=quiet)
+    if not quiet:
+        _tell(report)
     if report.fault is None:
         return EXIT_WRONG if report.is_unmatched else 0
     report_error(report.fault)
@@ -172,72 +168,12 @@ def _links(path: Path | None) -> TableLinks:
     return links_of((table for table in tables if table), is_complete=not catalog.problems)
 
 
-def _schedule(path: Path | None, changes: Sequence[tuple[str, str]]) -> Schedule:
-    """The definitions of DEFS.sql, or of one binlog of everything, and those that follow."""
-    from binlane.check.definitions import read_definitions  # noqa: PLC0415  # after --help
-    from binlane.errors import ConfigError  # noqa: PLC0415
-    from binlane.route.schedule import Change, Schedule  # noqa: PLC0415
-
-    parts = [("", _WHOLE)] if path is None else list(_parts(path))
-    definitions = read_definitions(parts[0][1], name=str(path))
-    if not definitions:
-        raise ConfigError(
-            f"{path} defines no binlog",
-            key="--binlogs",
-            hint="CREATE BINLOG 'orders' LOG(shop.orders);",
-        )
-    found: list[Change] = []
-    current: tuple[Definition, ...] = definitions
-    later = [(gtid, text, str(path)) for gtid, text in parts[1:]]
-    later += [(gtid, Path(file).read_bytes(), file) for gtid, file in _readable(changes)]
-    for gtid, text, name in later:
-        current = read_definitions(text, name=name, before=current)
-        found.append(Change(_gtid(gtid), current))
-    return Schedule(definitions, tuple(found))
-
-
-def _parts(path: Path) -> Iterator[tuple[str, bytes]]:
-    """What stands before the first `-- @at-gtid GTID` line, and behind each; lines keep their numbers."""
-    from binlane.store.chunks import open_chunks  # noqa: PLC0415  # after --help
-
-    text = b"".join(open_chunks(path))
-    start, gtid = 0, ""
-    for match in _AT_GTID.finditer(text):
-        yield gtid, b"\n" * text.count(b"\n", 0, start) + text[start : match.start()]
-        start, gtid = match.end(), match[1].decode("ascii", "replace")
-    yield gtid, b"\n" * text.count(b"\n", 0, start) + text[start:]
-
-
-def _readable(changes: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    from binlane.errors import StoreError  # noqa: PLC0415
-
-    for gtid, file in changes:
-        if not Path(file).is_file():
-            raise StoreError(
-                "cannot be read: no such file", path=file, hint="--at-gtid takes GTID FILE.sql"
-            )
-        yield gtid, file
-
-
-def _gtid(text: str) -> AnyGtid:
-    from binlane.errors import ConfigError  # noqa: PLC0415
-    from binlane.positions import Gtid, MysqlGtid  # noqa: PLC0415
-
-    try:
-        return MysqlGtid.parse(text) if ":" in text else Gtid.parse(text)
-    except ValueError as error:
-        raise ConfigError(f"{error}", key="--at-gtid", hint="such as 0-1-500") from None
-
-
-def _tell(report: Report, *, quiet: bool) -> None:
+def _tell(report: Report) -> None:
     """Say what was made, and what a user should know of it."""
     for note in report.notes:
         click.echo(f"note: {note}", err=True)
     for name, counts in report.counts.items():
-        if not quiet:
-            click.echo(
-                f"{name}: {counts.event_groups} event groups, {counts.events} events", err=True
-            )
+        click.echo(f"{name}: {counts.event_groups} event groups, {counts.events} events", err=True)
         for kind, number in sorted(counts.omissions.items()):
             what = f"{kind} left out {number} times" if number > 1 else f"{kind} left out once"
             click.echo(f"note: {name}: {what}: may name something outside of the scope", err=True)

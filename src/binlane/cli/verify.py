@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from binlane.cli.main import EXIT_WRONG
+from binlane.cli.schedules import read_schedule
 from binlane.cli.talk import verbose_option
-from binlane.errors import ConfigError
 
 if TYPE_CHECKING:
-    from binlane.scope.definition import Definition
+    from binlane.route.schedule import Schedule
     from binlane.store.verify import Fault, Tally
 
 _AGAINST: Final = "--against"
@@ -61,7 +61,16 @@ def _is_option(argument: str) -> bool:
     "definitions_file",
     metavar="DEFS.sql",
     type=click.Path(path_type=Path),
-    help="With --against: the binlogs' definitions; each has what its scope holds, and nothing else.",
+    help="With --against: the binlogs' definitions, as route takes them; each has what its scope "
+    "holds, and nothing else.",
+)
+@click.option(
+    "--at-gtid",
+    "changes",
+    metavar="GTID FILE.sql",
+    nargs=2,
+    multiple=True,
+    help="With --binlogs: definitions that change behind this event group, as route takes them.",
 )
 @click.option(
     "--values", is_flag=True, help="Of a target of `land`, --against its log: compare values, too."
@@ -86,6 +95,7 @@ def command(
     paths: tuple[str, ...],
     against: tuple[str, ...],
     definitions_file: Path | None,
+    changes: tuple[tuple[str, str], ...],
     key_file: str | None,
     quiet: bool,
     **of_lake: Any,
@@ -108,10 +118,12 @@ def command(
         raise click.UsageError(f"{_AGAINST} reads files twice, which standard input cannot be")
     if definitions_file is not None and not against:
         raise click.UsageError(f"--binlogs says what is looked for {_AGAINST} a full log")
-    definitions = None if definitions_file is None else _definitions(definitions_file)
+    if changes and definitions_file is None:
+        raise click.UsageError("--at-gtid changes the definitions of --binlogs")
+    schedule = None if definitions_file is None else read_schedule(definitions_file, changes)
     start, tally = time.monotonic(), Tally()
     return _told(
-        map(str, _faults(paths, against, definitions, key_file, tally)),
+        map(str, _faults(paths, against, schedule, key_file, tally)),
         quiet=quiet,
         figures=lambda: _figures(tally, time.monotonic() - start),
     )
@@ -146,13 +158,8 @@ def _lake_faults(
     catalog: tuple[str, ...],
 ) -> Iterator[str]:
     from binlane.cli.land import properties  # noqa: PLC0415  # after --help
+    from binlane.landing.verification import Lake, verify_lake  # noqa: PLC0415  # as above
 
-    try:
-        from binlane.landing.verification import Lake, verify_lake  # noqa: PLC0415  # as above
-    except ModuleNotFoundError as error:
-        raise ConfigError(
-            f"{error.name} is not installed", key="verify", hint="pip install 'binlane[delta]'"
-        ) from error
     place = into.rstrip("/") if "://" in into else str(Path(into).absolute())
     lake = Lake(
         into=place,
@@ -167,7 +174,7 @@ def _lake_faults(
 def _faults(
     paths: tuple[str, ...],
     against: tuple[str, ...],
-    definitions: tuple[Definition, ...] | None,
+    schedule: Schedule | None,
     key_file: str | None,
     tally: Tally,
 ) -> Iterator[Fault]:
@@ -178,23 +185,17 @@ def _faults(
     if against:
         full = list(map(Path, against))
         yield from verify_against(
-            list(map(Path, paths)), full, definitions=definitions, keys=keys, tally=tally
+            list(map(Path, paths)),
+            full,
+            definitions=None if schedule is None else schedule.definitions,
+            changes=[(each.after, each.definitions) for each in schedule.changes]
+            if schedule
+            else (),
+            keys=keys,
+            tally=tally,
         )
     else:
         yield from verify(list(map(Path, paths)), keys=keys, tally=tally)
-
-
-def _definitions(path: Path) -> tuple[Definition, ...]:
-    """Those of a file.
-
-    Raises:
-        ConfigError: If it holds anything else.
-        StoreError: If it cannot be read.
-    """
-    from binlane.check.definitions import read_definitions  # noqa: PLC0415  # after --help
-    from binlane.store.chunks import open_chunks  # noqa: PLC0415  # as above
-
-    return read_definitions(b"".join(open_chunks(path)), name=str(path))
 
 
 def _figures(tally: Tally, seconds: float) -> str:

@@ -29,6 +29,7 @@ from binlane.columnar.told import (
     RowItem,
     Told,
     ToldKind,
+    is_about_views,
     may_concern_tables,
     statement_of,
     tables_of,
@@ -198,7 +199,7 @@ class ChangeBatcher:
                 yield from self.add_prepared(group, place)
             elif is_wanted and is_commit(event):
                 yield from self.unknown_xa(event, place)
-        elif self.tells and is_wanted and may_concern_tables(event):
+        elif self.tells and is_wanted and self.is_told(event):
             yield from self.finish()
             yield Told(
                 kind=ToldKind.STATEMENT,
@@ -206,6 +207,15 @@ class ChangeBatcher:
                 place=place,
                 is_wanted=self.is_statement_wanted,
             )
+
+    def is_told(self, event: Event) -> bool:
+        """Whether a statement is told where statements are: where there is a filter of views, too.
+
+        They have names as tables do, and who goes on with the filter must know all that it does.
+        """
+        return may_concern_tables(event) or (
+            self.filter_state is not None and is_about_views(event)
+        )
 
     def learn(self, event: Event, place: RowsSource, *, is_wanted: bool) -> bool:
         """Follow DDL.
@@ -342,11 +352,13 @@ class ChangeBatcher:
 
     def add(
         self, table_map: TableMapEvent, body: RowsEvent, source: RowsSource
-    ) -> Iterator[pa.RecordBatch]:
+    ) -> Iterator[RowItem]:
         """Take one rows event of a group that is wanted; give the batch that it completes.
 
+        Rows that cannot be decoded although their event has a checksum are told, where anything is.
+
         Raises:
-            CodecError: With file and position, if a row cannot be decoded.
+            CodecError: With file and position, if a row cannot be decoded otherwise.
         """
         name = TableName(table_map.database, table_map.table)
         if self.filter_state is not None:
@@ -369,7 +381,12 @@ class ChangeBatcher:
             ordinals.changes += changes
             ordinals.images += images
         except CodecError as error:
-            raise error.at(source.file, source.position) from None
+            if not self.tells or self._format is None or not self._format.checksum_length:
+                raise error.at(source.file, source.position) from None
+            yield from self.finish()
+            what = f"rows of it cannot be decoded: {error.message}"
+            yield Told(kind=ToldKind.ROWS, event=None, place=source, tables=(name,), what=what)
+            return
         self._size_bytes[name] += len(body.images)
         if current[1].rows >= self.rows_max or self._size_bytes[name] >= BATCH_BYTES_MAX:
             self._size_bytes[name] = 0

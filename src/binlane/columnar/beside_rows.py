@@ -25,7 +25,6 @@ from binlane.columnar.told import (
     Told,
     ToldKind,
     is_rollback,
-    may_concern_tables,
 )
 from binlane.errors import CodecError
 from binlane.grouping.event_group import EventGroup
@@ -148,7 +147,7 @@ class BesideRows:
                 return group
             if tables:
                 yield from self._tell(ToldKind.ROLLED_BACK, event, place, tables)
-            elif tells and may_concern_tables(event):
+            elif tells and reference.is_told(event):
                 yield from self._tell(ToldKind.STATEMENT, event, place)
         return None
 

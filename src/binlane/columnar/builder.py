@@ -20,11 +20,10 @@ from binlane.columnar.arrow_types import converter
 from binlane.columnar.selection import file_number
 from binlane.columnar.table_schema import (
     CHANGE_TYPES,
-    IMAGE,
     INVALID_DATES,
     SEQUENCE_FILE_BITS,
+    AbsentColumns,
     TableSchema,
-    primary_key_of,
 )
 
 _MICROSECONDS: Final = 1_000_000
@@ -101,7 +100,6 @@ class ScalarBatchBuilder:
         self._schema = schema
         fields = schema.own
         self._converters = [converter(field.type) for field in fields]
-        self._key = frozenset(primary_key_of(schema.arrow))
         self._names = [field.name for field in fields]
         self._clear()
 
@@ -111,7 +109,7 @@ class ScalarBatchBuilder:
         self._numbers: list[int] = []
         self._orders: list[int] = []
         self._runs: list[tuple[int, RowsSource]] = []
-        self._is_full = True
+        self._absent: tuple[set[str], set[str]] = (set(), set())
 
     @property
     def rows(self) -> int:
@@ -142,15 +140,9 @@ class ScalarBatchBuilder:
         for position, index in enumerate(self._schema.chosen):
             value = image[index]
             if value is ABSENT:
-                self._note_absent(self._names[position], op)
+                self._absent[op not in {"update_before", "delete"}].add(self._names[position])
                 value = None
             self._values[position].append(value)
-
-    def _note_absent(self, name: str, op: str) -> None:
-        """A before image serves with its key alone."""
-        is_before = op in {"update_before", "delete"}
-        if not (is_before and self._key and name not in self._key):
-            self._is_full = False
 
     def finish(self) -> pa.RecordBatch:
         """The batch; the builder is empty afterwards."""
@@ -165,7 +157,7 @@ class ScalarBatchBuilder:
                 invalid_dates += converted.count(None) - values.count(None)
             arrays.append(pa.array(converted, field.type))
         metadata = dict(schema.metadata)
-        metadata[IMAGE] = b"full" if self._is_full else b"partial"
+        metadata |= AbsentColumns(*map(frozenset, self._absent)).metadata()
         if invalid_dates:
             metadata[INVALID_DATES] = b"%d" % invalid_dates
         self._clear()

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from binlane.codec.columns import ABSENT
 from binlane.codec.json_text import json_text
 from binlane.codec.json_values import json_row
 from binlane.columnar.builder import ScalarBatchBuilder
 from binlane.columnar.json_conversions import json_conversion, json_rows
 from binlane.columnar.located_rows import Located, LocatedRows
 from binlane.columnar.noted_events import NotedEvents, Small
-from binlane.columnar.table_schema import TableSchema, column_name
+from binlane.columnar.table_schema import TableSchema
 from binlane.grouping.unexpected import UnexpectedError
 from binlane.grouping.window import Bytes
 
@@ -29,7 +28,6 @@ class JsonBatchBuilder(ScalarBatchBuilder):
     def __init__(self, schema: TableSchema) -> None:
         super().__init__(schema)
         self._columns = [schema.columns[index] for index in schema.chosen]
-        self._names = [column_name(column) for column in self._columns]
 
     def _clear(self) -> None:
         super()._clear()
@@ -39,9 +37,6 @@ class JsonBatchBuilder(ScalarBatchBuilder):
         self._ops.append(op)
         self._numbers.append(number)
         values = [image[index] for index in self._schema.chosen]
-        for name, value in zip(self._names, values, strict=True):
-            if value is ABSENT:
-                self._note_absent(name, op)
         self._values[0].append(json_text(json_row(self._columns, values)))
 
 
@@ -72,4 +67,5 @@ class LocatedJson(LocatedRows):
             )
         ]
         images: pa.Array[pa.StringScalar] = json_rows(self._names, columns, positions.shape[1])
-        return Located(schema=self.schema, arrow=self._full, arrays=[images], notes=notes.copy())
+        arrow = self.schema.arrow
+        return Located(schema=self.schema, arrow=arrow, arrays=[images], notes=notes.copy())

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 from typing import Any, Final
 
 import numpy as np
@@ -14,11 +16,11 @@ from binlane.columnar.change_arrays import ROWS_MAX, FirstNumbers, change_arrays
 from binlane.columnar.conversions import Convert, conversion
 from binlane.columnar.noted_events import NotedEvents, Small
 from binlane.columnar.table_schema import (
-    IMAGE,
     INVALID_DATES,
+    AbsentColumns,
     TableSchema,
+    absent_columns,
     column_name,
-    primary_key_of,
 )
 from binlane.columnar.value_widths import value_bytes
 from binlane.grouping.unexpected import UnexpectedError
@@ -83,11 +85,8 @@ class LocatedRows:
             conversion(schema.columns[index]) for index in schema.chosen
         ]
         self._names = [column_name(schema.columns[index]) for index in schema.chosen]
-        self._key = frozenset(primary_key_of(schema.arrow))
         self._rows_max = max(_ROWS_MIN, min(ROWS_MAX, _CELLS // max(1, len(schema.chosen))))
         self._present = np.zeros(4 * width, np.int32)
-        metadata = {**schema.arrow.metadata, IMAGE: b"full"}
-        self._full = schema.arrow.with_metadata(metadata)
 
     def located(self, noted: NotedEvents, picked: Small) -> Iterator[Located]:
         """The rows of some events, at most a few thousand at once.
@@ -141,29 +140,25 @@ class LocatedRows:
             values, invalid = convert(noted.data, row, bool(has_nulls))
             arrays.append(values)
             invalid_dates += invalid
-        arrow = self._full
-        is_full = self._is_full(absent)
-        if not is_full or invalid_dates:
-            metadata = dict(arrow.metadata)
-            if not is_full:
-                metadata[IMAGE] = b"partial"
+        arrow = self.schema.arrow
+        told = self._absent(absent)
+        if told or invalid_dates:
+            metadata = arrow.metadata | told
             if invalid_dates:
                 metadata[INVALID_DATES] = b"%d" % invalid_dates
             arrow = arrow.with_metadata(metadata)
         return Located(schema=self.schema, arrow=arrow, arrays=arrays, notes=notes.copy())
 
-    def _is_full(self, absent: Bytes) -> bool:
-        """Whether images suffice to apply them; a before image serves with its key alone."""
+    def _absent(self, absent: Bytes) -> dict[bytes, bytes]:
+        """The columns that images lack, as metadata."""
         if not absent.any():
-            return True
-        width = absent.shape[0] // 2
+            return {}
         chosen = list(self.schema.chosen)
-        if absent[width:][chosen].any():
-            return False
-        return not any(
-            is_absent and not (self._key and name not in self._key)
-            for name, is_absent in zip(self._names, absent[:width][chosen], strict=True)
+        before, after = (
+            frozenset(name for name, is_absent in zip(self._names, half, strict=True) if is_absent)
+            for half in absent.reshape(2, -1)[:, chosen]
         )
+        return AbsentColumns(before, after).metadata()
 
 
 def merged(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
@@ -172,8 +167,7 @@ def merged(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
         return batches[0]
     metadata = dict(batches[0].schema.metadata)
     invalid = sum(int(batch.schema.metadata.get(INVALID_DATES, b"0")) for batch in batches)
-    if any(batch.schema.metadata[IMAGE] != b"full" for batch in batches):
-        metadata[IMAGE] = b"partial"
+    metadata |= reduce(or_, [absent_columns(each.schema) for each in batches]).metadata()
     metadata.pop(INVALID_DATES, None)
     if invalid:
         metadata[INVALID_DATES] = b"%d" % invalid

@@ -67,7 +67,7 @@ class NotedRows:
         yield from self._reference.finish()
         yield from self._pending.finish()
 
-    def take(self, noted: NotedEvents, picked: Small) -> Iterator[pa.RecordBatch]:
+    def take(self, noted: NotedEvents, picked: Small) -> Iterator[RowItem]:
         """Take rows events of one run in log order.
 
         Args:
@@ -130,7 +130,7 @@ class NotedRows:
 
     def _take_plain(
         self, noted: NotedEvents, plain: NotedEvents, picked: Small
-    ) -> Iterator[pa.RecordBatch]:
+    ) -> Iterator[RowItem]:
         """Convert events whose images are plain; all of them before any of it is given."""
         try:
             made = [made for parts in _runs(plain, picked) for made in self._located(plain, parts)]
@@ -165,8 +165,8 @@ class NotedRows:
 
         return LocatedJson(schema, self._scratch)
 
-    def _take_by_reference(self, noted: NotedEvents, picked: Small) -> Iterator[pa.RecordBatch]:
-        """Decode events value by value; raises what is wrong with them, if anything is."""
+    def _take_by_reference(self, noted: NotedEvents, picked: Small) -> Iterator[RowItem]:
+        """Decode events value by value; raises or tells what is wrong with them, if anything is."""
         yield from self._pending.finish()
         for _, indexes in groupby(picked.tolist(), key=lambda index: int(noted.groups[index])):
             try:
@@ -198,7 +198,7 @@ class NotedRows:
 
     def add_by_reference(
         self, table: KnownTable, body: RowsEvent, source: RowsSource
-    ) -> Iterator[pa.RecordBatch]:
+    ) -> Iterator[RowItem]:
         """Take one event that is decoded already; `finish` gives what it leaves."""
         yield from self._pending.finish()
         yield from self._reference.add(table.table_map, body, source)

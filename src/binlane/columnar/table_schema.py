@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Final
+from typing import Final, NamedTuple
 
 import pyarrow as pa
 
@@ -70,7 +70,7 @@ JSON_COLUMN: Final = "image"
 TABLE: Final = b"table"
 DATABASE: Final = b"database"
 PRIMARY_KEY: Final = b"primary_key"
-IMAGE: Final = b"image"
+ABSENT: Final = b"absent"
 INVALID_DATES: Final = b"invalid_dates"
 CLASH: Final = b"clash"
 
@@ -215,9 +215,46 @@ def primary_key_of(schema: pa.Schema) -> list[str]:
     return list(json.loads(schema.metadata.get(PRIMARY_KEY, b"[]")))
 
 
+class AbsentColumns(NamedTuple):
+    """Names of the columns that some images of a batch lack; they are NULL there.
+
+    Attributes:
+        before: Those that before images lack.
+        after: Those that after images lack, of inserts too.
+    """
+
+    before: frozenset[str] = frozenset()
+    after: frozenset[str] = frozenset()
+
+    def __or__(self, other: AbsentColumns) -> AbsentColumns:
+        return AbsentColumns(self.before | other.before, self.after | other.after)
+
+    def without(self, names: Collection[str]) -> AbsentColumns:
+        """Those of them that are not named."""
+        return AbsentColumns(self.before.difference(names), self.after.difference(names))
+
+    def metadata(self) -> dict[bytes, bytes]:
+        """As a schema's metadata has them; empty if there are none."""
+        if not (self.before or self.after):
+            return {}
+        return {ABSENT: json.dumps(list(map(sorted, self)), ensure_ascii=False).encode()}
+
+
+def absent_columns(schema: pa.Schema) -> AbsentColumns:
+    """The columns that images of a batch lack."""
+    before, after = json.loads((schema.metadata or {}).get(ABSENT, b"[[], []]"))
+    return AbsentColumns(frozenset(before), frozenset(after))
+
+
+def lacking_columns(schema: pa.Schema) -> frozenset[str]:
+    """The columns without which images cannot be applied; a before image serves with its key alone."""
+    absent, key = absent_columns(schema), primary_key_of(schema)
+    return absent.after | (absent.before.intersection(key) if key else absent.before)
+
+
 def has_full_images(schema: pa.Schema) -> bool:
     """Whether images suffice to apply them: whole ones, of before images at least the key."""
-    return bool(schema.metadata.get(IMAGE, b"full") == b"full")
+    return not lacking_columns(schema)
 
 
 def invalid_dates_of(schema: pa.Schema) -> int:

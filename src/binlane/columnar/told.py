@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import Final
 
 import pyarrow as pa
 
@@ -19,6 +20,8 @@ from binlane.grouping.table_maps import TableMaps
 from binlane.names import TableName
 from binlane.sql.logged_statements import is_beside_tables
 
+_HEAD_LENGTH: Final = 512
+
 
 class ToldKind(Enum):
     """What is told."""
@@ -31,6 +34,8 @@ class ToldKind(Enum):
     """A transaction with rows is rolled back in part; its rows are left out."""
     XA_UNKNOWN = "xa unknown"
     """An XA transaction is committed whose rows are not in the log."""
+    ROWS = "rows"
+    """Rows of an event cannot be decoded, though its checksum is right; they are left out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,16 +44,18 @@ class Told:
 
     Attributes:
         kind: What it is.
-        event: The event that tells it.
+        event: The event that tells it; None of ROWS.
         place: Where it counts: mostly its own place, in an XA transaction that of the XA COMMIT.
-        tables: Whose rows are left out, of ROLLED_BACK.
+        tables: Whose rows are left out, of ROLLED_BACK and ROWS.
+        what: Why, of ROWS.
         is_wanted: Whether the reader's filter lets it through, of STATEMENT.
     """
 
     kind: ToldKind
-    event: Event
+    event: Event | None
     place: RowsSource
     tables: tuple[TableName, ...] = ()
+    what: str = ""
     is_wanted: bool = True
 
 
@@ -118,6 +125,12 @@ def may_concern_tables(event: Event) -> bool:
     """Whether an event is a statement that may change tables or their rows, by its first words."""
     statement = statement_of(event)
     return statement is not None and not is_beside_tables(statement.query)
+
+
+def is_about_views(event: Event) -> bool:
+    """Whether an event may be a statement that makes, renames or drops views, by its first words."""
+    statement = statement_of(event)
+    return statement is not None and b"VIEW" in statement.query[:_HEAD_LENGTH].upper()
 
 
 def undecided(events: Sequence[Event]) -> tuple[ToldKind, Event] | None:

@@ -32,6 +32,8 @@ ORDER: Final = "_order"
 IMAGE_COLUMNS: Final = ("_op", "_gtid", "_ts", SEQUENCE_COLUMN, ORDER, UNCHECKED)
 """What stands before a table's own columns in its images."""
 
+_LETTERS: Final = "its foreign key is of text with letters beyond ASCII, which only its server compares as it does"
+
 Values = tuple[Any, ...]
 
 
@@ -225,9 +227,9 @@ class _Search:
             self._followed[link] |= fresh
             known = self.tables[link.child]
             if not link.is_exact and any(not _is_plain(each) for each in fresh):
-                self._lose(link.child, "its foreign key compares letters beyond ASCII")
+                self._lose(link.child, _LETTERS)
             elif not known.is_kept:
-                self._lose(link.child, f"rows of it went with those of {link.parent.plain}")
+                self._lose(link.child, _with(link.parent))
             else:
                 found = [*self._before(link, fresh), *self._of_images(link, fresh)]
                 if found and not known.key:
@@ -276,7 +278,11 @@ class _Search:
         self.unknown[table] = reason
         for link in self._links:
             if link.parent == table:
-                self._lose(link.child, f"rows of it went with those of {table.plain}")
+                self._lose(link.child, _with(table))
+
+
+def _with(parent: TableName) -> str:
+    return f"foreign keys changed its rows with those of {parent.plain}, which are not known"
 
 
 def _is_plain(values: Values) -> bool:

@@ -28,8 +28,7 @@ class AddColumn:
         value: Its default as text, if that is a constant; None of NULL, and without a DEFAULT.
         has_value: Whether `value` tells what rows get which are already there, where no DEFAULT
             means NULL or the type's own.
-        is_computed: Rows get values that the text does not tell: it is generated, or
-            AUTO_INCREMENT.
+        is_numbered: Rows get numbers that the text does not tell: it is AUTO_INCREMENT.
         is_first: It becomes the first.
         after: It comes behind this one; None with `is_first` False: at the end.
         may_exist: If there is such a column already, it stays.
@@ -38,7 +37,7 @@ class AddColumn:
     column: TableColumn
     value: str | None = None
     has_value: bool = True
-    is_computed: bool = False
+    is_numbered: bool = False
     is_first: bool = False
     after: str | None = None
     may_exist: bool = False
@@ -168,7 +167,7 @@ def _added(node: Column, action: AlterAction, facts: StatementFacts) -> AddColum
         column=column,
         value=value,
         has_value=has_value and not is_now(node.default),
-        is_computed=column.is_generated or column.is_auto_increment,
+        is_numbered=column.is_auto_increment,
         is_first=action.position == "FIRST",
         after=action.after or None,
         may_exist=action.if_exists,

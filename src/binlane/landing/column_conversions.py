@@ -29,6 +29,7 @@ from binlane.landing.column_families import (
     CHARS,
     FIXED_CHARS,
     TEXTS_MAX,
+    WIDE,
     binary_bytes,
     decimal_digits,
     family_of,
@@ -46,7 +47,9 @@ from binlane.landing.column_values import (
     exactly,
     instead_of_null,
     is_encodable,
+    is_number,
     mapped,
+    of_decimal,
     same,
     without_zero,
     year,
@@ -80,6 +83,7 @@ _DATETIME: Final = re.compile(r"\d{4}-\d\d-\d\d( \d\d:\d\d:\d\d(\.\d{1,6})?)?", 
 _TIME: Final = re.compile(r"(-?)(\d+):(\d\d):(\d\d)(?:\.(\d{1,6}))?", re.ASCII)
 _TIME_MAX: Final = (838 * 60 + 59) * 60 + 59
 _HALF_A_SECOND: Final = 500_000
+_LONG_MAX: Final = (1 << 63) - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +98,8 @@ class Conversion:
         rounds: Whether fractions of seconds that have no room are rounded, not cut; None if the log
             does not tell.
         flavor: Of the server; None if the log does not tell.
+        takes_bytes: Whether it is by CONVERT TO CHARACTER SET, for which a member of an ENUM or SET
+            is one of those in the new character set that has the same bytes.
     """
 
     old: TableColumn | None
@@ -102,6 +108,7 @@ class Conversion:
     is_strict: bool = True
     rounds: bool | None = None
     flavor: Flavor | None = None
+    takes_bytes: bool = False
 
     def apply(self, values: Values) -> Values:
         """The values afterwards.
@@ -125,6 +132,8 @@ class Conversion:
             nulls: Any = pa.array([None] * len(values), self.type)
             return self._without_nulls(pa.chunked_array([nulls]), old_type)
         convert = self._converter(self._family_before(old_type), old_type)
+        if self.old is not None and family_of(self.old) == "DECIMAL" and not is_number(old_type):
+            convert = of_decimal(convert)  # one of more digits than rows have numbers for
         return self._without_nulls(mapped(values, convert, self.type), old_type)
 
     def of_literal(self, value: Any) -> Any:
@@ -192,6 +201,8 @@ class Conversion:
             after = "TEXT"
         if family == "JSON":
             family = "TEXT"
+        if self.takes_bytes and after in {"ENUM", "SET"}:
+            return self._member_by_bytes if after == "ENUM" else self._members_by_bytes
         if new.is_auto_increment and not (self.old and self.old.is_auto_increment):
             return without_zero(self._converter_to(after, family, old_type))
         return self._converter_to(after, family, old_type)
@@ -233,10 +244,14 @@ class Conversion:
         elif family == "DECIMAL":
             with exactly():
                 number = int(Decimal(value).quantize(Decimal(1), ROUND_HALF_UP))
+            if number > high > _LONG_MAX:  # MySQL makes the highest signed number of some
+                raise NotToldError(self._why())
         elif family in {"FLOAT", "DOUBLE"} and low <= value <= high:
             number = round(value)
         elif family in {"TEXT", "UNKNOWN TEXT"} and _INTEGER.fullmatch(value):
             number = int(value)
+            if number > _LONG_MAX:  # as a signed number in MariaDB
+                raise NotToldError(self._why())
         elif family == "ENUM" and self.old is not None and value in self.old.arguments:
             number = self.old.arguments.index(value) + 1
         elif family == "DATE":
@@ -334,6 +349,8 @@ class Conversion:
 
     def _decoded(self, value: bytes) -> str:
         codec = _CODECS.get(self.new.charset or "")
+        if self.new.charset in WIDE:
+            raise NotToldError(self._why())
         try:
             if codec is None:
                 return value.decode("ascii")
@@ -358,8 +375,8 @@ class Conversion:
             return True
         if new.charset == "utf8mb3":
             return max(text) <= "\uffff"
-        if new.charset == "latin1":
-            return is_encodable(text, _CODECS["latin1"])
+        if new.charset in {"latin1", "ascii"}:
+            return is_encodable(text, _CODECS[new.charset])
         return new.charset in CHARACTERS
 
     def _member(self, family: str, value: str) -> str:
@@ -372,6 +389,23 @@ class Conversion:
         chosen = {self._own_member(self._known_member(family, each)) for each in members}
         return ",".join(each for each in self.new.arguments if each in chosen)
 
+    def _member_by_bytes(self, value: str) -> str:
+        return value if self._has_same_bytes(value) else ""
+
+    def _members_by_bytes(self, value: str) -> str:
+        return ",".join(each for each in value.split(",") if self._has_same_bytes(each))
+
+    def _has_same_bytes(self, text: str) -> bool:
+        """Whether a text has the same bytes in both character sets."""
+        charsets = [each.charset or "" for each in (self.old, self.new) if each is not None]
+        if text.isascii() and not WIDE.intersection(charsets):
+            return True
+        codecs = [_CODECS.get(charset) for charset in charsets]
+        found = [text.encode(codec, "ignore") for codec in codecs if codec is not None]
+        if len(found) < len(codecs) or max(text, default="") > "\uffff":
+            raise NotToldError("members of an ENUM or SET became others")
+        return found[0] == found[-1]
+
     def _known_member(self, family: str, value: str) -> str:
         """A member by its name: rows of a log without names may hold numbers."""
         if family == "UNKNOWN TEXT" or (
@@ -382,6 +416,8 @@ class Conversion:
 
     def _own_member(self, value: str) -> str:
         """The member that a text means."""
+        if not self._has_room_for(value):
+            raise NotToldError("characters that its character set lacks became others")
         members = [member.rstrip(" ") for member in self.new.arguments]
         if value in members:
             return value

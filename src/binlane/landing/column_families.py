@@ -34,6 +34,9 @@ _FAMILIES: Final = {
 }
 CHARACTERS: Final = frozenset({"utf8mb4", "utf16", "utf16le", "utf32", "gb18030"})
 """Character sets that have all characters."""
+WIDE: Final = frozenset({"ucs2", "utf16", "utf16le", "utf32"})
+"""Those in which ASCII has other bytes."""
+_OF_UTF8MB3: Final = frozenset({"ascii", "latin1", "ucs2"})
 _FLOAT_DIGITS_MAX: Final = 24
 _DECIMAL_DEFAULT: Final = (10, 0)
 
@@ -66,6 +69,33 @@ def is_alike(old: TableColumn, new: TableColumn) -> bool:
             if family_of(old) != "INTEGER"
             else old.type_name == new.type_name
         )
+    )
+
+
+def keeps_values(old: TableColumn, new: TableColumn) -> bool:
+    """Whether every value of a definition is the same in another one."""
+    if is_alike(old, new):
+        return True
+    family = family_of(old)
+    if family != family_of(new) or old.charset != new.charset:
+        return False
+    if family == "INTEGER":
+        (low, high), (lowest, highest) = integer_range(old), integer_range(new)
+        return lowest <= low and high <= highest
+    return (
+        old.type_name == new.type_name
+        and old.type_name in CHARS
+        and (first_number(old) or 1) <= (first_number(new) or 1)
+    )
+
+
+def has_all_of(charset: str | None, other: str | None) -> bool:
+    """Whether a character set is known to have all characters of another one."""
+    return (
+        charset == other
+        or charset in CHARACTERS
+        or (charset in {"utf8mb3", "ucs2"} and other in _OF_UTF8MB3 | {"utf8mb3"})
+        or (charset is not None and other == "ascii")
     )
 
 

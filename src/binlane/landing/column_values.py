@@ -60,6 +60,16 @@ def same(value: Any) -> Any:
     return value
 
 
+def is_number(data_type: pa.DataType) -> bool:
+    """Whether values of a type are numbers."""
+    return bool(pa.types.is_decimal(data_type) or pa.types.is_integer(data_type))
+
+
+def of_decimal(convert: Convert) -> Convert:
+    """From a number that is a text, since it has too many digits."""
+    return lambda value: convert(Decimal(value))
+
+
 def without_zero(convert: Convert) -> Convert:
     """Into a column that numbers rows: 0 gets a number that the log does not tell."""
 

@@ -6,7 +6,7 @@ is dropped, emptied, or changes in a way that the log does not tell, its version
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from itertools import groupby
@@ -15,6 +15,8 @@ import pyarrow as pa
 
 from binlane.columnar.unify import is_same_value
 from binlane.landing.audit import Audit
+from binlane.landing.definitions import Definitions
+from binlane.landing.generated_columns import missing_names, shared
 from binlane.landing.journal import Journal
 from binlane.landing.reshaping import reshaped, set_aside
 from binlane.landing.steps import (
@@ -30,15 +32,19 @@ from binlane.landing.steps import (
     Truncate,
     tables_of,
 )
+from binlane.landing.tables.faults import UnusableTableError
 from binlane.landing.tables.store import TableStore
 from binlane.landing.tables.versions import MOMENT, first_versions
 from binlane.landing.work import DataFile, Mode, Rows
 from binlane.names import TableName
 
 GIVEN_UP = "not in history, which gave the table up"
-_NO_KEY = "the log tells no primary key, without which versions cannot be told from each other"
-_NO_FULL_IMAGES = "row images lack columns: binlog_row_image is not FULL on the source"
-_NO_DATE = "a date in its primary key is zero or partial, as no date here is"
+_REMOVED = "somebody has removed it from the target"
+_NO_KEY = (
+    "it has no primary key, or the log does not tell it (binlog_row_metadata=FULL does), so that the "
+    "versions of one row cannot be told from those of another"
+)
+_NO_DATE = "a date in its primary key is zero or partial, which no table here can hold"
 
 
 class HistoryTables:
@@ -48,6 +54,7 @@ class HistoryTables:
         self._tables = tables
         self._journal = journal
         self._audit = audit
+        self._left: set[TableName] = set()
 
     @property
     def abandoned(self) -> dict[str, str]:
@@ -57,6 +64,34 @@ class HistoryTables:
     def names(self) -> list[TableName]:
         """The tables there are."""
         return self._tables.names()
+
+    def without(self, table: TableName, definitions: Definitions) -> tuple[str, ...]:
+        """The generated columns that a table does not have."""
+        return missing_names(definitions.columns(table), self._tables.schema(table).names)
+
+    def exists(self, table: TableName) -> bool:
+        """Whether there is a table; one that cannot be read is not gone on with."""
+        try:
+            return self._tables.exists(table)
+        except UnusableTableError as error:
+            self._leave(table, error)
+            return False
+
+    def applied(self, table: TableName) -> int:
+        """Up to which `_seq` the log is in a table; 0 where there is none that can be read."""
+        return self._tables.applied(table) if self.exists(table) else 0
+
+    def given_up_now(self) -> set[str]:
+        """Names of the tables that could not be read or written, and did not come back since."""
+        return {table.plain for table in self._left} & self.abandoned.keys()
+
+    def _leave(self, table: TableName, error: UnusableTableError) -> None:
+        """Go on with a table no more, which cannot be read or written; its versions stay as they are."""
+        self._left.add(table)
+        self.abandoned[table.plain] = (
+            f"it could not be read or written, and its last versions did not end: {error.message}"
+        )
+        self._journal.save()
 
     def images(self, table: TableName) -> int | None:
         """How many row images of the log a table has; None if nobody counted, or goes on with it."""
@@ -70,9 +105,7 @@ class HistoryTables:
             return True
         if isinstance(step, DropDatabase):
             return any(table.database == step.database for table in self.names())
-        return any(
-            table.plain in self.abandoned or self._tables.exists(table) for table in tables_of(step)
-        )
+        return any(table.plain in self.abandoned or self.exists(table) for table in tables_of(step))
 
     def do(self, step: Step, seq: int, seconds: int) -> None:
         """Do one step; done again, or about tables that are not kept, it changes nothing.
@@ -82,6 +115,13 @@ class HistoryTables:
             seq: `_seq` of the statement.
             seconds: When it was executed, since 1970.
         """
+        try:
+            self._do(step, seq, seconds)
+        except UnusableTableError as error:
+            for table in {error.table, *tables_of(step)}:
+                self._leave(table, error)
+
+    def _do(self, step: Step, seq: int, seconds: int) -> None:
         if isinstance(step, DropDatabase | AbandonAll):
             for table in self.names():
                 if step.database in {None, table.database}:
@@ -103,7 +143,10 @@ class HistoryTables:
         elif not reason:
             self.abandoned.pop(table.plain, None)
         moment = datetime.fromtimestamp(seconds, UTC)
-        self._tables.end_versions(table, pa.scalar(moment, MOMENT))
+        try:
+            self._tables.end_versions(table, pa.scalar(moment, MOMENT))
+        except UnusableTableError as error:
+            self._leave(table, error)
 
     def _rename(self, step: Rename, seq: int) -> None:
         self.abandoned.pop(step.new.plain, None)
@@ -124,7 +167,7 @@ class HistoryTables:
         change = partial(reshaped, step=step, added=added, keeps_dropped=True)
         why_not = self._tables.rewrite(table, change, seq)
         if why_not:
-            self._end(table, seconds, why_not)
+            self._end(table, seconds, f"{why_not} ({step.place})" if step.place else why_not)
 
     def seed(
         self,
@@ -149,6 +192,20 @@ class HistoryTables:
             StoreError: If the table cannot be written.
         """
         self._audit.seed(Mode.HISTORY, table)
+        try:
+            self._seed(table, files, key, schema, applied, seconds)
+        except UnusableTableError as error:
+            self._leave(table, error)
+
+    def _seed(
+        self,
+        table: TableName,
+        files: Sequence[DataFile],
+        key: Sequence[str],
+        schema: pa.Schema,
+        applied: int,
+        seconds: int,
+    ) -> None:
         if self._tables.applied(table) >= applied:
             return
         if not key:
@@ -167,19 +224,31 @@ class HistoryTables:
         if self.abandoned.pop(table.plain, None) is not None:
             self._journal.save()
 
-    def merge(self, table: TableName, pieces: Sequence[Rows]) -> None:
+    def merge(
+        self, table: TableName, pieces: Sequence[Rows], *, generated: Collection[str] = ()
+    ) -> None:
         """Apply versions, which are not applied already, in log order.
+
+        Args:
+            table: Their table.
+            pieces: With the versions.
+            generated: Names of its generated columns, in small letters.
 
         Raises:
             StoreError: If the table cannot be written.
         """
-        for _, alike in groupby(pieces, key=lambda rows: (rows.columns, rows.key, rows.is_full)):
+        for _, alike in groupby(pieces, key=lambda rows: (rows.columns, rows.key, rows.lacks)):
             if table.plain in self.abandoned:
                 self._audit.leave_out(GIVEN_UP, table, alike)
-            else:
-                self._merge(table, list(alike))
+                continue
+            some = list(alike)
+            try:
+                self._merge(table, some, generated)
+            except UnusableTableError as error:
+                self._leave(table, error)
+                self._audit.leave_out(GIVEN_UP, table, some)
 
-    def _merge(self, table: TableName, pieces: Sequence[Rows]) -> None:
+    def _merge(self, table: TableName, pieces: Sequence[Rows], generated: Collection[str]) -> None:
         last = pieces[-1]
         # What foreign keys do is found out anew behind a crash.
         applied = self._tables.applied(table)
@@ -188,28 +257,36 @@ class HistoryTables:
             for rows in pieces
             if rows.versions and (rows.images or rows.last_seq > applied)
         ]
-        why_not = ""
-        if not last.is_full:
-            why_not = _NO_FULL_IMAGES
-        elif not last.key:
-            why_not = _NO_KEY
-        elif any(run.stats.get("nullCount", {}).get(name) for run in runs for name in last.key):
-            why_not = _NO_DATE
-        elif runs and self._tables.exists(table):
-            why_not = self._widened(table, last.columns)
+        why_not = last.lacks or ("" if last.key else _NO_KEY)
+        if any(run.stats.get("nullCount", {}).get(name) for run in runs for name in last.key):
+            why_not = why_not or _NO_DATE
+        if runs and not why_not and self._tables.exists(table):
+            why_not = self._widened(table, last.columns, generated)
         if why_not:
-            self._end(table, last.last_timestamp, why_not)
+            self._end(table, last.last_timestamp, f"{why_not} ({pieces[0].place})")
         elif runs:
             now = self._tables.images(table)
+            if self._audit.had(Mode.HISTORY, table) and not self._tables.exists(table):
+                raise UnusableTableError(_REMOVED, table=table, path=self._tables.uri(table))
             images = self._audit.committing(Mode.HISTORY, table, now, pieces)
             self._tables.merge(table, runs, last.key, last.columns, last.last_seq, images)
         else:
             self._audit.expect(Mode.HISTORY, table, pieces)
 
-    def _widened(self, table: TableName, columns: pa.Schema) -> str:
-        """Give a table the columns of its rows now, others behind them; why that cannot be."""
+    def _widened(
+        self, table: TableName, columns: pa.Schema, generated: Collection[str] = ()
+    ) -> str:
+        """Give a table the columns of its rows now, others behind them; why that cannot be.
+
+        Generated columns that either has not are left out.
+        """
         added = set(self._tables.added.names)
         known = [field for field in self._tables.schema(table) if field.name not in added]
+        if self._tables.has_rows(table):
+            there = [field.name for field in known]
+            names = shared(columns.names, there, generated)
+            known = [known[there.index(name)] for name in shared(there, columns.names, generated)]
+            columns = pa.schema([columns.field(name) for name in names])
         now = {field.name.lower(): field.type for field in columns}
         aside: dict[str, str] = {}
         if not self._tables.has_versions(table):  # of a table that was dropped, say

@@ -47,6 +47,7 @@ class JournalState:
         abandoned: Tables that `current` no longer keeps, and why.
         ended_histories: Tables of which `history` is not gone on with, and why.
         partial: Current tables that may lack rows, and why.
+        gaps: Change tables that lack changes of the log, and why.
         skipped: GTIDs of event groups that were passed over, and the tables of their rows.
         definitions: Name of the file of the tables' definitions at `position`; empty for none.
         snapshots: Tables whose rows were or are taken from the server, by name, until the log is
@@ -71,6 +72,7 @@ class JournalState:
     abandoned: dict[str, str] = field(default_factory=dict)
     ended_histories: dict[str, str] = field(default_factory=dict)
     partial: dict[str, str] = field(default_factory=dict)
+    gaps: dict[str, str] = field(default_factory=dict)
     skipped: dict[str, list[str]] = field(default_factory=dict)
     definitions: str = ""
     snapshots: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -92,12 +94,14 @@ class Journal:
     """The journal of one target.
 
     Args:
+        target: URI or path of the folder in the target.
         folder: URI or path of the folder that holds it.
         epoch: Of the lease under which it is written.
         state: What was read, or the beginning.
     """
 
-    def __init__(self, folder: str, epoch: int, state: JournalState) -> None:
+    def __init__(self, target: str, folder: str, epoch: int, state: JournalState) -> None:
+        self._target = target
         self._folder_uri = folder
         self._filesystem, self._folder = resolve(folder)
         self._name = f"{_PREFIX}{epoch:012}{_SUFFIX}"
@@ -136,9 +140,8 @@ class Journal:
         known = _latest(folder)
         if bound is None and (known is None or not known.get("is_bound", True)):
             app_id = f"binlane-{uuid.uuid4()}"
-            journal = cls(
-                folder, epoch, JournalState(app_id=app_id, terms=dict(terms), is_bound=False)
-            )
+            state = JournalState(app_id=app_id, terms=dict(terms), is_bound=False)
+            journal = cls(target, folder, epoch, state)
             journal.save()
             write_json(target, _LANDING, {"app_id": app_id})
             journal.state.is_bound = True
@@ -160,7 +163,7 @@ class Journal:
                     key=name,
                     hint="go on with the same, or land into an empty target",
                 )
-        return cls(folder, epoch, state)
+        return cls(target, folder, epoch, state)
 
     @staticmethod
     def read(into: str, checkpoint: str | None) -> JournalState:
@@ -213,6 +216,17 @@ class Journal:
             filesystem, folder = resolve(self._folder_uri)
             with suppress(FileNotFoundError):
                 filesystem.delete_file(f"{folder}/{before}")
+
+    def unbind(self) -> None:
+        """Forget a landing that landed nothing, so that the target can be that of another one."""
+        filesystem, target = resolve(self._target)
+        self.state.is_bound = False
+        self.save()
+        filesystem.delete_file(f"{target}/{_LANDING}")
+        for path in _journals(self._filesystem, self._folder):
+            self._filesystem.delete_file(path)
+        if self.state.definitions:
+            self._filesystem.delete_file(f"{self._folder}/{self.state.definitions}")
 
     def save(self) -> None:
         """Write the state."""
@@ -273,7 +287,12 @@ def _load(filesystem: fs.FileSystem, path: str) -> dict[str, Any]:
         raise StoreError(
             f"cannot be read: {error}", path=path, hint="restore it, or land into an empty target"
         ) from error
-    assert isinstance(value, dict), "we wrote it"
+    if not isinstance(value, dict):
+        raise StoreError(
+            "is corrupt: it is no object",
+            path=path,
+            hint="restore it, or land into an empty target",
+        )
     return value
 
 

@@ -17,6 +17,7 @@ from binlane.errors import StoreError
 from binlane.landing.audit import Audit
 from binlane.landing.change_tables import ChangeTables
 from binlane.landing.current_tables import CurrentTables
+from binlane.landing.generated_columns import generated_names
 from binlane.landing.history_tables import HistoryTables
 from binlane.landing.journal import Journal
 from binlane.landing.landed import LandedTables
@@ -25,6 +26,7 @@ from binlane.landing.progress import Progress, TableReport
 from binlane.landing.snapshot.splicing import Snapshots
 from binlane.landing.steps import AbandonAll, DropDatabase, Step, tables_of
 from binlane.landing.table_changes import steps, steps_of_trouble
+from binlane.landing.tables.faults import UnusableTableError
 from binlane.landing.tables.formats import Source
 from binlane.landing.work import (
     Mode,
@@ -112,6 +114,8 @@ class Lander:
         # `_seq` of the last statement of the batch that was done.
         self._done = 0
         self._changed: set[TableName] = set()
+        # Those that had generated columns before they changed.
+        self._computed: set[TableName] = set()
         self._linked = None if current is None else current.linked(tables)
         self._cascaded: dict[TableName, int] = {}
         self._skipped: dict[str, list[str]] = {}
@@ -145,6 +149,7 @@ class Lander:
         self._audit.begin()
         self._pending.clear()
         self._changed.clear()
+        self._computed.clear()
         self._done = 0
         has_items = False
         for number, result in enumerate(results):
@@ -158,7 +163,8 @@ class Lander:
             if number + 1 == len(self._catalogs):
                 self._catalogs.append(self.definitions.copy().catalog)
             if number + 1 < self._given:
-                self._changed.clear()  # the next one was read with what is known now
+                self._changed.clear()
+                self._computed.clear()  # the next one was read with what is known now
         self._flush()
         self._check()
         self.progress.batches += has_items
@@ -169,15 +175,10 @@ class Lander:
         Raises:
             StoreError: If one has not.
         """
-        kept = {
-            Mode.CURRENT: self._current,
-            Mode.CHANGES: self._changes,
-            Mode.HISTORY: self._history,
-        }
+        kept = self._kept
 
         def images(mode: Mode, table: TableName) -> int | None:
-            tables = kept[mode]
-            return None if tables is None else tables.images(table)
+            return kept[mode].images(table) if mode in kept else None
 
         self._audit.check(images)
         self._audit.reach(self.progress)
@@ -187,8 +188,14 @@ class Lander:
         if not isinstance(item, Rows) or item.table not in self._changed:
             return False
         # With a key the log tells all else itself.
-        types = {column.type_name for column in self.definitions.columns(item.table).values()}
-        return not item.key or not types.isdisjoint(_TOLD_BY_DEFINITIONS)
+        columns = self.definitions.columns(item.table)
+        types = {column.type_name for column in columns.values()}
+        return (
+            not item.key
+            or not types.isdisjoint(_TOLD_BY_DEFINITIONS)
+            or bool(generated_names(columns))
+            or item.table in self._computed
+        )
 
     def _take(self, item: RangeItem) -> None:
         if isinstance(item, Rows):
@@ -215,7 +222,8 @@ class Lander:
         self._file_names[place_of(seq)[0]] = item.file
         if isinstance(item, Trouble):
             found = steps_of_trouble(item, self._tables, self.definitions)
-            if item.kind is TroubleKind.COLUMN:
+            self._lack(item)
+            if item.kind in {TroubleKind.COLUMN, TroubleKind.ROWS}:
                 self._give_up(seq, found)
             else:
                 self._do(seq, item.gtid, found)
@@ -227,12 +235,43 @@ class Lander:
         self._follow(item)
         self.progress.reached(seq, item.gtid, item.timestamp)
 
+    def _lack(self, trouble: Trouble) -> None:
+        """Remember that change tables lack rows that cannot be read."""
+        if self._changes is not None and trouble.kind is TroubleKind.ROWS:
+            tables = [table for table in trouble.tables if self._tables.includes(table)]
+            where = f"{trouble.file}:{trouble.position}"
+            self._changes.lack(tables, f"{trouble.what} ({where})")
+
+    def applied(self) -> dict[Mode, dict[TableName, int]]:
+        """Up to which `_seq` the log is in each table; those that cannot be read are given up."""
+        return {
+            mode: {table: kept.applied(table) for table in kept.names()}
+            for mode, kept in self._kept.items()
+        }
+
+    @property
+    def lost(self) -> frozenset[TableName]:
+        """Tables whose changes are not landed, since their change tables cannot be written."""
+        return frozenset() if self._changes is None else self._changes.lost
+
+    @property
+    def _kept(self) -> dict[Mode, CurrentTables | ChangeTables | HistoryTables]:
+        found = {
+            Mode.CURRENT: self._current,
+            Mode.CHANGES: self._changes,
+            Mode.HISTORY: self._history,
+        }
+        return {mode: tables for mode, tables in found.items() if tables is not None}
+
     def _follow(self, statement: Statement) -> None:
         before = self.definitions.version
+        effects = statement.effects()
+        named = {*effects.writes, *(name for pair in effects.renames for name in pair)}
+        computed = {each for each in named if generated_names(self.definitions.columns(each))}
         self.definitions.follow(statement)
         if self.definitions.version != before:
-            effects = statement.effects()
             self._changed |= {*effects.writes, *(new for _, new in effects.renames)}
+            self._computed |= computed
 
     def _skip(self, item: Skipped) -> None:
         """Pass over what the user wants to be passed over, and remember it."""
@@ -245,6 +284,7 @@ class Lander:
 
     def look(self) -> Progress:
         """What was done, and how the tables are now."""
+        self._look_for_columns()
         for gtid, tables in self._skipped.items():
             rows = f", with rows of {', '.join(tables)}" if tables else ""
             self.progress.notes.append(f"event group {gtid} was passed over, as asked{rows}")
@@ -252,27 +292,56 @@ class Lander:
         self.progress.notes += self._tables.notes
         self._tables.notes.clear()
         if self._current is not None:
-            for name, reason in self._current.abandoned.items():
-                self.progress.tables.setdefault(name, TableReport()).why_not = reason
-            for table in self._current.names():
-                report = self.progress.of(table)
-                report.is_current = True
-                report.lacks = self._journal.state.partial.get(table.plain, "")
-            self.progress.given_up = self._current.given_up_now()
-            self.progress.notes += [
-                f"{table.plain}: foreign keys changed {count} rows, of which its changes tell nothing"
-                for table, count in self._cascaded.items()
-            ]
-            self._cascaded.clear()
-            self.progress.notes += self._current.notes
-            self._current.notes.clear()
+            self._look_at_current(self._current)
         if self._history is not None:
+            for report in self.progress.tables.values():
+                report.no_history = ""
             for name, reason in self._history.abandoned.items():
-                report = self.progress.tables.setdefault(name, TableReport())
-                report.why_not = report.why_not or f"no history: {reason}"
+                self.progress.tables.setdefault(name, TableReport()).no_history = reason
+        if self._changes is not None:
+            for name, reason in self._changes.gaps.items():
+                self.progress.tables.setdefault(name, TableReport()).gap = reason
+        self.progress.given_up = sorted(self._given_up())
         if self._snapshots is not None:
             self._snapshots.report(self.progress)
         return self.progress
+
+    def _look_for_columns(self) -> None:
+        """Tell which generated columns tables are without."""
+        for report in self.progress.tables.values():
+            report.without = ()
+        for kept in [each for each in (self._current, self._history) if each is not None]:
+            for table in kept.names():
+                if table.plain in kept.abandoned or not kept.exists(table):
+                    continue
+                missing = kept.without(table, self.definitions)
+                if missing:
+                    report = self.progress.of(table)
+                    report.without = tuple(sorted({*report.without, *missing}))
+
+    def _look_at_current(self, current: CurrentTables) -> None:
+        for name, reason in current.abandoned.items():
+            self.progress.tables.setdefault(name, TableReport()).why_not = reason
+        for table in current.names():
+            report = self.progress.of(table)
+            report.is_current = table.plain not in current.abandoned
+            if report.is_current:
+                report.why_not = ""
+            report.lacks = self._journal.state.partial.get(table.plain, "")
+        self.progress.notes += [
+            f"{table.plain}: foreign keys changed {count} rows, of which its changes tell nothing"
+            for table, count in self._cascaded.items()
+        ]
+        self._cascaded.clear()
+        self.progress.notes += current.notes
+        current.notes.clear()
+
+    def _given_up(self) -> set[str]:
+        """Names of the tables of which this landing could not go on with one kind or another."""
+        found = set() if self._current is None else set(self._current.given_up_now())
+        for kept in (self._history, self._changes):
+            found |= set() if kept is None else kept.given_up_now()
+        return found
 
     def _do(self, seq: int, gtid: str | None, found: Sequence[Step]) -> None:
         """Do the steps of a statement or trouble, unless they are done."""
@@ -315,6 +384,8 @@ class Lander:
             self._current.do(step, seq)
         if self._history is not None:
             self._history.do(step, seq, self._seconds)
+        if self._changes is not None:
+            self._changes.do(step)
         if self._snapshots is not None:
             self._snapshots.see(step, seq)
 
@@ -338,11 +409,12 @@ class Lander:
             if self._changes is not None:
                 self._changes.append(table, pieces)
             # The current table comes last: from its rows it is told what foreign keys do.
+            generated = generated_names(self.definitions.columns(table))
             if self._history is not None:
-                self._history.merge(table, pieces)
+                self._history.merge(table, pieces, generated=generated)
             if self._current is not None:
                 is_told = self.definitions.is_told(table)
-                self._current.merge(table, pieces, is_told=is_told)
+                self._current.merge(table, pieces, is_told=is_told, generated=generated)
             for rows in pieces:
                 report.rows += rows.images
                 report.invalid_dates += rows.invalid_dates
@@ -359,13 +431,21 @@ class Lander:
         """The rows that wait, and what foreign keys did to others with them."""
         if self._current is None or self._linked is None:
             return self._pending
-        found = self._linked.apply(
-            self._pending,
-            self.definitions,
-            lambda table: table.plain in self._journal.state.abandoned,
-        )
+        while True:
+            try:
+                found = self._linked.apply(
+                    self._pending,
+                    self.definitions,
+                    lambda table: table.plain in self._journal.state.abandoned,
+                )
+                break
+            except UnusableTableError as error:
+                if error.table.plain in self._journal.state.abandoned:
+                    raise
+                self._current.give_up(error.table, f"it could not be read: {error.message}")
         for table, reason in found.given_up.items():
-            self._current.give_up(table, reason)
+            if table.plain not in self._current.abandoned:
+                self._current.give_up(table, reason)
         for table, rows in found.runs.items():
             others = self._pending.setdefault(table, [])
             last_seq = max(each.last_seq for each in (*others, rows))

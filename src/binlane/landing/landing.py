@@ -40,7 +40,8 @@ from binlane.landing.snapshot.reading import SnapshotReader, SnapshotTarget
 from binlane.landing.snapshot.record import SnapshotRecords
 from binlane.landing.snapshot.same_server import check_place, check_same_server
 from binlane.landing.snapshot.splicing import Snapshots, landed_up_to
-from binlane.landing.tables.opening import open_store
+from binlane.landing.tables.faults import UnusableTableError
+from binlane.landing.tables.opening import check_format, open_store
 from binlane.landing.tables.store import StoreSettings
 from binlane.landing.tasks import land_range
 from binlane.landing.work import Mode, RangeResult, RangeWork
@@ -132,6 +133,7 @@ class Landing:
             BinlaneError: As `land`.
         """
         settings = self._settings
+        check_format(settings.format)
         self._planner = Planner(self._sources, PlanOptions(keys=settings.keys))
         self._planner.files()  # what is wrong with them is said before the target is touched
         with ExitStack() as stack:
@@ -203,11 +205,11 @@ class Landing:
         current = (
             CurrentTables(kept[Mode.CURRENT], journal, audit) if Mode.CURRENT in kept else None
         )
-        if cdf is not None:
+        if cdf is not None and current is not None:
             journal.save()
-            for table in kept[Mode.CURRENT].names():
-                kept[Mode.CURRENT].snapshot(table)  # which has what is asked for then
-        changes = ChangeTables(kept[Mode.CHANGES], audit) if Mode.CHANGES in kept else None
+            for table in current.names():
+                current.exists(table)  # which has what is asked for then
+        changes = ChangeTables(kept[Mode.CHANGES], journal, audit) if Mode.CHANGES in kept else None
         self._records = SnapshotRecords(journal, into)
         history = (
             HistoryTables(kept[Mode.HISTORY], journal, audit) if Mode.HISTORY in kept else None
@@ -305,11 +307,13 @@ class Landing:
             near = [found.plain for table in missing if (found := nearest(table, there))]
             hint = f"did you mean {' or '.join(near)}?" if near else "see the names in the log"
             if missing == sorted(scope.log_tables) and not (scope.log_databases or scope.log_all):
+                self._journal.unbind()
                 raise ConfigError(what, key="tables", hint=hint)
             self.progress.notes.append(f"{what}; {hint}")
         unmatched = self._tables.unmatched
         if unmatched and not self.progress.tables:
             what, _, hint = unmatched.partition("; ")
+            self._journal.unbind()
             raise ConfigError(what, key="tables", hint=hint)
 
     def _begin(self) -> Offset:
@@ -403,7 +407,10 @@ class Landing:
         modes = (Mode.CURRENT, Mode.CHANGES, Mode.HISTORY)
         kept = next(self._kept[mode] for mode in modes if mode in self._kept)
         is_lacking = table.plain in state.abandoned or table.plain in state.partial
-        return is_lacking or not kept.exists(table)
+        try:
+            return is_lacking or not kept.exists(table)
+        except UnusableTableError:
+            return True
 
     def _land(self, batch: Batch) -> None:
         state = self._journal.state
@@ -430,11 +437,7 @@ class Landing:
     def _works(self, batch: Batch, terms: BatchTerms) -> list[RangeWork]:
         # What a landing before this one did of the batch is known to the tables only; behind it
         # nothing is landed that we have not landed.
-        applied = {
-            mode: {table: tables.applied(table) for table in tables.names()}
-            for mode, tables in self._kept.items()
-            if self._is_first
-        }
+        applied = self._lander.applied() if self._is_first else {}
         selection = self._want.selection
         scope = selection.scope.with_tables(terms.links)
         selected = replace(selection, scope=scope, beside=frozenset(terms.links))
@@ -450,6 +453,7 @@ class Landing:
                 done=self._journal.state.flushed if self._is_first else 0,
                 applied=applied,
                 skip=self._settings.skip,
+                lost=self._lander.lost,
                 links=terms.links,
                 is_audited=self._settings.is_audited,
             )

@@ -23,7 +23,9 @@ from binlane.landing.cascades import (
     cascades,
     holding,
 )
+from binlane.landing.column_values import NotToldError
 from binlane.landing.definitions import Definitions
+from binlane.landing.generated_columns import dependent, flavor_of, with_computed
 from binlane.landing.landed import Tables
 from binlane.landing.table_files import write_file
 from binlane.landing.tables.parquet_files import read_columns, read_rows
@@ -96,6 +98,7 @@ class LinkedTables:
 
         Raises:
             StaleBatchError: If tasks have not read what is needed; next time they do.
+            UnusableTableError: If a table cannot be read, which is then to be given up.
             StoreError: If files cannot be read or written.
         """
         keys = list(self._keys(definitions))
@@ -104,10 +107,11 @@ class LinkedTables:
         if any(table in pending or not self._scope.includes(table) for table in unread & parents):
             self._more |= unread
             raise StaleBatchError
-        files = [rows.links for parent in parents for rows in pending.get(parent, ()) if rows.links]
-        if not files:
+        read = [rows for parent in parents for rows in pending.get(parent, ()) if rows.links]
+        if not read:
             return Linked()
-        folder = files[0].path.rpartition("/")[0]
+        assert read[0].links is not None, "it was looked for"
+        folder = read[0].links.path.rpartition("/")[0]
         known = {
             table: self._known(table, pending.get(table, ()), definitions, is_given_up(table))
             for table in {each for key in keys for each in (key.table, key.parent)}
@@ -118,18 +122,21 @@ class LinkedTables:
             link = _link(key, known, definitions)
             if link is not None:
                 links.append(link)
-            elif pending.get(key.parent):
+            elif pending.get(key.parent) and known[key.table].is_kept:
                 found.given_up[key.table] = (
-                    f"its foreign key to {key.parent.plain} is not understood"
+                    f"its foreign key to {key.parent.plain} acts on its rows, and the log does not "
+                    "tell of which columns it is"
                 )
         made = cascades(links, known, self._find)
+        _compute(made, keys, definitions)
         found.given_up |= {
             table: reason for table, reason in made.unknown.items() if self._scope.includes(table)
         }
         found.runs = {
-            table: _staged(table, made, known[table], folder)
+            table: _staged(table, made, known[table], folder, read[0].file)
             for table in made.versions
-            if self._scope.includes(table)
+            if table not in made.unknown
+            and self._scope.includes(table)
             and _last(made.versions[table]) > self._tables.applied(table)
         }
         return found
@@ -204,10 +211,29 @@ class LinkedTables:
         found = [now.schema.empty_table()]
         for path in now.files:
             uri = f"{folder}/{path}"
-            places = holding(read_columns(uri, link.columns), link, values)
-            if len(places):
-                found.append(read_rows(uri).select(now.schema.names).take(places))
+            with self._tables.faults.of(link.child):
+                places = holding(read_columns(uri, link.columns), link, values)
+                if len(places):
+                    found.append(read_rows(uri).select(now.schema.names).take(places))
         return pa.concat_tables(found, promote_options="permissive")
+
+
+def _compute(made: Cascades, keys: Sequence[ForeignKey], definitions: Definitions) -> None:
+    """Give rows that foreign keys changed the generated columns that hang on that."""
+    for table, versions in made.versions.items():
+        columns = definitions.columns(table)
+        changed = {name.lower() for key in keys if key.table == table for name in key.columns}
+        wanted = dependent(columns, changed).intersection(map(str.lower, versions.column_names))
+        flavor = flavor_of(versions.column("_gtid")[0].as_py())
+        for rows in (made.versions, made.runs):
+            try:
+                whole = with_computed(rows[table], columns, wanted, flavor, hides_dates=True)
+            except NotToldError as error:
+                made.unknown[table] = str(error)
+                break
+            if whole.num_columns < versions.num_columns:
+                made.unknown[table] = "a foreign key changed what a generated column hangs on"
+            rows[table] = whole
 
 
 def _last(rows: pa.Table) -> int:
@@ -215,8 +241,8 @@ def _last(rows: pa.Table) -> int:
     return int(pc.max(seqs).as_py())
 
 
-def _staged(table: TableName, made: Cascades, known: LinkedTable, folder: str) -> Rows:
-    """What foreign keys made of a table, as tasks give it."""
+def _staged(table: TableName, made: Cascades, known: LinkedTable, folder: str, file: str) -> Rows:
+    """What foreign keys made of a table, as tasks give it that read a binlog file."""
     versions, run = made.versions[table], made.runs[table]
     last = versions.sort_by(SEQUENCE_COLUMN).slice(versions.num_rows - 1).to_pylist()[0]
     seqs: Any = versions.column(SEQUENCE_COLUMN)
@@ -231,6 +257,7 @@ def _staged(table: TableName, made: Cascades, known: LinkedTable, folder: str) -
         key=known.key,
         is_full=True,
         columns=known.columns,
+        file=file,
         run=_file(run, known, folder) if run.num_rows else None,
         versions=_file(versions, known, folder),
     )

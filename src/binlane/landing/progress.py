@@ -24,6 +24,9 @@ class TableReport:
         is_current: Whether `current` has it now.
         why_not: Why it has not, where there is a reason.
         lacks: Why rows may be missing in it; empty if none are.
+        without: Names of its generated columns whose values nothing tells.
+        no_history: Why its history does not go on; empty if it does, or if none is kept.
+        gap: Why its change table lacks changes; empty if it has all.
         committed: When it was last committed to, in seconds since 1970; 0 if it was not.
     """
 
@@ -36,6 +39,9 @@ class TableReport:
     is_current: bool = False
     why_not: str = ""
     lacks: str = ""
+    without: tuple[str, ...] = ()
+    no_history: str = ""
+    gap: str = ""
     committed: float = 0.0
 
 
@@ -56,7 +62,7 @@ class Progress:
         caught_up: When nothing more was there, in seconds since 1970; 0 while there is.
         reading: How far the table is whose rows are being taken from the server; empty for none.
         notes: What the reader of the tables must know.
-        given_up: Names of current tables that were given up.
+        given_up: Names of tables that were given up, of one kind or another.
         left_out: What a filter left out of tables that its rules name, in batches that are landed.
     """
 
@@ -113,7 +119,7 @@ class LandingReport:
         outside: Row images in the log of tables that are not wanted.
         by_reference: Row images that the kernels left to the reference decoder.
         notes: What the reader of the tables must know.
-        given_up: Names of current tables that were given up.
+        given_up: Names of tables that were given up, of one kind or another.
         error: What ended it; empty if it ended well.
     """
 

@@ -99,14 +99,23 @@ def report_as(report: LandingReport, file: str) -> str:
 
 def state_of(table: TableReport) -> str:
     """How a table is now, in words."""
+    told = []
     if table.is_current:
-        return f"current, but {table.lacks}" if table.lacks else "current"
-    return table.why_not or "not current: dropped, renamed or not landed so"
+        buts = [table.lacks] if table.lacks else []
+        if table.without:
+            names = ", ".join(table.without)
+            buts.append(f"without {names}, generated from what the log does not tell")
+        told.append(f"current, but {', and '.join(buts)}" if buts else "current")
+    elif table.why_not:
+        told.append(f"not current: {table.why_not}")
+    if table.no_history:
+        told.append(f"no history: {table.no_history}")
+    return "; ".join(told) or "not current: dropped, renamed or not landed so"
 
 
 def _rows(report: LandingReport) -> Iterator[str]:
     for name, table in report.tables.items():
-        kind = ' class="gone"' if table.why_not else ""
+        kind = ' class="gone"' if table.why_not or table.no_history else ""
         yield (
             f'<tr{kind}><td>{escape(name)}</td><td class="n">{table.rows:,}</td>'
             f'<td class="n">{table.logged:,}</td>'
@@ -138,9 +147,16 @@ def _notes(report: LandingReport) -> Iterator[str]:
     for name, table in report.tables.items():
         for why, images in table.left_out.items():
             yield f"{name}: {images} row images {why}"
+    for name, table in report.tables.items():
+        if table.gap:
+            yield f"{name}: its change table lacks changes: {table.gap}"
     lost = [name for name, table in report.tables.items() if table.why_not or table.lacks]
     if lost:
         named = ", ".join(lost)
         yield f"whole again by --snapshot SERVER --tables '{named}', or emptied at the source"
+    ended = [name for name, table in report.tables.items() if table.no_history]
+    if ended:
+        named = ", ".join(ended)
+        yield f"a history of a table with a key goes on by --snapshot SERVER --tables '{named}'"
     if report.by_reference:
         yield f"{report.by_reference} row images were decoded by the reference, not by kernels"

@@ -11,7 +11,8 @@ import pyarrow as pa
 
 from binlane.landing.column_changes import AddColumn, ModifyColumn
 from binlane.landing.column_values import NotToldError
-from binlane.landing.steps import Add, ColumnStep, Modify, Remove, RenameTo, Reshape
+from binlane.landing.generated_columns import nulls, with_computed
+from binlane.landing.steps import Add, Modify, Remove, RenameTo, Reshape
 
 Named = tuple[str, Any]
 """A column: its name, and its values as a chunked array."""
@@ -48,9 +49,11 @@ def reshaped(
             step, changes=tuple(each for each in step.changes if not isinstance(each, Remove))
         )
     columns = [(name, rows.column(old)) for name, old in zip(names, own, strict=True)]
-    made = _rearranged(columns, step.changes, rows.num_rows)
+    made = _rearranged(columns, step, rows.num_rows)
     made += [(name, rows.column(name)) for name in rows.column_names if name in added]
-    return pa.table([values for _, values in made], [name for name, _ in made])
+    found = pa.table([values for _, values in made], [name for name, _ in made])
+    defined = {column.name.lower(): column for column in step.columns}
+    return with_computed(found, defined, step.computed, step.flavor, hides_dates=True)
 
 
 def set_aside(name: str, names: Collection[str]) -> str:
@@ -78,11 +81,12 @@ def _aside(names: Sequence[str], step: Reshape) -> dict[str, str]:
     return found
 
 
-def _rearranged(columns: Sequence[Named], changes: Sequence[ColumnStep], count: int) -> list[Named]:
+def _rearranged(columns: Sequence[Named], step: Reshape, count: int) -> list[Named]:
     """First what stays in place, then what moves or comes.
 
     Source: MariaDB 10.11 sql/sql_table.cc, mysql_prepare_alter_table.
     """
+    changes = step.changes
     dropped = {each.column.lower() for each in changes if isinstance(each, Remove)}
     renamed = {each.old.lower(): each.new for each in changes if isinstance(each, RenameTo)}
     modified = {each.column.old_name.lower(): each for each in changes if isinstance(each, Modify)}
@@ -94,7 +98,10 @@ def _rearranged(columns: Sequence[Named], changes: Sequence[ColumnStep], count: 
             continue
         change = modified.get(key)
         if change is not None:
-            found = _converted(name, values, change)
+            if change.column.name.lower() in step.computed:
+                found = nulls(count, change.conversion.type)
+            else:
+                found = _converted(name, values, change)
             if _moves(change.column):
                 moved[change.column.name.lower()] = found
             else:

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from binlane.codec.types import Flavor
 from binlane.landing.column_changes import AddColumn, ModifyColumn
 from binlane.landing.column_conversions import Conversion
 from binlane.names import TableName
+from binlane.sql.table_definitions import TableColumn
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,11 +102,19 @@ class Reshape:
         changes: As the statement has them; columns that change and go have their names from before
             it, columns to stand behind those from after it.
         names: Of the columns before; empty if the log never told them.
+        place: Of the statement in the log; empty if nobody told.
+        columns: The definitions afterwards; likewise.
+        computed: Names in small letters of generated columns that may have other values then.
+        flavor: Of the server; None if the log does not tell.
     """
 
     table: TableName
     changes: tuple[ColumnStep, ...]
     names: tuple[str, ...] = ()
+    place: str = ""
+    columns: tuple[TableColumn, ...] = ()
+    computed: frozenset[str] = frozenset()
+    flavor: Flavor | None = None
 
 
 @dataclass(frozen=True, slots=True)

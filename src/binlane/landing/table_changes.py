@@ -7,7 +7,7 @@ rename, give a new column its default, and convert the values of one that change
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Self
 
 import pyarrow as pa
@@ -26,9 +26,10 @@ from binlane.landing.column_changes import (
 )
 from binlane.landing.column_conversions import Conversion
 from binlane.landing.column_defaults import value_in_old_rows
-from binlane.landing.column_families import CHARACTERS
+from binlane.landing.column_families import CHARACTERS, is_alike, keeps_values
 from binlane.landing.column_values import NotToldError
 from binlane.landing.definitions import Definitions
+from binlane.landing.generated_columns import dependent, flavor_of, is_computed, left_out
 from binlane.landing.landed import Tables
 from binlane.landing.steps import (
     Abandon,
@@ -87,10 +88,15 @@ _OF_TABLES: Final = frozenset(
     }
 )
 """What a statement may be that does something to tables or their rows."""
+_AS_TEXT: Final = frozenset({"UUID", "INET4", "INET6"})
+"""Types whose rows are bytes in the log, and text for who knows the definition."""
 _MAY_REMOVE_DUPLICATES: Final = frozenset({"MODIFY COLUMN", "CHANGE COLUMN", "CONVERT"})
 _UNIQUE: Final = frozenset({"UNIQUE", "PRIMARY"})
 _LINKS: Final = frozenset({"DROP FOREIGN KEY", "DROP CONSTRAINT"})
 _IS_VERSIONED: Final = "it is system-versioned: the log has rows of its history among the others"
+_IGNORED: Final = (
+    "ALTER IGNORE may have removed rows that a key does not allow, and the log does not tell which"
+)
 _STRICT: Final = 1 << 21 | 1 << 22
 _TIME_TRUNCATE_FRACTIONAL: Final = 1 << 32
 _TIME_ROUND_FRACTIONAL: Final = 1 << 34
@@ -128,16 +134,26 @@ def steps(
         return ()
     else:
         found = _steps(statement, effects, (scope, after or scope), definitions)
-    return _in_scope(found, scope, after or scope)
+    place = f"{statement.file}:{statement.position}"
+    return _in_scope((_placed(step, place) for step in found), scope, after or scope)
 
 
 def steps_of_trouble(trouble: Trouble, scope: Tables, definitions: Definitions) -> tuple[Step, ...]:
     """What a group that cannot be followed does to tables: those that it concerns are given up."""
     reason = f"{trouble.what} ({trouble.file}:{trouble.position})"
+    if trouble.hint:
+        reason += f"; {trouble.hint}"
     if not trouble.tables:
         return (AbandonAll(reason, None),)
     tables = definitions.with_children(trouble.tables)
     return _in_scope((Abandon(table, reason) for table in tables), scope)
+
+
+def _placed(step: Step, place: str) -> Step:
+    """A step whose reason says where in the log the statement stands."""
+    if isinstance(step, Abandon | AbandonAll):
+        return replace(step, reason=f"{step.reason} ({place})")
+    return step
 
 
 def _in_scope(found: Iterable[Step], *scopes: Tables) -> tuple[Step, ...]:
@@ -154,8 +170,8 @@ def _not_understood(statement: Statement, effects: StatementEffects) -> Iterator
     if effects.kind not in _OF_TABLES or effects.stopped_at is None:
         return
     reason = (
-        f"a statement is not understood at {effects.stopped_at.text[:20]!r}: "
-        f"{_shortened(statement.text)}"
+        "a statement that may have changed it is not understood, at "
+        f"{effects.stopped_at.text[:20]!r}: {_shortened(statement.text)}"
     )
     named = (*effects.writes, *effects.drops, *(name for pair in effects.renames for name in pair))
     databases = {statement.database, *effects.databases, *(table.database for table in named)}
@@ -167,7 +183,10 @@ def _rows_changed(
     statement: Statement, effects: StatementEffects, definitions: Definitions
 ) -> Iterator[Step]:
     """Rows that a statement changes are in no log but one in row format."""
-    reason = f"rows are changed by a statement: {_shortened(statement.text)}"
+    reason = (
+        "rows are changed by a statement, of which the log has no row images: "
+        f"{_shortened(statement.text)}"
+    )
     tables = [table for table in effects.writes if not definitions.is_temporary(table)]
     # What a view, a trigger or a routine writes is not known.
     is_known = effects.writes and not effects.calls and not statement.calls_stored_functions()
@@ -197,7 +216,7 @@ def _steps(
     yield from (Rename(old, new) for old, new in effects.renames)
     for first, last in effects.net_renames:
         if after.includes(last) and not scope.includes(first):
-            yield Abandon(last, f"it was {first.plain} before, which is not landed")
+            yield Abandon(last, f"it was renamed from {first.plain}, whose rows are not landed")
         elif not after.includes(last):
             yield Drop(last)
 
@@ -213,12 +232,14 @@ def _create_steps(statement: Statement, effects: StatementEffects, scope: Tables
     if isinstance(node, CreateTable) and _is_versioned_by(node):
         yield Abandon(table, _IS_VERSIONED)
     elif effects.kind is StatementKind.CREATE_SEQUENCE:
-        yield Abandon(table, "it is a sequence, whose rows are no table's")
+        yield Abandon(table, "it is a sequence, no table with rows of its own")
     elif effects.kind is StatementKind.CREATE_TABLE_LIKE:
         yield from (CreateLike(table, like) for like in effects.reads[:1])
     else:
-        schema = pa.schema([(each.name, _arrow_type(each)) for each in created_columns(facts)])
-        yield Create(table, schema)
+        columns = {each.name.lower(): each for each in created_columns(facts)}
+        schema = pa.schema([(each.name, _arrow_type(each)) for each in columns.values()])
+        left = left_out(columns, schema, flavor_of(statement.gtid))
+        yield Create(table, pa.schema([each for each in schema if each.name not in left]))
 
 
 def _alter_steps(
@@ -232,7 +253,7 @@ def _alter_steps(
         yield Abandon(table, _IS_VERSIONED)
         return
     if _may_remove_duplicates(node):
-        yield Abandon(table, f"rows may have been removed: {_shortened(statement.text)}")
+        yield Abandon(table, f"{_IGNORED}: {_shortened(statement.text)}")
         return
     changes = column_changes(facts)
     try:
@@ -310,11 +331,15 @@ def _reshape(
     after = definitions.after(statement).columns(last) if before else {}
     session = _Session.of(statement)
     found: list[ColumnStep] = []
+    changed: set[str] = set()
+    computed: set[str] = set()
     for change in changes:
         if isinstance(change, AddColumn):
             new = after.get(change.name.lower()) or change.column
             conversion = session.conversion(None, new, _arrow_type(change.column))
-            found.append(_add_step(statement, change, conversion))
+            found.append(_add_step(statement, change, conversion, is_known=bool(after)))
+            if is_computed(new):
+                computed.add(change.name.lower())
         elif isinstance(change, DropColumn):
             found.append(Remove(change.name))
         elif isinstance(change, RenameColumn):
@@ -324,9 +349,30 @@ def _reshape(
             old = before.get(change.old_name.lower())
             data_type = _arrow_type(change.column)
             found.append(Modify(change, session.conversion(old, new, data_type)))
-    found += _other_charsets(statement, session, before, after, found)
-    names = tuple(column.name for column in before.values())
-    return Reshape(table, tuple(found), names) if found else None
+            if old is None or not keeps_values(old, new):
+                changed.add(change.name.lower())
+            if is_computed(new) and not (old and _is_same_column(old, new)):
+                computed.add(change.name.lower())
+    others = list(_other_charsets(statement, session, before, after, found))
+    changed |= {each.column.name.lower() for each in others}
+    found += others
+    if not found:
+        return None
+    return Reshape(
+        table=table,
+        changes=tuple(found),
+        names=tuple(column.name for column in before.values()),
+        place=f"{statement.file}:{statement.position}",
+        columns=tuple(after.values()),
+        computed=frozenset(computed | dependent(after, changed | computed)),
+        flavor=session.flavor,
+    )
+
+
+def _is_same_column(old: TableColumn, new: TableColumn) -> bool:
+    """Whether a generated column has the same values by its definition before."""
+    texts = [(each.generated, each.generated_modes) for each in (old, new)]
+    return texts[0] == texts[1] and is_alike(old, new)
 
 
 def _other_charsets(
@@ -335,7 +381,7 @@ def _other_charsets(
     before: Mapping[str, TableColumn],
     after: Mapping[str, TableColumn],
     found: Sequence[ColumnStep],
-) -> Iterator[ColumnStep]:
+) -> Iterator[Modify]:
     """CONVERT TO CHARACTER SET: without strict mode what it lacks becomes other characters."""
     node = statement.facts().tree
     assert isinstance(node, AlterTable)
@@ -347,9 +393,12 @@ def _other_charsets(
         changed = {each.column.old_name.lower() for each in found if isinstance(each, Modify)}
         for name, old in before.items():
             new = after.get(name)
-            if new is not None and name not in changed and new.charset != old.charset:
+            if new is None or name in changed or is_computed(new):
+                continue
+            if new.charset != old.charset:
                 column = ModifyColumn(column=new, old_name=old.name)
-                yield Modify(column, session.conversion(old, new, pa.null()))
+                conversion = session.conversion(old, new, pa.null())
+                yield Modify(column, replace(conversion, takes_bytes=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -365,10 +414,7 @@ class _Session:
         mode = statement.sql_mode
         node = statement.facts().tree
         is_ignored = isinstance(node, AlterTable) and "IGNORE" in node.modifiers
-        flavor = None
-        if statement.gtid is not None:
-            # Domain, server and number; MySQL's is a UUID and a number.
-            flavor = Flavor.MYSQL if ":" in statement.gtid else Flavor.MARIADB
+        flavor = flavor_of(statement.gtid)
         rounds = {
             Flavor.MARIADB: bool(mode & _TIME_ROUND_FRACTIONAL),
             Flavor.MYSQL: not mode & _TIME_TRUNCATE_FRACTIONAL,
@@ -389,8 +435,12 @@ class _Session:
         )
 
 
-def _add_step(statement: Statement, change: AddColumn, conversion: Conversion) -> Add:
-    if change.is_computed:
+def _add_step(
+    statement: Statement, change: AddColumn, conversion: Conversion, *, is_known: bool
+) -> Add:
+    if is_computed(change.column) and is_known:
+        return Add(change, conversion.type, None)
+    if change.is_numbered or change.column.is_generated:
         raise NotToldError(f"the log does not tell the values of the new column {change.name}")
     try:
         value = value_in_old_rows(change, conversion, statement.timestamp)
@@ -400,6 +450,8 @@ def _add_step(statement: Statement, change: AddColumn, conversion: Conversion) -
 
 
 def _arrow_type(definition: TableColumn) -> pa.DataType:
+    if definition.type_name in _AS_TEXT:
+        return pa.string()
     column = logged_column(definition)
     return pa.binary() if column is None else arrow_type(column)
 

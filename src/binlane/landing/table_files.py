@@ -21,14 +21,16 @@ from binlane.columnar.table_schema import (
 )
 from binlane.errors import StoreError
 from binlane.landing.cascades import IMAGE_COLUMNS, ORDER, UNCHECKED
+from binlane.landing.generated_columns import WHY_NOT
 from binlane.landing.net_changes import COUNT, GONE, counted, is_gone, last_images
 from binlane.landing.parquet_options import parquet_options
 from binlane.landing.places import file_name, resolve, staging_uri, table_uri
 from binlane.landing.statistics import statistics
+from binlane.landing.tables.faults import is_own
 from binlane.landing.tables.keys import sorted_by_key
 from binlane.landing.work import DataFile, Mode, RangeWork, Rows, sequence
 from binlane.names import TableName
-from binlane.ranges.unchecked import unchecked_positions
+from binlane.ranges.unchecked import Unchecked, unchecked_rows
 
 # What readers call them, and what tables do.
 _SHORT: Final = {"_timestamp": "_ts", "_position": "_pos"}
@@ -50,13 +52,15 @@ class Shape:
     schema: pa.Schema
     key: tuple[str, ...]
     is_full: bool
+    why_not: str = ""
 
     @classmethod
     def of(cls, batch: pa.RecordBatch) -> Shape:
         """The shape of a batch."""
         schema = batch.schema
         key = tuple(primary_key_of(schema))
-        return cls(schema.remove_metadata(), key, has_full_images(schema))
+        why_not = (schema.metadata or {}).get(WHY_NOT, b"").decode()
+        return cls(schema.remove_metadata(), key, has_full_images(schema), why_not)
 
 
 class TableFiles:
@@ -102,6 +106,7 @@ class TableFiles:
             ["_gtid", "_ts", SEQUENCE_COLUMN]
         )
         last = places.slice(places.num_rows - 1)
+        changes, fault = self._changes(fresh.get(Mode.CHANGES))
         return Rows(
             table=self.table,
             first_seq=places.column(SEQUENCE_COLUMN)[0].as_py(),
@@ -115,21 +120,29 @@ class TableFiles:
             invalid_dates=self._invalid_dates,
             key=shape.key,
             is_full=shape.is_full,
+            why_not=shape.why_not,
             columns=images.select(own).schema,
             file=work.piece.name,
-            changes=self._changes(fresh.get(Mode.CHANGES)),
+            changes=changes,
+            fault=fault,
             run=self._run(fresh.get(Mode.CURRENT), own),
             versions=self._versions(fresh.get(Mode.HISTORY), own),
             links=self._links(images, own) if images.num_rows else None,
         )
 
-    def _changes(self, images: pa.Table | None) -> DataFile | None:
-        if images is None or not images.num_rows:
-            return None
+    def _changes(self, images: pa.Table | None) -> tuple[DataFile | None, str]:
+        """The file of the change table, and why it could not be written."""
+        if images is None or not images.num_rows or self.table in self._work.lost:
+            return None, ""
         name = file_name(self._work.format, self._work.run_id)
         folder = table_uri(self._work.into, Mode.CHANGES, self.table)
         known = [SEQUENCE_COLUMN, "_ts", *self.shape.key]
-        return write_file(images, folder, name, known)
+        try:
+            return write_file(images, folder, name, known), ""
+        except StoreError as error:
+            if not is_own(error):
+                raise
+            return None, error.message
 
     def _run(self, images: pa.Table | None, own: list[str]) -> DataFile | None:
         if images is None or not images.num_rows or not self.shape.is_full:
@@ -153,8 +166,7 @@ class TableFiles:
             own = [name for name in own if name.lower() in columns]
         unchecked: Any = pa.array([False] * images.num_rows, pa.bool_())
         if pc.any(is_gone(images)).as_py():
-            places = pa.array(unchecked_positions(self._work.piece), pa.int64())
-            unchecked = pc.is_in(images.column("_pos"), value_set=places)
+            unchecked = _are_in(images, unchecked_rows(self._work.piece))
         order: Any = pa.array(np.arange(images.num_rows))
         if "_txn_order" in images.column_names:
             order = images.column("_txn_order")
@@ -182,6 +194,18 @@ def _added(images: pa.Table | None) -> int:
     found: Any = pc.value_counts(images.column("_op"))
     counts = {each["values"]: each["counts"] for each in found.to_pylist()}
     return int(counts.get("insert", 0) - counts.get("delete", 0))
+
+
+def _are_in(images: pa.Table, rows: Unchecked) -> Any:
+    """Of each image, whether it is one of some rows."""
+    positions: Any = images.column("_pos")
+    found: Any = pc.is_in(positions, value_set=pa.array(rows.positions, pa.int64()))
+    for run in rows.runs:
+        is_there: Any = pc.is_in(positions, value_set=pa.array([run.position], pa.int64()))
+        numbers = pa.array(range(run.first, run.last + 1), pa.int32())
+        is_of: Any = pc.is_in(images.column("_row"), value_set=numbers)
+        found = pc.or_(found, pc.and_(is_there, is_of))
+    return found
 
 
 def with_sequence(images: pa.Table, file_number: int) -> pa.Table:

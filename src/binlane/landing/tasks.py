@@ -7,7 +7,7 @@ whatever the range holds: what waits to be written is, and a table may get sever
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import pyarrow as pa
@@ -16,6 +16,8 @@ import pyarrow.compute as pc
 from binlane.columnar.counters import ReadCounters
 from binlane.columnar.table_schema import CHANGE_NAMES, clash_of, table_of
 from binlane.landing.audit import audited_range
+from binlane.landing.definitions import Definitions
+from binlane.landing.generated_columns import LoggedRows
 from binlane.landing.table_changes import may_have_steps
 from binlane.landing.table_files import ADDED, Shape, TableFiles
 from binlane.landing.work import RangeItem, RangeResult, RangeWork, Rows, Skipped
@@ -49,19 +51,12 @@ def land_range(work: RangeWork) -> RangeResult:
     if not work.is_audited:
         return RangeResult(items=items, size_bytes=size_bytes, left_out=left_out)
     logged = audited_range(work, counts.read, left_out.images)
-    selection = work.want.selection
-    scope, named = selection.scope, counts.read.keys() | left_out.images.keys()
-    wanted = Counter(
-        {
-            table: n
-            for table, n in logged.images.items()
-            if scope.includes(table) and (selection.filter_terms is None or table in named)
-        }
-    )
-    uncertain = Counter(
-        {table: n for table, n in logged.uncertain.items() if scope.includes(table)}
-    )
-    not_landed = {**counts.passed_over, BY_FILTER: wanted - counts.read, UNCERTAIN: uncertain}
+    wanted, uncertain = _landed(logged.images, work), _landed(logged.uncertain, work)
+    if work.want.selection.filter_terms is not None:
+        named = counts.read.keys() | left_out.images.keys()
+        wanted = Counter({table: n for table, n in wanted.items() if table in named})
+    passed_over = {why: _landed(tables, work) for why, tables in counts.passed_over.items()}
+    not_landed = {**passed_over, BY_FILTER: wanted - counts.read, UNCERTAIN: uncertain}
     return RangeResult(
         items=items,
         size_bytes=size_bytes,
@@ -69,6 +64,18 @@ def land_range(work: RangeWork) -> RangeResult:
         logged=wanted + uncertain,
         not_landed={why: tables for why, tables in not_landed.items() if tables},
         outside=logged.images.total() - wanted.total(),
+    )
+
+
+def _landed(images: Mapping[TableName, int], work: RangeWork) -> Counter[TableName]:
+    """Counts of the tables that are landed; others are read for their foreign keys."""
+    scope = work.want.selection.scope
+    return Counter(
+        {
+            table: count
+            for table, count in images.items()
+            if scope.includes(table) and work.links.get(table) is None
+        }
     )
 
 
@@ -98,11 +105,13 @@ def _items(work: RangeWork, counts: _Counts) -> Iterator[RangeItem]:
     tables = _Tables(work)
     clashing: set[TableName] = set()
     read = counts.reading(read_range(work.piece, work.want, counters=counts.counters))
+    catalog = None if work.piece.catalog is None else work.piece.catalog.copy()
+    logged = LoggedRows(Definitions(catalog), len(work.want.change_columns))
     for item in _without_skipped(read, work.skip, counts):
         if isinstance(item, pa.RecordBatch):
             clash = _clash(item, work.want.change_columns)
             if clash is None:
-                yield from tables.add(item)
+                yield from tables.add(logged.whole(item))
                 continue
             table = table_of(item.schema)
             counts.passed_over[CLASHING][table] += item.num_rows
@@ -112,6 +121,8 @@ def _items(work: RangeWork, counts: _Counts) -> Iterator[RangeItem]:
             continue
         if isinstance(item, Trouble) or (isinstance(item, Statement) and may_have_steps(item)):
             yield from tables.finish()
+        if isinstance(item, Statement):
+            logged.follow(item)
         yield item
     yield from tables.finish()
 

@@ -108,7 +108,7 @@ def verify_lake(lake: Lake, *, has_values: bool = False) -> Iterator[str]:
 
 
 def _stores(into: str, state: JournalState, catalog: Mapping[str, str]) -> dict[Mode, TableStore]:
-    settings = StoreSettings(run_id=uuid.uuid4().hex, catalog=catalog)
+    settings = StoreSettings(run_id=uuid.uuid4().hex, catalog=catalog, is_read_only=True)
     table_format = Format(state.terms["format"])
     return {
         mode: open_store(into, mode, table_format, state.app_id, settings)

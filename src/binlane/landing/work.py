@@ -23,6 +23,12 @@ FILE_BITS: Final = 40
 """`_seq` is a file's number times 2^40, plus the position of an event in it."""
 
 
+_NO_FULL_IMAGES: Final = (
+    "row images lack columns: binlog_row_image is not FULL on the source, or they are generated "
+    "columns of a table whose CREATE TABLE is not in the log"
+)
+
+
 class Mode(Enum):
     """A kind of tables that landing keeps."""
 
@@ -87,9 +93,11 @@ class Rows:
         invalid_dates: Zero or partial dates in them that became NULL.
         key: Names of the primary key's columns; empty if the log tells none.
         is_full: Whether the images hold what current tables need.
+        why_not: Why they do not, beside columns that they lack.
         columns: Names and types of the table's own columns.
         file: Name of the binlog file that they were read from; empty if nobody told.
         changes: All images in log order, in the directory of the change table.
+        fault: Why that could not be written, where that may be the table's own fault.
         run: One row a key, the last one, sorted by key: the own columns, `_gtid`, `_seq`, `_gone`;
             without a key one row for each distinct row, with `_count`, how often it comes more than
             it goes. Staged.
@@ -114,9 +122,21 @@ class Rows:
     columns: pa.Schema
     file: str = ""
     changes: DataFile | None = None
+    fault: str = ""
     run: DataFile | None = None
     versions: DataFile | None = None
     links: DataFile | None = None
+    why_not: str = ""
+
+    @property
+    def lacks(self) -> str:
+        """Why the images are not enough for current tables; empty if they are."""
+        return "" if self.is_full else self.why_not or _NO_FULL_IMAGES
+
+    @property
+    def place(self) -> str:
+        """Where the first image stands: `binlog.000001:256`."""
+        return f"{self.file}:{place_of(self.first_seq)[1]}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,6 +171,7 @@ class RangeWork:
         done: All rows up to this `_seq` are in all tables.
         applied: Up to which `_seq` rows are in a table, by kind and table, where that is more.
         skip: GTIDs of event groups to pass over.
+        lost: Tables whose changes are not written, since their change tables could not be.
         links: Tables of which all images are needed, for what foreign keys do: the columns of those
             that are read for that alone, None for all columns of a table that is landed.
         is_audited: Whether the range is counted beside the task.
@@ -165,6 +186,7 @@ class RangeWork:
     done: int = 0
     applied: Mapping[Mode, Mapping[TableName, int]] = field(default_factory=dict)
     skip: frozenset[str] = frozenset()
+    lost: frozenset[TableName] = frozenset()
     links: Mapping[TableName, frozenset[str] | None] = field(default_factory=dict)
     is_audited: bool = True
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple, Protocol
@@ -71,6 +71,18 @@ class _Run(NamedTuple):
         return self.bounds[-1] - self.start
 
 
+class Log(NamedTuple):
+    """What is read of a log."""
+
+    spans: Sequence[Span]
+    files: Sequence[LogFile]
+    """All of the log, in order."""
+
+
+Part = tuple[LogRange, ...]
+"""What one task reads, in log order."""
+
+
 class Cutter:
     """Cuts parts of a log's files.
 
@@ -108,13 +120,52 @@ class Cutter:
         """
         runs = [run for span in spans for run in self._runs(span, cuts)]
         total = sum(run.size_bytes for run in runs)
-        count = max(-(-total // cuts.size_bytes), min(cuts.cores, total // RANGE_BYTES_MIN), 1)
-        wanted = max(total // count, 1)
+        wanted = max(total // _count(total, cuts), 1)
         return [
             self._with_history(piece, run, files)
             for run in runs
             for piece in self._ranges_of(run, wanted)
         ]
+
+    def parts(self, logs: Iterable[Log], cuts: Cuts) -> list[Part]:
+        """Cut logs into equal parts, whatever files they lie in.
+
+        Where there are more parts than cores, they are so many that each core has as many.
+
+        Args:
+            logs: What is read of each, with all of its files.
+            cuts: How.
+
+        Raises:
+            StoreError: If a file cannot be read.
+        """
+        runs = [
+            (run, log.files) for log in logs for span in log.spans for run in self._runs(span, cuts)
+        ]
+        total = sum(run.size_bytes for run, _ in runs)
+        count = _count(total, cuts)
+        even = -(-count // cuts.cores) * cuts.cores
+        count = even if even * RANGE_BYTES_MIN <= total else count
+        parts: list[list[LogRange]] = [[] for _ in range(count)]
+        before = 0
+        for run, files in runs:
+            middle = (before + run.size_bytes // 2) * count // total
+            first, last = middle, middle
+            if run.file.is_plain:
+                first = before * count // total
+                last = (before + run.size_bytes - 1) * count // total
+            wants = [
+                run.start + total * number // count - before
+                for number in range(first + 1, last + 1)
+            ]
+            start = run.start
+            for number, stop in enumerate(_stops(run, wants), first):
+                if stop > start:
+                    piece = self.bare(run.file, run.facts, start, stop)
+                    parts[number].append(self._with_history(piece, run, files))
+                    start = stop
+            before += run.size_bytes
+        return [tuple(part) for part in parts if part]
 
     def _runs(self, span: Span, cuts: Cuts) -> Iterator[_Run]:
         file, low, high = span
@@ -139,13 +190,10 @@ class Cutter:
             yield _Run(file, facts, start, bounds)
 
     def _ranges_of(self, run: _Run, wanted: int) -> Iterator[LogRange]:
-        last = run.bounds[-1]
         count = max(-(-run.size_bytes // wanted), 1) if run.file.is_plain else 1
+        wants = [run.start + run.size_bytes * number // count for number in range(1, count)]
         start = run.start
-        for number in range(1, count + 1):
-            want = run.start + run.size_bytes * number // count
-            found = bisect_right(run.bounds, want)
-            stop = last if number == count else run.bounds[max(found - 1, 0)]
+        for stop in _stops(run, wants):
             if stop > start:
                 yield self.bare(run.file, run.facts, start, stop)
                 start = stop
@@ -278,6 +326,18 @@ class Cutter:
             is_plain=file.is_plain,
             keys=self._keys,
         )
+
+
+def _count(total: int, cuts: Cuts) -> int:
+    """How many ranges so many bytes are cut into at least."""
+    return max(-(-total // cuts.size_bytes), min(cuts.cores, total // RANGE_BYTES_MIN), 1)
+
+
+def _stops(run: _Run, wants: Iterable[int]) -> Iterator[int]:
+    """Where ranges end: at the last bound up to each place that is wanted, and at the run's end."""
+    for want in wants:
+        yield run.bounds[max(bisect_right(run.bounds, want) - 1, 0)]
+    yield run.bounds[-1]
 
 
 def _is_in(position: int, piece: LogRange) -> bool:

@@ -24,6 +24,8 @@ class TroubleKind(Enum):
     """A transaction with rows was rolled back in part, and the log does not tell which rows stay."""
     XA_UNKNOWN = "xa_unknown"
     """An XA transaction is committed here that was prepared before the log's beginning."""
+    ROWS = "rows"
+    """Rows of a table cannot be decoded, though the log is whole: they are left out."""
     COLUMN = "column"
     """A table has a column that cannot stand beside those that a reader adds."""
 

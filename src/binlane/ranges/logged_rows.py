@@ -75,11 +75,13 @@ class LoggedRows:
         """The rows of an event, an UPDATE's pair as one; 0, which is noted, if nobody can tell.
 
         Raises:
-            CodecError: If they end inside of a value.
+            CodecError: If they end inside of a value, and no checksum says that they are whole.
         """
         try:
             return count_rows(body, table_columns(table_map, flavor=format_.flavor))
-        except UnsupportedError:
+        except CodecError as error:
+            if not isinstance(error, UnsupportedError) and not format_.checksum_length:
+                raise
             self.uncounted.add(TableName(table_map.database, table_map.table))
             return 0
 

@@ -18,7 +18,15 @@ from binlane.columnar.selection import Bound
 from binlane.errors import TruncatedError
 from binlane.names import TableName
 from binlane.positions import FilePosition, GtidSet, Position, parse_position
-from binlane.ranges.cutting import RANGE_BYTES_DEFAULT, Cuts, Cutter, Span, Wish, file_end
+from binlane.ranges.cutting import (
+    RANGE_BYTES_DEFAULT,
+    Cuts,
+    Cutter,
+    Log,
+    Part,
+    Span,
+    file_end,
+)
 from binlane.ranges.facts import PIECE_BYTES, FileFacts
 from binlane.ranges.files import LogFile
 from binlane.ranges.history import FilterAt, LogHistory
@@ -186,7 +194,6 @@ class Planner:
         *,
         size_bytes: int = RANGE_BYTES_DEFAULT,
         cores: int = 1,
-        wish: Wish | None = None,
     ) -> list[LogRange]:
         """What lies between two places, in ranges that one task each reads.
 
@@ -197,7 +204,6 @@ class Planner:
             end: Up to where.
             size_bytes: Of a range at most, about.
             cores: There are at least so many ranges, if each has 4 MiB then.
-            wish: What of it is to be read; all if None.
 
         Raises:
             StoreError: If the log is not the one any more that an offset stands in, or has a gap.
@@ -205,41 +211,46 @@ class Planner:
         spans = list(self._spans(start, end))
         return self._cutter.ranges(
             spans,
-            Cuts(size_bytes=size_bytes, cores=cores, wish=wish),
+            Cuts(size_bytes=size_bytes, cores=cores),
             files=self._sources.one_log(),
         )
 
-    def all_ranges(
-        self,
-        *,
-        size_bytes: int = RANGE_BYTES_DEFAULT,
-        cores: int = 1,
-        wish: Wish | None = None,
-    ) -> list[LogRange]:
-        """All that there is, as `ranges` gives it; the files need not be those of one log.
+    def parts(self, start: Offset, end: Offset, cuts: Cuts) -> list[Part]:
+        """What lies between two places, in parts of about one size that one task each reads.
+
+        A part may hold ranges of several files, each as `ranges` gives it.
 
         Args:
-            size_bytes: Of a range at most, about.
-            cores: There are at least so many ranges, if each has 4 MiB then.
-            wish: What of it is to be read; all if None.
+            start: From where on.
+            end: Up to where.
+            cuts: How large, how many, and what of it.
+
+        Raises:
+            StoreError: If the log is not the one any more that an offset stands in, or has a gap.
+        """
+        log = Log(list(self._spans(start, end)), self._sources.one_log())
+        return self._cutter.parts([log], cuts)
+
+    def all_parts(self, cuts: Cuts) -> list[Part]:
+        """All that there is, as `parts` gives it; the files need not be those of one log.
+
+        Args:
+            cuts: How large, how many, and what of it.
 
         Raises:
             ConfigError: If a source names no log.
             StoreError: If a file cannot be read.
             CodecError: If a file does not begin as a binlog file.
         """
+        wish = cuts.wish
         files = [
             file for file in self._sources.files() if wish is None or wish.wants_file(file.name)
         ]
-        return [
-            piece
+        logs = [
+            Log([Span(file, len(MAGIC), self._end_of(file)) for file in log], log)
             for log in _logs(files)
-            for piece in self._cutter.ranges(
-                [Span(file, len(MAGIC), self._end_of(file)) for file in log],
-                Cuts(size_bytes=size_bytes, cores=cores, wish=wish),
-                files=log,
-            )
         ]
+        return self._cutter.parts(logs, cuts)
 
     def notes_of_all(self) -> list[str]:
         """What the filter notes of the statements that there are, and of the log as a whole.

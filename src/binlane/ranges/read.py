@@ -120,6 +120,17 @@ def _builder(want: Want) -> BuilderFactory:
 
 def _of_told(told: Told) -> RangeItem:
     place = told.place
+    if told.kind is ToldKind.ROWS:
+        return Trouble(
+            kind=TroubleKind.ROWS,
+            what=told.what,
+            hint="report it, with the event; the other tables are landed",
+            tables=told.tables,
+            gtid=place.gtid,
+            file=place.file,
+            position=place.position,
+        )
+    assert told.event is not None, "all else is told by an event"
     if told.kind is ToldKind.STATEMENT:
         body = statement_of(told.event)
         assert body is not None, "a statement is told by its event"

@@ -16,7 +16,7 @@ from binlane.ranges.statements import Statement
 from binlane.spark.change_columns import CHANGE_COLUMNS, change_fields, range_columns
 from binlane.spark.images import CHANGE_OPS, Changes, WholeChanges, chosen_images, taken
 from binlane.spark.options import Include, SourceOptions
-from binlane.sql.facts import StatementKind
+from binlane.sql.facts import VIEW_KINDS, StatementKind
 
 _MICROSECONDS: Final = 1_000_000
 
@@ -126,6 +126,8 @@ def _of_trouble(trouble: Trouble) -> dict[str, object]:
 def _of_statement(statement: Statement, options: SourceOptions) -> Iterator[dict[str, object]]:
     effects = statement.effects()
     scope = options.selection.scope
+    if effects.kind in VIEW_KINDS:
+        return
     if not (effects.kind.is_ddl and statement.is_wanted) or not (
         scope.is_unscoped
         or any(scope.includes(table) for table in effects.writes)

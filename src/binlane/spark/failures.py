@@ -8,11 +8,15 @@ are told apart, each with what to do.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Final
 
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # it tells no types
+from pyspark.errors import PySparkException
+
 from binlane import errors
-from binlane.errors import BinlaneError, CodecError, ConfigError
+from binlane.errors import BinlaneError, CodecError, ConfigError, SchemaChangedError
 
 _OWN_ERROR: Final = re.compile(r"binlane\.errors\.(\w+): (.+)")
 _HINT: Final = re.compile(r"^\s*hint: (.+)", re.MULTILINE)
@@ -27,6 +31,24 @@ _PYTHON_VERSION: Final = re.compile(
 _NO_MODULE: Final = re.compile(r"No module named '([\w.]+)'")
 _NO_PROGRAM: Final = re.compile(r'Cannot run program "([^"]+)"')
 _LOST: Final = re.compile(r"ExecutorLostFailure \((.+?)\)(?: Reason: (.+))?")
+
+
+@contextmanager
+def plain_errors() -> Iterator[None]:
+    """Raise in place of PySpark's exceptions the errors that they mean, which end with their hint.
+
+    What PySpark raised is the new one's `__context__`.
+
+    Raises:
+        BinlaneError: See `readable`.
+    """
+    try:
+        yield
+    except (PySparkException, Py4JError) as error:
+        plain = readable(error)
+        if plain.hint:
+            plain.add_note(f"hint: {plain.hint}")
+        raise plain from None
 
 
 def readable(error: BaseException) -> BinlaneError:
@@ -44,9 +66,9 @@ def readable(error: BaseException) -> BinlaneError:
         name, message = found[-1]
         hints = _HINT.findall(text)
         kind = getattr(errors, name)
-        # Errors of the codec need nothing beside their text, which already says file and position.
-        is_codec = issubclass(kind, CodecError)
-        return (kind if is_codec else BinlaneError)(
+        # These need nothing beside their text, which already says file and position.
+        is_whole = issubclass(kind, CodecError | SchemaChangedError)
+        return (kind if is_whole else BinlaneError)(
             message.strip(), hint=hints[-1] if hints else ""
         )
     for pattern, told in _KNOWN:

@@ -138,7 +138,7 @@ class SparkMerger:
 
 
 def _statement(order: MergeOrder) -> str:
-    columns = [_quoted(name) for name in (*order.names, *_OWN)]
+    columns = [_quoted(name) for name in (*order.names, *_OWN) if name not in order.left_out]
     keys = [f"t.{name} = s.{name}" for name in map(_quoted, order.key)]
     return (
         f"MERGE INTO delta.{_quoted(order.uri)} AS t USING {{run}} AS s "  # noqa: S608 - names are quoted

@@ -1,4 +1,4 @@
-"""One range of a log → the batches of a data frame: what Spark's tasks do."""
+"""One part of a log → the batches of a data frame: what Spark's tasks do."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from pyspark.sql.types import StructType
 
 from binlane.columnar.counters import ReadCounters
 from binlane.filters.state import FilterState
+from binlane.ranges.cutting import Cuts, Part, Wish
 from binlane.ranges.facts import PIECE_BYTES
 from binlane.ranges.history import FilterAt
 from binlane.ranges.log_range import LogRange
@@ -44,13 +45,18 @@ def new_planner(options: SourceOptions) -> Planner:
     )
 
 
+def cuts_of(options: SourceOptions, wish: Wish) -> Cuts:
+    """How the log is cut into what tasks read."""
+    return Cuts(size_bytes=options.max_partition_bytes, cores=options.min_partitions, wish=wish)
+
+
 def read_partition(
     options: SourceOptions,
     schema: StructType,
     partition: InputPartition,
     conditions: Sequence[Condition] = (),
 ) -> Iterator[pa.RecordBatch]:
-    """The batches of one range, in exactly the schema that Spark was told.
+    """The batches of one part of a log, in exactly the schema that Spark was told.
 
     What a filter left out there of tables that it names is a warning in the worker's log.
 
@@ -58,14 +64,14 @@ def read_partition(
         CodecError: With file and position, if the file is damaged.
         StoreError: If it cannot be read.
     """
-    piece: LogRange | None = getattr(partition, "value", None)
-    if piece is None:  # what Spark makes of no partitions at all
-        return
+    part: Part = getattr(partition, "value", None) or ()  # Spark makes one of no partitions at all
+    arrow_schema = arrow_schema_of(schema)
     with hints_shown():
         counters = ReadCounters()
-        batches = _readers[options.layout](piece, options, arrow_schema_of(schema), counters)
-        yield from _kept(batches, conditions, options.prefix) if conditions else batches
-    tell(counters.left_out.texts)
+        for piece in part:
+            batches = _readers[options.layout](piece, options, arrow_schema, counters)
+            yield from _kept(batches, conditions, options.prefix) if conditions else batches
+        tell(counters.left_out.texts)
 
 
 _Reader = Callable[[LogRange, SourceOptions, pa.Schema, ReadCounters], Iterator[pa.RecordBatch]]

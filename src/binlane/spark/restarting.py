@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
 
-from pyspark.errors import StreamingQueryException
 from pyspark.sql.streaming.query import StreamingQuery
 
 from binlane.errors import SchemaChangedError
-
-_NAME: Final = f"{SchemaChangedError.__module__}.{SchemaChangedError.__qualname__}"
+from binlane.spark.failures import plain_errors
 
 
 def restarted(start: Callable[[], StreamingQuery]) -> int:
@@ -24,24 +21,17 @@ def restarted(start: Callable[[], StreamingQuery]) -> int:
         How many times it was started again.
 
     Raises:
-        StreamingQueryException: If the query ends for another reason, or starting it again did not
-            help.
+        BinlaneError: If the query ends for another reason, or starting it again did not help.
     """
     count, last = 0, ""
     while True:
         query = start()
         try:
-            query.awaitTermination()
-        except StreamingQueryException as error:
-            reason = _reason(error)
-            if not reason or reason == last:
+            with plain_errors():
+                query.awaitTermination()
+        except SchemaChangedError as error:
+            if str(error) == last:
                 raise
-            count, last = count + 1, reason
+            count, last = count + 1, str(error)
         else:
             return count
-
-
-def _reason(error: StreamingQueryException) -> str:
-    """What of a table changed; empty if that is not why the query ended."""
-    lines = str(error).splitlines()
-    return next((line for line in reversed(lines) if _NAME in line), "")

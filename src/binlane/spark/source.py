@@ -27,7 +27,7 @@ from binlane.spark.filters import Condition, conditions
 from binlane.spark.hints import hints_shown
 from binlane.spark.options import Layout, SourceOptions
 from binlane.spark.pruning import Pruning
-from binlane.spark.reading import new_planner, read_partition, tell
+from binlane.spark.reading import cuts_of, new_planner, read_partition, tell
 from binlane.spark.stream import BinlogStreamReader
 from binlane.spark.typed_table import typed_schema
 
@@ -82,18 +82,14 @@ class BinlogReader(DataSourceReader):
 
     @hints_shown()
     def partitions(self) -> list[InputPartition]:
-        """Ranges of all files, as far as they may hold what is asked for."""
+        """Parts of all files, as far as they may hold what is asked for."""
         planner = new_planner(self._options)
-        pieces = planner.all_ranges(
-            size_bytes=self._options.max_partition_bytes,
-            cores=self._options.min_partitions,
-            wish=Pruning(self._options, self._conditions),
-        )
+        parts = planner.all_parts(cuts_of(self._options, Pruning(self._options, self._conditions)))
         tell(planner.notes_of_all())
-        return [InputPartition(piece) for piece in pieces]
+        return [InputPartition(part) for part in parts]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The batches of one range."""
+        """The batches of one part."""
         return read_partition(self._options, self._schema, partition, self._conditions)
 
 

@@ -14,7 +14,7 @@ from binlane.ranges.offset import Offset
 from binlane.spark.hints import hints_shown
 from binlane.spark.options import Layout, SchemaChange, SourceOptions
 from binlane.spark.pruning import Pruning
-from binlane.spark.reading import new_planner, read_partition, tell
+from binlane.spark.reading import cuts_of, new_planner, read_partition, tell
 from binlane.spark.schema_watch import SchemaWatch
 from binlane.spark.shapes import rendering
 from binlane.spark.versions import (
@@ -112,18 +112,12 @@ class BinlogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     @hints_shown()
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
-        """Ranges of what lies between two offsets."""
+        """Parts of what lies between two offsets."""
         begin, stop = Offset.parse(start), Offset.parse(end)
-        pieces = self._planner.ranges(
-            begin,
-            stop,
-            size_bytes=self._options.max_partition_bytes,
-            cores=self._options.min_partitions,
-            wish=Pruning(self._options),
-        )
+        parts = self._planner.parts(begin, stop, cuts_of(self._options, Pruning(self._options)))
         tell(self._planner.notes_between(begin, stop))
-        return [InputPartition(piece) for piece in pieces]
+        return [InputPartition(part) for part in parts]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The batches of one range."""
+        """The batches of one part."""
         return read_partition(self._options, self._schema, partition)

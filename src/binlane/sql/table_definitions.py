@@ -9,10 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 from binlane.codec.charsets import BINARY, charset_of, collation_of
+from binlane.names import quote
 from binlane.sql.facts import StatementFacts
+from binlane.sql.parser import parse_expression
+from binlane.sql.parser.cursor import Stopped
+from binlane.sql.servers import Dialect
 from binlane.sql.tokens import SqlSyntaxError, string_value
 from binlane.sql.tree.definitions import (
     AlterAction,
@@ -28,8 +32,10 @@ from binlane.sql.tree.expressions import (
     Expression,
     Literal,
     LiteralKind,
+    Name,
     Node,
     Operation,
+    walk,
 )
 
 TEXT_TYPES: Final = frozenset(
@@ -75,6 +81,7 @@ class TableColumn:
         has_default_expression: That text is no constant: `uuid()`, `(1 + 1)`, `now()`.
         on_update: Text behind ON UPDATE, `CURRENT_TIMESTAMP` in one spelling; None without.
         generated: The expression of a generated column; None without.
+        generated_modes: How that text is to be read: the names of `Dialect`'s attributes that held.
         is_stored: A generated column's values are STORED (PERSISTENT).
         collation: Named for it; None without.
         comment: Text behind COMMENT; None without.
@@ -98,6 +105,7 @@ class TableColumn:
     has_default_expression: bool = False
     on_update: str | None = None
     generated: str | None = None
+    generated_modes: tuple[str, ...] = ()
     is_stored: bool = False
     collation: str | None = None
     comment: str | None = None
@@ -236,6 +244,7 @@ def defined_column(node: Column, facts: StatementFacts, default: str | None) -> 
         has_default_expression=form in {"now", "call", "expression"},
         on_update=None if node.on_update is None else now_text(node.on_update, facts),
         generated=_generated(node, facts),
+        generated_modes=() if node.generated is None else _modes(facts.dialect),
         is_stored=node.storage in {"STORED", "PERSISTENT"},
         comment=None if node.comment is None else string_of(node.comment, facts),
         check=_check(node, facts),
@@ -359,6 +368,17 @@ def _generated(node: Column, facts: StatementFacts) -> str | None:
     return facts.text[facts.place(node.generated_at) : facts.place(node.generated_end)]
 
 
+_MODES: Final = (
+    *("ansi_quotes", "no_backslash_escapes", "is_oracle", "pipes_as_concat", "ignore_space"),
+    *("high_not_precedence", "charset"),
+)
+
+
+def _modes(dialect: Dialect) -> tuple[str, ...]:
+    """The attributes of a session's dialect that another session may not have."""
+    return tuple(name for name in _MODES if getattr(dialect, name))
+
+
 def _check(node: Column, facts: StatementFacts) -> str | None:
     if not node.checks:
         return None
@@ -450,7 +470,7 @@ def _rearranged(
         if change is not None:
             made.append(defined_column(change.columns[0], facts, charset))
         else:
-            made.append(replace(column, name=renamed.get(key, column.name)))
+            made.append(_renamed(column, renamed))
     known = {column.name.lower() for column in columns}
     for action in actions:
         if action.kind == "ADD COLUMN":
@@ -460,6 +480,44 @@ def _rearranged(
         elif action.name.lower() in known and action.position and action.columns:
             _insert(made, defined_column(action.columns[0], facts, charset), action, facts)
     return tuple(made)
+
+
+def _renamed(column: TableColumn, renamed: Mapping[str, str]) -> TableColumn:
+    """A column behind the renaming of columns, which servers do in expressions, too."""
+    name = renamed.get(column.name.lower(), column.name)
+    text, modes = column.generated, column.generated_modes
+    if text is None or not renamed:
+        return replace(column, name=name)
+    for node in reversed(names_in(text, modes)):
+        new = renamed.get(node.parts[-1].lower())
+        if new is not None:
+            text = text[: node.at] + quote(new) + text[node.end :]
+    return replace(column, name=name, generated=text)
+
+
+def expression_of(text: str, modes: Sequence[str]) -> tuple[Expression, Dialect]:
+    """The tree of the expression of a generated column, and how it was read.
+
+    Args:
+        text: As `TableColumn.generated`.
+        modes: As `TableColumn.generated_modes`.
+
+    Raises:
+        Stopped: Where it is not understood.
+        SqlSyntaxError: If a string or quoted name does not end.
+    """
+    held: Any = dict.fromkeys(modes, True)
+    dialect = Dialect(**{**held, "charset": ""})
+    return parse_expression(text, dialect), dialect
+
+
+def names_in(text: str, modes: Sequence[str]) -> list[Name]:
+    """The names in such an expression, in the order of the text; none if it is not understood."""
+    try:
+        tree, _ = expression_of(text, modes)
+    except (Stopped, SqlSyntaxError):
+        return []
+    return sorted((node for node in walk(tree) if isinstance(node, Name)), key=lambda node: node.at)
 
 
 def _insert(

@@ -152,7 +152,7 @@ def landing_metrics(progress: Progress, *, now: float) -> Iterator[Metric]:
     )
     yield (
         *("binlane_land_given_up", "gauge", "1 for a table that was given up"),
-        [Sample(1, {"table": name}) for name, table in tables if table.why_not],
+        [Sample(1, {"table": name}) for name, table in tables if table.why_not or table.no_history],
     )
     yield (
         *("binlane_land_committed_timestamp_seconds", "gauge", "Last commit of a table"),

@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 
 from binlane.cli import main
+from binlane.grouping.event_group import group_events
+from binlane.grouping.walk import walk
 from tests.fixture_sets import fixture_set
 
 
@@ -80,3 +82,32 @@ def test_definitions_say_what_may_be_left_out(
     assert main(["verify", str(out), *given, "--against", full]) == 1
     assert "is in binlog orders, out of its scope" in capsys.readouterr().out
     assert main(["verify", str(out), *given]) == 2
+
+
+@pytest.mark.parametrize("name", ["md1011_txn", "my97_txn"])
+def test_definitions_that_change_on_the_way_are_followed(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files, gtids = [], list[str]()
+    for file, data in fixture_set(name).binlogs:
+        (tmp_path / file).write_bytes(data)
+        files.append(str(tmp_path / file))
+        groups = group_events(walk([data], file=file), file=file)
+        gtids += [str(group.gtid) for group in groups if group.gtid]
+    definitions, out = tmp_path / "d.sql", tmp_path / "out"
+    first = "CREATE BINLOG 'some' LOG(shop.a); CREATE BINLOG 'rest' IGNORE(shop.a);\n"
+    behind = "-- @at-gtid {}\nALTER BINLOG 'some' ADD LOG(shop.b); CREATE BINLOG 'new' LOG(crm);\n"
+    definitions.write_text(first + behind.format(gtids[len(gtids) // 2]))
+    given = ["--binlogs", str(definitions)]
+    assert main(["route", *files, *given, "--out", str(out)]) == 0
+    assert main(["verify", str(out), *given, "--against", *files]) == 0
+    capsys.readouterr()
+    definitions.write_text(first + behind.format(gtids[-1]))
+    assert main(["verify", str(out), *given, "--against", *files]) == 1
+    assert "is in binlog some, out of its scope" in capsys.readouterr().out
+    definitions.write_text(first)
+    later = tmp_path / "later.sql"
+    later.write_text(behind.partition("\n")[2])
+    changed = ["--at-gtid", gtids[len(gtids) // 2], str(later)]
+    assert main(["verify", str(out), *given, *changed, "--against", *files]) == 0
+    assert main(["verify", str(out), *changed, "--against", *files]) == 2

@@ -92,9 +92,30 @@ def test_tables_that_the_log_does_not_have_are_told(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=f"no such table in the log: {name}s") as found:
         api.land(paths, tmp_path / "none", mode="current", tables=[f"{name}s"])
     assert found.value.hint == f"did you mean {name}?"
+    assert list(api.land(paths, tmp_path / "none", mode="current", tables=[name]).tables) == [name]
     report = api.land(paths, tmp_path / "some", mode="current", tables=[name, "no.where"])
     assert list(report.tables) == [name]
     assert any("no such table in the log: no.where" in note for note in report.notes)
+
+
+@pytest.mark.parametrize("table_format", ["delta", "iceberg", "parquet"])
+def test_tables_that_nobody_named_leave_nothing(table_format: str, tmp_path: Path) -> None:
+    """Not the parent of a named child either, whose rows are read."""
+    paths = written("md1011_fk", tmp_path / "in")
+    lake = tmp_path / "lake"
+    modes = "current,changes,history"
+    report = api.land(paths, lake, mode=modes, tables=["shop.ch_c"], table_format=table_format)
+    assert list(report.tables) == ["shop.ch_c"]
+    assert report.outside > 0
+    found = {path.relative_to(lake).as_posix() for path in lake.rglob("*") if path.is_dir()}
+    tables = {name for name in found if name.count("/") == 2 and name.split("/")[1] == "shop"}
+    assert {name.split("/")[2].partition("-")[0] for name in tables} == {"ch_c"}
+    empty = [
+        name
+        for name in found
+        if not name.startswith("_binlane") and not any((lake / name).iterdir())
+    ]
+    assert not empty
 
 
 def test_marks_are_no_tables_of_users() -> None:

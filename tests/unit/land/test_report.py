@@ -4,7 +4,7 @@ import json
 from html.parser import HTMLParser
 
 from binlane.landing.progress import LandingReport, TableReport
-from binlane.landing.report import report_as
+from binlane.landing.report import report_as, state_of
 
 REPORT = LandingReport(
     source="data#orders",
@@ -46,7 +46,7 @@ def test_text() -> None:
     assert report_as(REPORT, "report").splitlines() == [
         "1208 row images, 2 batches, 2.5 s, up to GTID 0-1-9",
         "  shop.a<b>: 1200 row images; current, 3 zero dates became NULL",
-        "  shop.gone: 7 row images; its <columns> changed",
+        "  shop.gone: 7 row images; not current: its <columns> changed",
         "  shop.old: 1 row images; not current: dropped, renamed or not landed so",
         "  note: shop.x: 2 rows were removed that the log had not added",
         "  note: whole again by --snapshot SERVER --tables 'shop.gone', or emptied at the source",
@@ -65,6 +65,22 @@ def test_html_is_well_formed_and_says_the_same() -> None:
     page.feed(report_as(REPORT, "x.html"))
     page.close()
     assert not page.open
-    for text in ("shop.a<b>", "1,200", "its <columns> changed", "0-1-9", "5,000,000"):
+    for text in ("shop.a<b>", "1,200", "not current: its <columns> changed", "0-1-9", "5,000,000"):
         assert text in page.texts
     assert any("removed" in text for text in page.texts)
+
+
+def test_a_history_that_does_not_go_on_is_told_beside_the_table() -> None:
+    tables = {
+        "shop.a": TableReport(is_current=True, no_history="it has no key"),
+        "shop.b": TableReport(why_not="rows went (log.000001:4)", no_history="rows went"),
+        "shop.c": TableReport(no_history="it has no key"),
+    }
+    assert [state_of(each) for each in tables.values()] == [
+        "current; no history: it has no key",
+        "not current: rows went (log.000001:4); no history: rows went",
+        "no history: it has no key",
+    ]
+    notes = report_as(LandingReport(tables=tables), "report").splitlines()[-2:]
+    assert "whole again by --snapshot SERVER --tables 'shop.b'" in notes[0]
+    assert "goes on by --snapshot SERVER --tables 'shop.a, shop.b, shop.c'" in notes[1]

@@ -25,6 +25,7 @@ from binlane.ranges.history import FilterAt
 from binlane.ranges.items import Want
 from binlane.ranges.plan import Planner, PlanOptions
 from binlane.ranges.read import read_range
+from binlane.ranges.statements import Statement
 from tests.fixture_sets import fixture_set
 from tests.routed_files import written
 
@@ -104,3 +105,19 @@ def test_a_scan_tells_that_a_log_has_nothing_of_what_is_named(tmp_path: Path) ->
         UserWarning, match=r"has nothing of what the filter names; did you mean shop.a\\?"
     ):
         assert not list(api.scan(paths, do_table="shop.aa"))
+
+
+@pytest.mark.parametrize("by_kernels", [False, True])
+def test_a_filter_s_readers_are_told_of_views(by_kernels: bool, tmp_path: Path) -> None:  # noqa: FBT001  # of parametrize
+    # A view may take a name of a table, so who goes on with the filter must know of it.
+    paths = written("md1011_format_row", tmp_path)
+    options = PlanOptions(
+        cache="", filter_at=FilterAt(FilterState(parse_terms({"do_db": ["shop"]})))
+    )
+    planner = Planner(list(paths), options)
+    pieces = planner.ranges(planner.begin(), planner.end())
+    for terms in (parse_terms({"do_db": ["shop"]}), None):
+        want = Want(selection=Selection(filter_terms=terms), has_statements=True)
+        items = [item for each in pieces for item in read_range(each, want, by_kernels=by_kernels)]
+        texts = [item.text for item in items if isinstance(item, Statement)]
+        assert any(" VIEW " in text for text in texts) == (terms is not None)

@@ -12,6 +12,7 @@ import pytest
 from binlane.grouping.event_group import EventGroup
 from binlane.grouping.xa import finished_by, prepared_by
 from binlane.names import TableName
+from binlane.ranges.cutting import Cuts
 from binlane.ranges.facts import FileFacts, Piece
 from binlane.ranges.files import read_groups_of
 from binlane.ranges.log_range import LogRange
@@ -124,10 +125,10 @@ def test_what_nobody_wants_is_never_opened(tmp_path: Path) -> None:
     before = bytes_read()
     again = Planner(str(log), options)
     wish = OnlyTable(TableName("shop", "items"))
-    pieces = again.ranges(begin, end, wish=wish)
+    (pieces,) = again.parts(begin, end, Cuts(wish=wish))
     read = sum(len(list(changes(piece))) for piece in pieces)
     whole = sum((piece.stop or 0) - piece.start for piece in everything)
     assert 10 <= read <= 20
     assert {piece.number for piece in pieces} == {1}
     assert bytes_read() - before < whole // 3
-    assert again.all_ranges(wish=wish) == pieces
+    assert again.all_parts(Cuts(wish=wish)) == [pieces]

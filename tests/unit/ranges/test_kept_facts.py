@@ -10,7 +10,7 @@ from binlane.ranges.kept_facts import KeptFacts
 from binlane.ranges.plan import Planner, PlanOptions
 from binlane.ranges.survey import first_facts, survey
 from tests.fixture_sets import fixture_set
-from tests.unit.ranges.test_plan import bytes_read, groups_of, write, write_large
+from tests.unit.ranges.test_plan import all_ranges, bytes_read, groups_of, write, write_large
 from tests.unit.ranges.test_survey import log_file
 
 SETS = ["md1011_ddl", "my97_ddl", "md1011_metadata_full", "my97_xa", "md1011_xa", "md1011_incident"]
@@ -52,14 +52,14 @@ def test_facts_that_do_not_fit_are_thrown_away(tmp_path: Path) -> None:
     for number in (1, 2):
         write(log, number, 5)
     options = PlanOptions(cache=str(cache), piece_bytes=1)
-    Planner(str(log), options).all_ranges()
+    all_ranges(Planner(str(log), options))
     kept = sorted(cache.iterdir())
     assert [path.name[:12] for path in kept] == ["shop.000001-"]
     write(log, 1, 7, width=5)  # the same first event, and others behind it
-    assert len(groups_of(Planner(str(log), options).all_ranges())) == 12
+    assert len(groups_of(all_ranges(Planner(str(log), options)))) == 12
     for damage in (b"", b"x", kept[0].read_bytes()[:-7], kept[0].read_bytes().replace(b"1", b"2")):
         kept[0].write_bytes(damage)
-        assert len(groups_of(Planner(str(log), options).all_ranges())) == 12
+        assert len(groups_of(all_ranges(Planner(str(log), options)))) == 12
 
 
 def test_a_cache_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:
@@ -69,4 +69,4 @@ def test_a_cache_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:
         write(log, number, 5)
     (tmp_path / "cache").write_bytes(b"a file where a directory should be")
     for cache in (str(tmp_path / "cache"), "/proc/nowhere", ""):
-        assert len(groups_of(Planner(str(log), PlanOptions(cache=cache)).all_ranges())) == 10
+        assert len(groups_of(all_ranges(Planner(str(log), PlanOptions(cache=cache))))) == 10

@@ -15,7 +15,7 @@ from binlane.ranges.files import read_groups_of
 from binlane.ranges.filesystems import opened
 from binlane.ranges.limits import Limits
 from binlane.ranges.plan import Planner
-from tests.unit.ranges.test_plan import groups_of, write, write_large
+from tests.unit.ranges.test_plan import all_ranges, groups_of, write, write_large
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +55,7 @@ def test_a_directory_a_pattern_and_a_file(bucket: str, tmp_path: Path) -> None:
     write(tmp_path, 1, 4)
     write(tmp_path, 2, 3)
     write(tmp_path, 3, 2)
-    expected = groups_of(Planner(str(tmp_path)).all_ranges())
+    expected = groups_of(all_ranges(Planner(str(tmp_path))))
     put(bucket, "logs/shop.index", b"./shop.000001\n")
     upload(bucket, "logs", tmp_path)
     planner = Planner(bucket % "logs")
@@ -63,13 +63,13 @@ def test_a_directory_a_pattern_and_a_file(bucket: str, tmp_path: Path) -> None:
     assert groups_of(planner.ranges(begin, end)) == expected
     assert end.json() == Planner(str(tmp_path)).end().json()
     assert planner.next(begin, Limits(groups=5)).file == "shop.000002"
-    assert len(groups_of(Planner(bucket % "logs/shop.00000[13]").all_ranges())) == 6
-    assert len(groups_of(Planner(bucket % "logs/shop.000002").all_ranges())) == 3
+    assert len(groups_of(all_ranges(Planner(bucket % "logs/shop.00000[13]")))) == 6
+    assert len(groups_of(all_ranges(Planner(bucket % "logs/shop.000002")))) == 3
 
 
 def test_a_compressed_file(bucket: str, tmp_path: Path) -> None:
     write(tmp_path, 1, 4)
-    expected = groups_of(Planner(str(tmp_path)).all_ranges())
+    expected = groups_of(all_ranges(Planner(str(tmp_path))))
     put(bucket, "logs/shop.000001.gz", gzip.compress((tmp_path / "shop.000001").read_bytes()))
     planner = Planner(bucket % "logs")
     assert groups_of(planner.ranges(planner.begin(), planner.end())) == expected
@@ -82,7 +82,7 @@ def test_a_task_reads_its_range_and_not_the_file(bucket: str, tmp_path: Path) ->
     pieces = planner.ranges(planner.begin(), planner.end(), cores=4)
     assert len(pieces) == 4
     assert sum((piece.stop or 0) - piece.start for piece in pieces) == size - 4
-    whole = groups_of(Planner(str(tmp_path)).all_ranges())
+    whole = groups_of(all_ranges(Planner(str(tmp_path))))
     assert groups_of(pieces) == whole
 
 
@@ -103,7 +103,7 @@ def test_damage_names_the_object(bucket: str, tmp_path: Path) -> None:
     data = bytearray((tmp_path / "shop.000001").read_bytes())
     data[-30] ^= 1
     put(bucket, "logs/shop.000001", bytes(data))
-    (piece,) = Planner(bucket % "logs").all_ranges()
+    (piece,) = all_ranges(Planner(bucket % "logs"))
     with pytest.raises(Exception, match=r"s3://b\d+/logs/shop\.000001:\d+") as caught:
         list(read_groups_of(piece))
     assert "endpoint" not in str(caught.value)

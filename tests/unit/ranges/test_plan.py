@@ -16,6 +16,7 @@ from binlane.codec.event import decode_event, encode_event
 from binlane.codec.format import MAGIC
 from binlane.errors import StoreError
 from binlane.positions import FilePosition, GtidPosition, parse_position
+from binlane.ranges.cutting import RANGE_BYTES_MIN, Cuts, Part
 from binlane.ranges.files import read_groups_of
 from binlane.ranges.limits import Limits
 from binlane.ranges.log_range import LogRange
@@ -60,6 +61,11 @@ def write_large(log: Path, number: int, size_bytes: int) -> int:
         made.bodies[-2:] = [build.rows(len(ORDERS.columns), images), xid]
     name, data = made.file(f"shop.{number:06}")
     return (log / name).write_bytes(data)
+
+
+def all_ranges(planner: Planner) -> list[LogRange]:
+    """All that a planner finds, in log order."""
+    return [piece for part in planner.all_parts(Cuts()) for piece in part]
 
 
 def groups_of(pieces: list[LogRange]) -> list[tuple[str, int]]:
@@ -145,7 +151,7 @@ def test_bytes_are_limited_over_files(limit: int, log: Path) -> None:
         assert len(part) == 1 or sum(map(size_of, pieces)) <= limit
         found += part
         offset, batches = end, batches + 1
-    assert found == groups_of(planner.all_ranges())
+    assert found == groups_of(all_ranges(planner))
     assert len(found) == 10
     assert batches == {1: 10, 200: 10, 700: 5, 10**6: 1}[limit]
 
@@ -220,6 +226,58 @@ def test_ranges_are_as_many_as_cores_and_not_too_small(log: Path) -> None:
         assert groups_of(pieces) == whole
     first = [piece for piece in pieces if piece.number == 1]
     assert (first[0].start, first[-1].stop) == (4, size)
+
+
+def sizes_of(parts: list[Part]) -> list[int]:
+    return [sum((piece.stop or 0) - piece.start for piece in part) for part in parts]
+
+
+def test_parts_are_as_many_as_cores_need_and_of_one_size(log: Path) -> None:
+    total = sum(write_large(log, number, size << 20) for number, size in ((1, 20), (2, 9), (3, 1)))
+    planner = Planner(str(log))
+    begin, end = planner.begin(), planner.end()
+    whole = groups_of(planner.ranges(begin, end))
+    for cores, size_bytes, count in (
+        (1, 64 << 20, 1),
+        (2, 64 << 20, 2),
+        (4, 64 << 20, 4),
+        (100, 64 << 20, total // RANGE_BYTES_MIN),
+        (1, 11 << 20, 3),
+        (2, 11 << 20, 4),  # three would keep one core waiting for the other
+        (2, 17 << 20, 2),
+        (6, 4 << 20, total // RANGE_BYTES_MIN + 1),  # twice as many as cores would be too small
+    ):
+        cuts = Cuts(size_bytes=size_bytes, cores=cores)
+        parts = planner.parts(begin, end, cuts)
+        assert len(parts) == count, (cores, size_bytes)
+        assert groups_of([piece for part in parts for piece in part]) == whole
+        # Cuts lie between pieces of 2 MiB and a transaction: both ends of a part may move.
+        assert max(sizes_of(parts)) - min(sizes_of(parts)) <= 6 << 20
+        assert sizes_of(planner.all_parts(cuts)) == sizes_of(parts)
+    assert planner.parts(end, end, Cuts(cores=2)) == []
+
+
+def test_small_files_share_a_part(log: Path) -> None:
+    for number in range(1, 41):
+        write(log, number, 3)
+    planner = Planner(str(log))
+    (part,) = planner.all_parts(Cuts(cores=2))
+    assert [piece.number for piece in part] == list(range(1, 41))
+    assert len(groups_of(list(part))) == 120
+    parts = planner.all_parts(Cuts(size_bytes=sum(sizes_of([part])) // 4, cores=2))
+    assert sizes_of(parts) == [sizes_of([part])[0] // 4] * 4
+
+
+def test_files_that_are_read_from_their_beginning_are_not_cut(log: Path) -> None:
+    for number in (1, 2, 3):
+        write_large(log, number, 9 << 20)
+        path = log / f"shop.{number:06}"
+        path.with_suffix(f"{path.suffix}.zst").write_bytes(zstandard.compress(path.read_bytes()))
+        path.unlink()
+    planner = Planner(str(log))
+    for cores, numbers in ((1, [[1, 2, 3]]), (3, [[1], [2], [3]]), (4, [[1], [2], [3]])):
+        parts = planner.all_parts(Cuts(cores=cores))
+        assert [[piece.number for piece in part] for part in parts] == numbers
 
 
 def test_a_start_with_nothing_new_reads_nothing_of_a_large_file(log: Path) -> None:
@@ -330,7 +388,7 @@ def test_damage_is_read_so_that_it_is_told(log: Path) -> None:
     write(log, 1, 9)
     path = log / "shop.000001"
     data = bytearray(path.read_bytes())
-    fourth = groups_of(Planner(str(log)).all_ranges())[3][1]
+    fourth = groups_of(all_ranges(Planner(str(log))))[3][1]
     data[fourth + 9] ^= 0x40
     path.write_bytes(data)
     planner = Planner(str(log))
@@ -359,7 +417,7 @@ def test_encrypted_files(name: str, tmp_path: Path) -> None:
     plain.mkdir()
     for file, _ in made.binlogs:
         (plain / file).write_bytes(made.files[f"{file}.decrypted"])
-    assert groups_of(pieces) == groups_of(Planner(str(plain)).all_ranges())
+    assert groups_of(pieces) == groups_of(all_ranges(Planner(str(plain))))
     assert planner.ranges(end, end) == []
 
 
@@ -368,7 +426,7 @@ def test_compressed_files_are_read_whole(suffix: str, log: Path) -> None:
     write(log, 1, 9)
     write(log, 2, 2)
     write(log, 3, 3)
-    whole = groups_of(Planner(str(log)).all_ranges())
+    whole = groups_of(all_ranges(Planner(str(log))))
     for number in (1, 2):
         path = log / f"shop.00000{number}"
         (log / (path.name + suffix)).write_bytes(PACKED[suffix](path.read_bytes()))

@@ -98,7 +98,7 @@ def read(
     assert list(reader.pushFilters(list(filters))) == list(filters), "Spark applies them too"
     partitions = reader.partitions()
     rows = [row for each in partitions for batch in reader.read(each) for row in batch.to_pylist()]
-    return [each.value for each in partitions], rows
+    return [piece for each in partitions for piece in each.value], rows
 
 
 def size_of(pieces: list[LogRange]) -> int:

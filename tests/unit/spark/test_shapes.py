@@ -10,6 +10,7 @@ import pytest
 
 from binlane.columnar.selection import file_number
 from binlane.errors import ConfigError
+from binlane.ranges.cutting import Cuts
 from binlane.ranges.log_range import LogRange
 from binlane.spark.options import SourceOptions
 from binlane.spark.reading import new_planner
@@ -145,10 +146,10 @@ def test_names_and_types_come_from_the_log_however_it_tells_them(name: str, tmp_
     planner = new_planner(options)
     schema = typed_schema(options, planner)
     assert (schema.field("sn").type, schema.field("e").type) == (pa.int16(), pa.string())
-    pieces = planner.all_ranges()
+    (part,) = planner.all_parts(Cuts())
     rows = [
         row
-        for piece in pieces
+        for piece in part
         for batch in read_typed(piece, options, schema)
         for row in batch.to_pylist()
     ]

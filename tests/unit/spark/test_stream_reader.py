@@ -46,9 +46,9 @@ def groups_between(
     """How many event groups the partitions of a micro-batch hold together."""
     found = 0
     for partition in stream.partitions(start, end):
-        piece = partition.value
-        assert isinstance(piece, LogRange)
-        found += sum(not group.is_control for group in read_groups_of(piece))
+        for piece in partition.value:
+            assert isinstance(piece, LogRange)
+            found += sum(not group.is_control for group in read_groups_of(piece))
     return found
 
 

@@ -32,6 +32,7 @@ from binlane.landing.tables.bounds import LiveFile
 from binlane.landing.tables.delta_log import (
     FEED_PROPERTY,
     LOG,
+    check_place,
     enable_feed,
     has_feed,
     write_entry,
@@ -48,6 +49,7 @@ _REORDERING: Final = "_reordering"
 _OPEN_MAX: Final = 512
 _CHECKPOINT_COMMITS: Final = 20
 _NTZ: Final = "timestampNtz"
+_VECTORS: Final = "deletionVectors"
 _PROTOCOL: Final = {
     "protocol": {
         "minReaderVersion": 3,
@@ -94,6 +96,7 @@ class DeltaFormat:
             "delta.deletedFileRetentionDuration": kept,
         }
         if feed:
+            check_place(into)
             self._configuration[FEED_PROPERTY] = "true"
         self._open: OrderedDict[str, DeltaTable] = OrderedDict()
 
@@ -111,6 +114,7 @@ class DeltaFormat:
             return None
         found = self._table(table)
         found.update_incremental()  # an engine that merges by itself commits, too
+        _refuse_vectors(table, found)
         if self._feed not in {None, has_feed(found)}:
             enable_feed(found, is_on=bool(self._feed))
         applied = found.transaction_version(self._app_id) or 0
@@ -323,6 +327,24 @@ def _unwritable(table: TableName, uri: str, error: Exception) -> StoreError:
         path=uri,
         hint="check who may write there, its room, and that nobody else does",
     )
+
+
+def _refuse_vectors(table: TableName, found: DeltaTable) -> None:
+    """See that the files of a table have its rows and no others.
+
+    Raises:
+        StoreError: If somebody marked rows of them as deleted.
+    """
+    if _VECTORS not in (found.protocol().reader_features or ()):
+        return
+    if pa.table(found.deletion_vectors()).num_rows:
+        raise StoreError(
+            f"{table.plain} has deletion vectors, which somebody else wrote; binlane keeps tables "
+            "without",
+            path=found.table_uri,
+            hint="in Spark: ALTER TABLE … SET TBLPROPERTIES ('delta.enableDeletionVectors' = false), "
+            "then REORG TABLE … APPLY (PURGE)",
+        )
 
 
 def _schema(table: DeltaTable) -> pa.Schema:

@@ -145,11 +145,19 @@ def _linked(path: Path, text: str) -> bool:
     return True
 
 
-def _put(uri: str, name: str, text: str) -> bool:
-    """The same in an object store, whose other packages only write over what is there."""
+def check_place(uri: str) -> None:
+    """See that entries can be written to a log there.
+
+    Raises:
+        ConfigError: If it is an object store, and there is nothing here that can.
+    """
+    if not isinstance(resolve(uri)[0], fs.LocalFileSystem):
+        _object_store(uri)
+
+
+def _object_store(uri: str) -> Any:
     try:
-        from obstore import put  # noqa: PLC0415 - only where it is needed
-        from obstore.exceptions import AlreadyExistsError, BaseError  # noqa: PLC0415 - as above
+        from obstore.exceptions import BaseError  # noqa: PLC0415 - only where it is needed
         from obstore.store import from_url  # noqa: PLC0415 - as above
     except ImportError as error:
         raise ConfigError(
@@ -158,7 +166,23 @@ def _put(uri: str, name: str, text: str) -> bool:
             hint="pip install 'binlane[delta]'",
         ) from error
     try:
-        put(from_url(uri), name, text.encode(), mode="create")
+        return from_url(uri)
+    except (BaseError, ValueError) as error:
+        raise ConfigError(
+            f"no change data feed can be written to {uri}: {error}",
+            key="cdf",
+            hint="land without --cdf, or into another place",
+        ) from error
+
+
+def _put(uri: str, name: str, text: str) -> bool:
+    """The same in an object store, whose other packages only write over what is there."""
+    store = _object_store(uri)
+    from obstore import put  # noqa: PLC0415 - only where it is needed
+    from obstore.exceptions import AlreadyExistsError, BaseError  # noqa: PLC0415 - as above
+
+    try:
+        put(store, name, text.encode(), mode="create")
     except AlreadyExistsError:
         return False
     except BaseError as error:

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
 
 from pyarrow import fs
 
 from binlane.landing.places import name_of, resolve, table_uri
 from binlane.landing.work import Mode
 from binlane.names import TableName
+
+
+def drop_empty_above(filesystem: fs.FileSystem, path: str) -> None:
+    """Remove the directories of a table's database and kind that have no other tables."""
+    if isinstance(filesystem, fs.LocalFileSystem):
+        with suppress(OSError):  # it is not empty
+            for directory in list(Path(path).parents)[:2]:
+                directory.rmdir()
 
 
 class Directories:
@@ -62,6 +72,7 @@ class Directories:
         elif marker.type is fs.FileType.Directory:
             self.filesystem.delete_dir(marker.path)
         self.filesystem.delete_dir(path)
+        drop_empty_above(self.filesystem, path)
 
     def rename(self, old: TableName, new: TableName) -> None:
         """Give a table another name; if it has it already, nothing happens."""

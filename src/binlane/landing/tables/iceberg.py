@@ -22,7 +22,12 @@ import pyarrow as pa
 from pyarrow import fs
 from pyiceberg.catalog import Catalog, load_catalog
 from pyiceberg.conversions import from_bytes
-from pyiceberg.exceptions import CommitFailedException, NoSuchTableError, RESTError
+from pyiceberg.exceptions import (
+    CommitFailedException,
+    NoSuchTableError,
+    RESTError,
+    ValidationError,
+)
 from pyiceberg.io.pyarrow import parquet_file_to_data_file, pyarrow_to_schema
 from pyiceberg.manifest import DataFile as IcebergFile
 from pyiceberg.schema import Schema
@@ -33,6 +38,7 @@ from pyiceberg.types import PrimitiveType
 from binlane.errors import ConfigError, StoreError
 from binlane.landing.places import FOLDER, name_of, resolve, segment, table_uri
 from binlane.landing.tables.bounds import LiveFile
+from binlane.landing.tables.directories import drop_empty_above
 from binlane.landing.tables.formats import Change, Snapshot, after, told_of
 from binlane.landing.work import Format, Mode
 from binlane.names import TableName
@@ -77,7 +83,13 @@ def open_catalog(into: str, properties: Mapping[str, str]) -> Catalog:
         given = {"type": "sql", "uri": f"sqlite:///{folder}/iceberg.db", "warehouse": _uri(into)}
     try:
         return load_catalog(name, **given)
-    except (ValueError, OSError, ImportError, RESTError) as error:
+    except ImportError as error:
+        raise ConfigError(
+            f"the catalog {name} cannot be opened: {error}",
+            key="catalog",
+            hint="pip install 'binlane[iceberg]', or what pyiceberg asks for",
+        ) from error
+    except (ValueError, OSError, RESTError) as error:
         raise ConfigError(
             f"the catalog {name} cannot be opened: {error}",
             key="catalog",
@@ -209,13 +221,22 @@ class IcebergFormat:
     def drop(self, table: TableName) -> None:
         """Remove a table with all its files, if there is one."""
         self._planned.pop(table, None)
-        found = self._table(table)
+        try:
+            found = self._table(table)
+        except (
+            OSError,
+            ValueError,
+            ValidationError,
+        ):  # nothing tells where its files are, if there are any
+            self._catalog.drop_table(self._identifier(table))
+            return
         if found is None:
             return
         self._open.pop(table)
         self._catalog.drop_table(self._identifier(table))
         filesystem, path = resolve(found.location())
         filesystem.delete_dir(path)
+        drop_empty_above(filesystem, path)
 
     def rename(self, old: TableName, new: TableName) -> None:
         """Give a table another name, in the place of one that has it."""

@@ -67,7 +67,7 @@ class MergeWork:
         run_id: Names the landing in what it writes.
         base: Paths of live files.
         runs: In log order.
-        names: Of the source's columns, which runs begin with.
+        names: Of the source's columns, which runs begin with; the table may have some of them only.
         key: Names of the key's columns; empty if there is none.
         known: Columns of which the statistics of files tell.
         schema: The table's.

@@ -14,10 +14,11 @@ class MergeOrder:
     """A merge of runs into a current table, as one commit.
 
     Attributes:
-        uri: Directory of the table, which exists and has the columns of the runs.
+        uri: Directory of the table, which exists.
         format: Of the table.
         runs: In log order; each has one row a key, with the columns of the table and `_gone`.
         names: Of the source's columns, which runs begin with, in the table.
+        left_out: Those of them that the table does not have.
         key: Names of the key's columns, at least one.
         app_id: Names the landing in the commit.
         applied: Up to which `_seq` the table is complete then; the commit says so.
@@ -32,6 +33,7 @@ class MergeOrder:
     app_id: str
     applied: int
     note: str
+    left_out: frozenset[str] = frozenset()
 
 
 class Merger(Protocol):

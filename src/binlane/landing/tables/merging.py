@@ -118,9 +118,10 @@ def _count(work: MergeWork) -> MergeResult:
 
     Only files that lose rows are written anew.
     """
-    own = list(work.names)
+    own = [name for name in work.names if name in work.schema.names]
     parts = [part.drop_columns([_ADDS]) for part in _slices(work)]
-    counts = added(parts, own) if len(parts) > 1 else parts[0]
+    is_whole = len(own) == len(work.names)
+    counts = parts[0] if len(parts) == 1 and is_whole else added(parts, own)
     numbers = counts.column(COUNT).to_numpy()
     left = np.maximum(-numbers, 0)
     wanted = counts.filter(pa.array(left > 0))
@@ -185,6 +186,7 @@ def _slices(work: MergeWork) -> list[pa.Table]:
         rows = read_rows(each.uri, start, stop)
         # Names of a table may be known where its rows in the log have numbers only.
         rows = rows.rename_columns([*work.names, *rows.column_names[len(work.names) :]])
+        rows = rows.drop_columns([name for name in work.names if name not in work.schema.names])
         numbers = np.arange(start, stop)
         adds = (numbers >= each.add[0]) & (numbers < each.add[1])
         parts.append(rows.append_column(_ADDS, pa.array(adds)))

@@ -13,6 +13,7 @@ rows, for its columns. Every file has all columns, since few readers look for th
 from __future__ import annotations
 
 import base64
+import re
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,6 +33,8 @@ from binlane.names import TableName
 
 MANIFEST: Final = "_manifest.json"
 _VERSION: Final = 1
+_OURS: Final = re.compile(r"[0-9a-z-]+-[0-9a-f]{32}\.parquet$")
+"""What is left of a table that was being dropped."""
 
 
 class PlainFormat:
@@ -87,6 +90,7 @@ class PlainFormat:
     def create(self, table: TableName, schema: pa.Schema) -> None:
         """Make a table without rows."""
         if not self._directories.exists(table):
+            self._see_ours(table)
             self._write(table, Snapshot(schema=schema, images=0), [], [], {})
 
     def commit(self, table: TableName, now: Snapshot, change: Change) -> Snapshot:
@@ -114,6 +118,8 @@ class PlainFormat:
     def drop(self, table: TableName) -> None:
         """Remove a table with all its files, if there is one."""
         self._details.pop(table, None)
+        if not self._directories.exists(table):
+            self._see_ours(table)
         self._directories.drop(table)
 
     def rename(self, old: TableName, new: TableName) -> None:
@@ -174,6 +180,22 @@ class PlainFormat:
         }
         write_json(folder, MANIFEST, manifest)
         self._settle(table, manifest)
+
+    def _see_ours(self, table: TableName) -> None:
+        """See that a directory without a manifest shows no files, which readers take for the table's.
+
+        Raises:
+            StoreError: If it shows some.
+        """
+        selector = fs.FileSelector(self._directories.path(table), allow_not_found=True)
+        names = [each.base_name for each in self._directories.filesystem.get_file_info(selector)]
+        shown = sorted(name for name in names if name[0] not in "._" and not _OURS.match(name))
+        if shown:
+            raise StoreError(
+                f"its directory has files that are somebody else's: {', '.join(shown[:3])}",
+                path=self._directories.uri(table),
+                hint="move them elsewhere",
+            )
 
     def _markers(self, table: TableName) -> list[str]:
         """Files without rows that the directory shows."""

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import Any, Final
+from functools import partial, wraps
+from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
 import pyarrow as pa
 
@@ -20,6 +20,7 @@ from binlane.landing.places import file_name
 from binlane.landing.table_files import move_file, write_file
 from binlane.landing.tables import merge_work
 from binlane.landing.tables.bounds import LiveFile
+from binlane.landing.tables.faults import Faults, UnusableTableError
 from binlane.landing.tables.formats import (
     Change,
     RowCounts,
@@ -40,6 +41,8 @@ from binlane.landing.tables.works import Works
 from binlane.landing.work import DataFile, Format, Mode
 from binlane.names import TableName
 
+Given = ParamSpec("Given")
+Made = TypeVar("Made")
 Run = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
 """Runs a function over works, as an engine does."""
 
@@ -71,6 +74,8 @@ class StoreSettings:
         feed: Whether current tables shall tell which rows their commits change; None leaves them as
             they are.
         source: The place in the log that the next commits come from, where that is known.
+        is_read_only: Whether nothing is written, so that the target is not tried by a file either
+            where a table cannot be read.
     """
 
     run_id: str
@@ -83,6 +88,22 @@ class StoreSettings:
     catalog: Mapping[str, str] = field(default_factory=dict)
     feed: bool | None = None
     source: Callable[[], Source | None] = lambda: None
+    is_read_only: bool = False
+
+
+def _alone(
+    method: Callable[Concatenate[TableStore, TableName, Given], Made],
+) -> Callable[Concatenate[TableStore, TableName, Given], Made]:
+    """Have a method raise `UnusableTableError` where an error is the table's own."""
+
+    @wraps(method)
+    def wrapped(
+        self: TableStore, table: TableName, /, *args: Given.args, **options: Given.kwargs
+    ) -> Made:
+        with self.faults.of(table):
+            return method(self, table, *args, **options)
+
+    return wrapped
 
 
 class TableStore:
@@ -93,6 +114,10 @@ class TableStore:
         mode: The kind.
         tables: In their format.
         settings: How to keep them.
+
+    Attributes:
+        faults: Tells what a table alone cannot do: what is done here raises `UnusableTableError`
+            then.
     """
 
     def __init__(self, into: str, mode: Mode, tables: TableFormat, settings: StoreSettings) -> None:
@@ -100,7 +125,8 @@ class TableStore:
         self._mode = mode
         self._tables = tables
         self._settings = settings
-        self._known = KnownTables(tables, settings.fence, settings.source)
+        self.faults = Faults(into, settings.fence, self._ask, is_read_only=settings.is_read_only)
+        self._known = KnownTables(tables, settings.fence, self.faults, settings.source)
         self._keys: dict[TableName, tuple[str, ...]] = {}
         self._vacuumed: dict[TableName, int] = {}
         run_id, soft_deletes = settings.run_id, settings.soft_deletes
@@ -160,6 +186,7 @@ class TableStore:
         """The columns and files of a table that exists."""
         return self._known.there(table)
 
+    @_alone
     def read(self, table: TableName) -> pa.Table:
         """All rows of a table."""
         found = self._known.there(table)
@@ -171,8 +198,18 @@ class TableStore:
         """The directory of a table."""
         return self._tables.uri(table)
 
+    def fail(self, table: TableName, why: str) -> None:
+        """A task could not write to a table's directory.
+
+        Raises:
+            UnusableTableError: If the target can be used.
+        """
+        with self.faults.of(table):
+            raise StoreError(why, path=self.uri(table))
+
     # Rows -----------------------------------------------------------------------------------------
 
+    @_alone
     def append(
         self,
         table: TableName,
@@ -204,15 +241,16 @@ class TableStore:
         add = self._fitted(table, files, wider)
         change = Change(what=What.APPEND, add=add, applied=applied, images=images)
         self._known.commit(table, now, change)
-        self._tidy(table)
+        self._tidy_committed(table)
 
+    @_alone
     def plan_merge(
         self, table: TableName, runs: Sequence[DataFile], key: Sequence[str], schema: pa.Schema
     ) -> list[MergeWork]:
         """What is to be done so that a table holds what some runs tell.
 
         Args:
-            table: One that has the columns of the runs, or one that does not exist.
+            table: One that has the columns of the runs, or some of them, or one that does not exist.
             runs: Staged, in log order, not empty; of a history table those of versions.
             key: Names of the key's columns; empty if the table has none, then rows are counted.
             schema: The source's columns, in the order of the runs.
@@ -233,6 +271,7 @@ class TableStore:
         live = self._known.bounded(table, self._holding(now), key)
         return self._works.merging(table, now, live, runs, like)
 
+    @_alone
     def commit_merge(
         self,
         table: TableName,
@@ -279,6 +318,7 @@ class TableStore:
         self._known.commit(table, now, change)
         return sum(result.missing for result in results)
 
+    @_alone
     def merge(
         self,
         table: TableName,
@@ -302,6 +342,7 @@ class TableStore:
                 key=key,
                 app_id=self._settings.app_id,
                 applied=applied,
+                left_out=frozenset(schema.names).difference(self.schema(table).names),
                 note=note_of(self._settings.source()),
             )
             merger.merge(order)
@@ -312,7 +353,7 @@ class TableStore:
             return 0
         works = self.plan_merge(table, runs, key, schema)
         missing = self.commit_merge(table, list(self._run(works)), applied, images)
-        self._tidy(table)
+        self._tidy_committed(table)
         return missing
 
     def _leaves_to(self, merger: Merger, table: TableName, schema: pa.Schema) -> bool:
@@ -324,6 +365,7 @@ class TableStore:
 
     # Snapshots ------------------------------------------------------------------------------------
 
+    @_alone
     def seed(
         self,
         table: TableName,
@@ -415,6 +457,7 @@ class TableStore:
         self._keys.pop(new, None)
         self._known.rename(old, new)
 
+    @_alone
     def truncate(self, table: TableName) -> None:
         """Remove all rows of a table, if there is one."""
         now = self.snapshot(table)
@@ -422,6 +465,7 @@ class TableStore:
             emptied = Change(what=What.TRUNCATE, remove=list(now.files), images=0)
             self._known.commit(table, now, emptied)
 
+    @_alone
     def end_versions(self, table: TableName, moment: pa.TimestampScalar[Any, Any]) -> None:
         """Let all versions of a history table's rows end: its source has none any more."""
         now = self.snapshot(table)
@@ -435,6 +479,7 @@ class TableStore:
         if results or now.images:
             self.commit_merge(table, results, None, 0, what=What.END)
 
+    @_alone
     def rewrite(
         self, table: TableName, change: merge_work.Change, applied: int | None = None
     ) -> str:
@@ -468,6 +513,7 @@ class TableStore:
             self._known.commit(table, now, _reshaped(now, add, schema, applied))
         return ""
 
+    @_alone
     def conform(
         self, table: TableName, schema: pa.Schema, aside: Mapping[str, str] = NOTHING
     ) -> str:
@@ -491,6 +537,7 @@ class TableStore:
                 return f"{each.name} was {before} and is {each.type}, the log does not tell how"
         return self.rewrite(table, partial(_conformed, schema=whole, aside=aside))
 
+    @_alone
     def replace(self, table: TableName, rows: pa.Table) -> None:
         """Replace all rows and columns by others; up to where it is complete stays."""
         now = self._known.there(table)
@@ -535,6 +582,14 @@ class TableStore:
             ]
         return works
 
+    def _tidy_committed(self, table: TableName) -> None:
+        try:
+            with self.faults.of(table):
+                self._tidy(table)
+        except UnusableTableError as error:
+            error.is_committed = True
+            raise
+
     def _tidy(self, table: TableName) -> None:
         """Keep a table's files few, and its directory small."""
         self.compact(table)
@@ -544,6 +599,7 @@ class TableStore:
             self._vacuumed[table] = version // _VACUUM_VERSIONS
             self.vacuum(table, self._settings.keep_hours)
 
+    @_alone
     def compact(self, table: TableName) -> int:
         """Join small files where there are many; how many there were."""
         results = list(self._run(self.plan_compaction(table)))
@@ -551,12 +607,17 @@ class TableStore:
             self.commit_merge(table, results, None, what=What.COMPACT)
         return sum(len(result.remove) for result in results)
 
+    @_alone
     def vacuum(self, table: TableName, keep_hours: float) -> int:
         """Delete files that no version of the last hours needs; how many there were."""
         self._known.forget(table)
         return self._tables.vacuum(table, keep_hours)
 
     # ----------------------------------------------------------------------------------------------
+
+    def _ask(self) -> None:
+        """See that it can be known which tables there are."""
+        next(iter(self._tables.names()), None)
 
     def _run(self, works: Sequence[MergeWork]) -> Iterator[MergeResult]:
         """Have tasks do works of which each can be done.

@@ -258,6 +258,7 @@ def _copied(name: str, value: Type, flavor: Flavor) -> TableColumn:
         is_auto_increment=False,
         is_generated=False,
         generated=None,
+        generated_modes=(),
         is_stored=False,
         is_visible=True,
         check=None,

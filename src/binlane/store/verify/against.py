@@ -50,6 +50,8 @@ _WITHOUT_OBJECTS: Final = frozenset(
 )
 
 
+ScopeChange = tuple[AnyGtid, Mapping[str, Scope]]
+"""The last event group before others hold, and these."""
 _KINDS: Final[Mapping[str, type[AnyGtid]]] = MappingProxyType({"mariadb": Gtid, "mysql": MysqlGtid})
 
 
@@ -59,6 +61,7 @@ def differences(
     *,
     span: tuple[Position | None, Position | None],
     scopes: Mapping[str, Scope] | None = None,
+    changes: Sequence[ScopeChange] = (),
     keys: KeyRing | None = None,
 ) -> Iterator[Fault]:
     """Compare scoped binlogs with the full log.
@@ -69,6 +72,7 @@ def differences(
         span: What was done before the full log's first event group and behind its last one, where
             it has GTIDs.
         scopes: Of each binlog by its name; None where they are to be learned.
+        changes: Others that hold behind event groups, in the order of the log.
         keys: If files are encrypted.
 
     Yields:
@@ -79,10 +83,14 @@ def differences(
         cursors = [Cursor(log, span, keys) for log in binlogs]
         comparison = _Comparison([log.name for log in binlogs], scopes)
         done = None if span[1] is None else nothing_done(span[1].flavor)
+        before, left = done if span[0] is None else span[0], list(changes)
         for group in contents(full.paths, keys=keys, is_live=full.is_live):
+            while left and before is not None and before.covers(left[0][0]):
+                comparison.scopes = left.pop(0)[1]
             # GTIDs of two kinds in one log were told of before.
             if done is not None and isinstance(group.gtid, _KINDS[done.flavor]):
                 done = done.advance(group.gtid)
+                before = None if before is None else before.advance(group.gtid)
             found: dict[str, Contents] = {}
             for cursor in cursors:
                 yield from cursor.skip_strangers(group, done)
@@ -105,11 +113,14 @@ class _Comparison:
     Args:
         names: Of the binlogs.
         scopes: Theirs, by name; None where they are to be learned.
+
+    Attributes:
+        scopes: Those that hold for the next group.
     """
 
     def __init__(self, names: Sequence[str], scopes: Mapping[str, Scope] | None) -> None:
         self._names = names
-        self._scopes = scopes
+        self.scopes = scopes
         self._members: dict[TableName, set[str]] = {}
 
     def compare(self, full: Contents, found: Mapping[str, Contents]) -> Iterator[Fault]:
@@ -129,7 +140,7 @@ class _Comparison:
             is_incident = change.kind is Kind.INCIDENT
             stopped |= {name} if is_incident else set()
             # With a scope it stands for what that cannot hold.
-            if not is_incident or self._scopes is None:
+            if not is_incident or self.scopes is None:
                 yield _fault(change, f"{change.text} is not in the full log, or not here")
         parts = [change for changes in rewritten.values() for change in changes]
         for part_of in parts:
@@ -137,12 +148,12 @@ class _Comparison:
                 what = f"{part_of.text} is neither in the full log nor a part of what is there"
                 yield _fault(part_of, what)
         for change, has in zip(full.changes, owners, strict=True):
-            if self._scopes is None:
+            if self.scopes is None:
                 yield from self._check_members(change, has, stopped | rewritten.keys())
                 if not (has or stopped or change.is_undone):
                     yield from self._check_nowhere(change, parts)
             else:
-                yield from _check_scopes(change, has, self._scopes, rewritten, stopped)
+                yield from _check_scopes(change, has, self.scopes, rewritten, stopped)
         yield from self._check_shared(full.changes, owners)
 
     def _check_members(self, change: Change, has: set[str], excused: set[str]) -> Iterator[Fault]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from binlane.codec.encryption import KeyRing
@@ -11,7 +11,7 @@ from binlane.codec.transaction import GtidListEvent
 from binlane.errors import CodecError, ConfigError, StoreError
 from binlane.grouping.event_group import CONTROL_TYPES
 from binlane.grouping.walk import walk
-from binlane.positions import Position
+from binlane.positions import AnyGtid, Position
 from binlane.scope.definition import Definition
 from binlane.scope.scope import Scope
 from binlane.store.chunks import base_name, open_chunks
@@ -59,6 +59,7 @@ def verify_against(
     full: Sequence[str | Path],
     *,
     definitions: Iterable[Definition] | None = None,
+    changes: Sequence[tuple[AnyGtid, Iterable[Definition]]] = (),
     keys: KeyRing | None = None,
     tally: Tally | None = None,
 ) -> Iterator[Fault]:
@@ -69,6 +70,8 @@ def verify_against(
         full: The files of the full log, oldest first, or a binlog's directory.
         definitions: Of the binlogs, by which they have what their scopes hold and nothing else;
             None for such as are the full log together.
+        changes: Definitions that hold instead of them behind an event group, in the order of the
+            log.
         keys: For files that a server encrypted.
         tally: Counts what was looked at.
 
@@ -81,7 +84,11 @@ def verify_against(
     from binlane.store.verify.against import differences  # noqa: PLC0415  # needs all of SQL
 
     options = Options(keys=keys, tally=tally or Tally())
-    scopes = None if definitions is None else _scopes(log_files(paths), definitions)
+    logs = log_files(paths)
+    scopes = None if definitions is None else _scopes(logs, definitions)
+    later = [(after, _scopes(logs, those)) for after, those in changes]
+    if scopes is not None:
+        _check_defined(logs, [scopes, *(found for _, found in later)])
     yield from verify(paths, keys=keys, tally=options.tally)
     whole = LogFiles("full log", tuple(file for log in log_files(full) for file in log.paths))
     log = options.log()
@@ -89,23 +96,29 @@ def verify_against(
         yield from log.file(path, may_be_cut=False)
     begin = _begin_of(whole.paths[0], keys) if whole.paths else None
     span = begin, log.position
-    yield from differences(log_files(paths), whole, span=span, scopes=scopes, keys=keys)
+    yield from differences(logs, whole, span=span, scopes=scopes, changes=later, keys=keys)
 
 
 def _scopes(logs: Iterable[LogFiles], definitions: Iterable[Definition]) -> dict[str, Scope]:
-    """The scope of each binlog, by what it is called here."""
+    """The scope of each binlog that is defined, by what it is called here."""
     known = {one.name: one.scope for one in definitions}
-    scopes = {}
+    names = ((log.name, name) for log in logs for name in (log.name, log.name.rpartition(".")[0]))
+    scopes: dict[str, Scope] = {}
+    for called, name in names:
+        if name in known:
+            scopes.setdefault(called, known[name])
+    return scopes
+
+
+def _check_defined(logs: Iterable[LogFiles], scopes: Iterable[Mapping[str, Scope]]) -> None:
+    defined = sorted({name for each in scopes for name in each})
     for log in logs:
-        name = log.name if log.name in known else log.name.rpartition(".")[0]
-        if name not in known:
+        if log.name not in defined:
             raise ConfigError(
                 f"there is no definition of the binlog {log.name}",
                 key="--binlogs",
-                hint=f"defined are {', '.join(known) or 'none'}",
+                hint=f"defined are {', '.join(defined) or 'none of them'}",
             )
-        scopes[log.name] = known[name]
-    return scopes
 
 
 def log_files(paths: Iterable[str | Path]) -> list[LogFiles]:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import string
+from base64 import b85encode
 from pathlib import Path
+from struct import pack
 
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
+from binlane.errors import StoreError
+from binlane.landing.table_files import write_file
 from binlane.landing.tables.delta import DeltaFormat
 from binlane.landing.tables.formats import Change, What
 from binlane.landing.work import Mode
@@ -53,3 +58,40 @@ def test_a_table_that_lacks_the_feature_is_mended(tmp_path: Path) -> None:
     assert now is not None
     assert now.schema == TIMES
     assert DeltaTable(tables.uri(TABLE)).protocol().writer_features is not None
+
+
+def test_rows_that_somebody_marked_as_deleted_do_not_come_back(tmp_path: Path) -> None:
+    tables = opened(tmp_path)
+    tables.create(TABLE, DAYS)
+    now = tables.load(TABLE)
+    assert now is not None
+    rows = pa.table({"id": pa.array(range(40), pa.int32()), "d": [None] * 40}).cast(DAYS)
+    file = write_file(rows, tables.uri(TABLE), "a.parquet", ["id"])
+    tables.commit(TABLE, now, Change(what=What.MERGE, add=[file], applied=1))
+    log = Path(tables.uri(TABLE)) / "_delta_log"
+    add = next(
+        action["add"]
+        for line in (log / f"{1:020}.json").read_text().splitlines()
+        if "add" in (action := json.loads(line))
+    )
+    # A bitmap of 64 bits, of one of 32 bits, of one array: rows 3 and 7.
+    bitmap = pack("<IQIIIHHIHH", 1681511377, 1, 0, 12346, 1, 0, 1, 16, 3, 7)
+    python = string.digits + string.ascii_uppercase + string.ascii_lowercase
+    python += "!#$%&()*+-;<=>?@^_`{|}~"
+    delta = string.digits + string.ascii_lowercase + string.ascii_uppercase
+    delta += ".-:+=^!/*?&<>()[]{}@%$#"
+    text = b85encode(bitmap).decode().translate(str.maketrans(python, delta))
+    sizes = {"sizeInBytes": len(bitmap), "cardinality": 2}
+    vector = {"storageType": "i", "pathOrInlineDv": text, **sizes}
+    features = {"readerFeatures": ["deletionVectors"], "writerFeatures": ["deletionVectors"]}
+    protocol = {"minReaderVersion": 3, "minWriterVersion": 7, **features}
+    remove = {"path": add["path"], "deletionTimestamp": 1, "dataChange": True}
+    entry = [
+        {"protocol": protocol},
+        {"remove": remove},
+        {"add": {**add, "deletionVector": vector}},
+    ]
+    (log / f"{2:020}.json").write_text("\n".join(map(json.dumps, entry)))
+    assert pa.table(DeltaTable(tables.uri(TABLE)).scan()).num_rows == 38
+    with pytest.raises(StoreError, match="has deletion vectors, which somebody else wrote"):
+        opened(tmp_path).load(TABLE)

