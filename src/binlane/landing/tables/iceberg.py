@@ -46,8 +46,11 @@ from binlane.names import TableName
 _SUFFIXES: Final = {Mode.CURRENT: "", Mode.CHANGES: "_changes", Mode.HISTORY: "_history"}
 _FIELD_ID: Final = b"PARQUET:field_id"
 _MAPPING: Final = "schema.name-mapping.default"
+_NO_RETRY: Final = {"commit.retry.num-retries": "0"}
+"""Else a driver that was overtaken between its look at the lease and its commit would commit anew."""
 _PROPERTIES: Final = {
     "format-version": "2",
+    **_NO_RETRY,
     "write.metadata.delete-after-commit.enabled": "true",
     "write.metadata.previous-versions-max": "20",
 }
@@ -189,6 +192,9 @@ class IcebergFormat:
             known = self._files[table]
         added: dict[str, IcebergFile] = {}
         try:
+            if not _NO_RETRY.items() <= found.properties.items():  # an earlier binlane made it
+                with found.transaction() as transaction:
+                    transaction.set_properties(_NO_RETRY)
             with found.transaction() as transaction:
                 if change.schema is not None and not change.schema.equals(now.schema):
                     _reshape(transaction, change.schema)

@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from binlane.columnar.unify import conform_table
+from binlane.errors import StoreError
 from binlane.landing.places import file_name
 from binlane.landing.table_files import write_file
 from binlane.landing.tables import planning
@@ -332,6 +333,26 @@ def test_change_tables_take_files_of_every_shape(table_format: Format, tmp_path:
         {"id": 4, "note": None, "state": None},
     ]
     assert opened(tmp_path, table_format, Mode.CHANGES).applied(TABLE) == 4
+
+
+@pytest.mark.parametrize("table_format", [Format.DELTA, Format.ICEBERG])
+def test_who_was_overtaken_before_its_commit_commits_nothing(
+    table_format: Format, tmp_path: Path
+) -> None:
+    """Both have looked at the table before either commits: no look at the lease can tell."""
+    stores = [opened(tmp_path, table_format, Mode.CHANGES) for _ in range(2)]
+    first = changes_file(stores[0], table_format, images(ORDERS, [("insert", (1, "a"))], 1))
+    stores[0].append(TABLE, [first], 1)
+    again = [images(ORDERS, [("insert", (2, "b"))], 2) for _ in stores]
+    files = [
+        changes_file(store, table_format, rows) for store, rows in zip(stores, again, strict=True)
+    ]
+    assert [store.applied(TABLE) for store in stores] == [1, 1]
+    stores[0].append(TABLE, [files[0]], 2)
+    (tmp_path / "_binlane").mkdir(exist_ok=True)
+    with pytest.raises(StoreError, match="another driver has committed to shop.orders meanwhile"):
+        stores[1].append(TABLE, [files[1]], 2)
+    assert rows_of(tmp_path, table_format, Mode.CHANGES) == [(1, "a"), (2, "b")]
 
 
 def changes_file(store: TableStore, table_format: Format, rows: pa.Table) -> DataFile:
