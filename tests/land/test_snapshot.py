@@ -171,6 +171,16 @@ def test_a_log_that_begins_in_mid_life_is_made_up_for(
     assert Counter(row["is_current"] for row in versions) == {True: 55, False: 1}
     assert {row["id"] for row in versions if not row["is_current"]} == {50}
     assert list(verify_lake(Lake(into=str(lake), sources=[str(log)]))) == []
+    # Whole in the log from here on, but for the history.
+    execute(
+        source,
+        "TRUNCATE shop.orders",
+        "RENAME TABLE shop.lines TO shop.moved",
+        "INSERT INTO shop.orders SELECT 7, 1, 'new', '2026-01-01', 0.5",
+    )
+    copied(source, live_log, log)
+    land(str(log), str(lake), replace(asked, snapshot=""))
+    assert list(verify_lake(Lake(into=str(lake), sources=[str(log)]), has_values=True)) == []
 
 
 @contextmanager

@@ -85,7 +85,7 @@ class Audit:
     def __init__(self, state: JournalState) -> None:
         self._state = state
         self._expected: dict[Mode, dict[str, int]] = {}
-        self._seeded: set[str] = set()
+        self._seeded: dict[Mode, set[str]] = {}
         self._touched: set[tuple[Mode, TableName]] = set()
         # Under whose name another table may have come, or not: what they have is right then.
         self._unknown: set[tuple[Mode, TableName]] = set()
@@ -96,7 +96,7 @@ class Audit:
     def begin(self) -> None:
         """A batch begins, maybe anew: count from where the one before ended."""
         self._expected = {mode: dict(self._state.landed.get(mode.value, {})) for mode in Mode}
-        self._seeded = set(self._state.seeded)
+        self._seeded = {mode: set(self._state.seeded.get(mode.value, ())) for mode in Mode}
         self._touched.clear()
         self._unknown.clear()
         self._logged.clear()
@@ -162,9 +162,6 @@ class Audit:
         """Follow what statements do to tables, also what was done before a crash."""
         for step in steps:
             if isinstance(step, Rename):
-                is_seeded = step.old.plain in self._seeded
-                self._seeded -= {step.old.plain, step.new.plain}
-                self._seeded |= {step.new.plain} if is_seeded else set()
                 for mode in (Mode.CURRENT, Mode.HISTORY):
                     self._rename(mode, step)
             elif isinstance(step, Create | CreateLike):
@@ -177,6 +174,10 @@ class Audit:
     def _rename(self, mode: Mode, step: Rename) -> None:
         old, new = step.old.plain, step.new.plain
         counts, is_unknown = self._expected[mode], (mode, step.old) in self._unknown
+        seeded = self._seeded[mode]
+        is_seeded = old in seeded
+        seeded -= {old, new}
+        seeded |= {new} if is_seeded else set()
         self._unknown -= {(mode, step.old), (mode, step.new)}
         if is_unknown or old not in counts:
             self._unknown.add((mode, step.new))
@@ -190,7 +191,9 @@ class Audit:
             counts = self._expected[mode]
             self._expected[mode] = {name: n for name, n in counts.items() if not is_meant(name)}
         self._unknown = {known for known in self._unknown if not is_meant(known[1].plain)}
-        self._seeded = {name for name in self._seeded if not is_meant(name)}
+        # Histories keep their versions.
+        seeded = self._seeded[Mode.CURRENT]
+        self._seeded[Mode.CURRENT] = {name for name in seeded if not is_meant(name)}
 
     def check(self, images: Callable[[Mode, TableName], int | None]) -> None:
         """A batch is done: see that its tables have what they should.
@@ -215,13 +218,14 @@ class Audit:
         """A table gets rows that are not of the log, in place of all that it had."""
         state = self._state
         state.landed.get(mode.value, {}).pop(table.plain, None)
-        state.seeded = sorted({*state.seeded, table.plain})
+        known = state.seeded.get(mode.value, ())
+        state.seeded[mode.value] = sorted({*known, table.plain})
 
     def reach(self, progress: Progress) -> None:
         """The batch is done and right: note its counts, from which the next one goes on."""
         state = self._state
         state.landed = {mode.value: counts for mode, counts in self._expected.items() if counts}
-        state.seeded = sorted(self._seeded)
+        state.seeded = {mode.value: sorted(names) for mode, names in self._seeded.items() if names}
         progress.outside += self._outside
         for table, images in self._logged.items():
             progress.of(table).logged += images

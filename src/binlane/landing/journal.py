@@ -56,7 +56,7 @@ class JournalState:
         landed: How many row images of the log each table has at `position`, by mode and table.
         logged: How many the log had of each table up to there.
         left_out: How many of those are in no table, by table and why.
-        seeded: Current tables whose rows come of a snapshot, too.
+        seeded: Tables that have rows of a snapshot, by mode.
         followed: What the filter remembers of names at `position`.
         cdf: Whether current tables that are made have a change data feed.
     """
@@ -80,7 +80,7 @@ class JournalState:
     landed: dict[str, dict[str, int]] = field(default_factory=dict)
     logged: dict[str, int] = field(default_factory=dict)
     left_out: dict[str, dict[str, int]] = field(default_factory=dict)
-    seeded: list[str] = field(default_factory=list)
+    seeded: dict[str, list[str]] = field(default_factory=dict)
     followed: Saved | Sequence[Sequence[Any]] = field(default_factory=dict)
     cdf: bool = False
 

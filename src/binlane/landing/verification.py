@@ -221,17 +221,16 @@ def _values(
 
 def _kind(mode: Mode, store: TableStore, other: TableStore, state: JournalState) -> Iterator[str]:
     """Compare the tables of a kind with those of another landing."""
-    seeded = set(state.seeded) | state.snapshots.keys()
+    seeded = {*state.seeded.get(mode.value, ()), *state.snapshots}
     there, expected = set(store.names()), set(other.names())
     for table in sorted(there | expected):
         name = f"{table.plain} ({mode.value})"
-        if table.plain in seeded:
-            if mode is not Mode.CHANGES:
-                continue
-        elif table not in there:
+        if table.plain in seeded and mode is not Mode.CHANGES:
+            continue
+        if table not in there:
             yield f"{name}: is not there, and the log has it"
             continue
-        elif table not in expected:
+        if table not in expected and mode is not Mode.CHANGES:
             yield f"{name}: is there, and the log does not make it"
             continue
         try:
