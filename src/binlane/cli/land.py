@@ -105,7 +105,7 @@ _SHIFTS: Final = {"": 0, "K": 10, "M": 20, "G": 30}
 )
 @click.option("--take-over", is_flag=True, help="Go on in place of a driver that holds the target.")
 @click.option(
-    "--no-audit", is_flag=True, help="Do not count the log's rows beside those who decode them."
+    "--no-audit", is_flag=True, help="Do not count the log's rows, nor compare the tables with it."
 )
 @click.option("--master", metavar="URL", help="Of Spark, with --engine spark.")
 @click.option("--conf", multiple=True, metavar="K=V", help="A setting of Spark, likewise.")

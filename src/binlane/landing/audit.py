@@ -33,10 +33,7 @@ from binlane.names import TableName
 from binlane.ranges.log_range import LogRange
 from binlane.ranges.logged_rows import LoggedRows, logged_rows
 
-_HINT: Final = (
-    "nothing of this is committed; this is a fault of binlane's: report it, and land the table anew, "
-    "or go on unaudited by --no-audit"
-)
+_HINT: Final = "this is a fault of binlane's: report it, and land the table anew, or go on unaudited by --no-audit"
 
 
 def audited_range(
@@ -50,7 +47,8 @@ def audited_range(
         lost: Those that its filter left out of tables that the filter names.
 
     Raises:
-        StoreError: If a table that is wanted has more or fewer; with a filter, if it has fewer.
+        StoreError: If it found more or fewer of a table that is wanted; fewer are right with a
+            filter that lost none, since it may not name the table.
         CodecError: If the log is damaged.
     """
     logged = logged_rows(work.piece)
@@ -80,10 +78,12 @@ class Audit:
 
     Args:
         state: Of the journal: has what each table had where the last batch ended.
+        is_strict: Whether a difference is an error; else what tables have is taken for right.
     """
 
-    def __init__(self, state: JournalState) -> None:
+    def __init__(self, state: JournalState, *, is_strict: bool = True) -> None:
         self._state = state
+        self._is_strict = is_strict
         self._expected: dict[Mode, dict[str, int]] = {}
         self._seeded: dict[Mode, set[str]] = {}
         self._touched: set[tuple[Mode, TableName]] = set()
@@ -141,7 +141,7 @@ class Audit:
         expected = self.expect(mode, table, pieces)
         if now is None:
             return expected
-        if (mode, table) in self._unknown:
+        if (mode, table) in self._unknown or not self._is_strict:
             self._expected[mode][table.plain] = now + fresh
             return now + fresh
         if fresh and now + fresh != expected:
@@ -210,7 +210,9 @@ class Audit:
             found = images(mode, table)
             if found is None or found == expected or (mode, table) in self._unknown:
                 continue
-            raise _different(mode, table, expected, found, ())
+            if self._is_strict:
+                raise _different(mode, table, expected, found, ())
+            self._unknown.add((mode, table))
         for mode, table in self._unknown:
             self._expected[mode][table.plain] = images(mode, table) or 0
 

@@ -201,7 +201,7 @@ class Landing:
             for mode in self._settings.modes
         }
         sweep(into, journal.state.run_id)
-        audit = Audit(journal.state)
+        audit = Audit(journal.state, is_strict=self._settings.is_audited)
         current = (
             CurrentTables(kept[Mode.CURRENT], journal, audit) if Mode.CURRENT in kept else None
         )

@@ -41,7 +41,8 @@ class LandingSettings:
         skip: GTIDs of event groups that are passed over.
         is_taking_over: Whether to go on in place of a driver that still holds the target.
         keys: Path of the key file of encrypted logs; tasks read it, too. None for none.
-        is_audited: Whether each range of the log is counted beside the task that decodes it.
+        is_audited: Whether each range of the log is counted beside the task that decodes it, and a
+            difference between that, the task and the tables ends the landing.
         filter_terms: Which of those tables, by the options of the filter, renames followed; None
             for all.
         cdf: Whether the commits of current tables tell which rows they change, in Delta's change
