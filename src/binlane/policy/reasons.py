@@ -38,7 +38,7 @@ from binlane.sql.reading import read_expression
 from binlane.sql.schema import Objects, Table
 from binlane.sql.servers import Dialect, Fact
 from binlane.sql.table_definitions import TableColumn
-from binlane.sql.tree.definitions import Column, CreateTable
+from binlane.sql.tree.definitions import AlterTable, Column, CreateTable
 from binlane.sql.tree.expressions import Default, told, walk
 from binlane.sql.tree.statements import Delete, Insert, Update
 
@@ -503,6 +503,26 @@ def used_defaults(
         if _is_varying(column, table, server):
             what = f"the default of {table.name.plain}.{column.name}"
             yield place.found(Reason.SYSTEM_FUNCTION, what, place.offset, place.length)
+
+
+def added_unsafe_defaults(facts: StatementFacts, server: Server) -> Iterator[ReasonFound]:
+    """What is found unsafe in the defaults of the columns that ALTER TABLE adds.
+
+    The rows that are there get them, which a replica would do by itself.
+    """
+    tree = facts.tree
+    if not isinstance(tree, AlterTable):
+        return
+    for action in tree.actions:
+        for column in action.columns if action.kind == "ADD COLUMN" else ():
+            if column.default is None:
+                continue
+            text, start = facts.text_of(column.default), facts.place(column.default.at)
+            for use in default_facts(text, "", facts.dialect).functions:
+                if is_unsafe_function(use, StatementKind.DO, server):
+                    what = f"{use.name.lower()}()"
+                    place = start + use.offset
+                    yield OWN_TEXT.found(Reason.SYSTEM_FUNCTION, what, place, use.length)
 
 
 def prepared_defaults(

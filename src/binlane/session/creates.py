@@ -379,6 +379,9 @@ class _CreationWithRows(_Creation):
             return
         self.decided = decided
         created = self.table
+        if statement.succeeds and self._needs_key_in_statement_mode():
+            state.fail(refusals.invisible_key_and_statement_mode(state.server))
+            return
         if created is None:
             # Its definition cannot be told; what is logged of it neither.
             created = self.table = Table(
@@ -399,6 +402,17 @@ class _CreationWithRows(_Creation):
             self._log_temporary_with_rows(created)
         else:
             self._log_base_with_rows(created)
+
+    def _needs_key_in_statement_mode(self) -> bool:
+        """Whether MySQL would make a key whose values hang on the order of rows.
+
+        It does not ask whether the session logs.
+        """
+        created, state = self.table, self.state
+        if created is None or not has_invisible_key(created):
+            return False
+        names = self.recorders if state.is_logging else state.binlogs
+        return any(state.mode(name) is LoggingMode.STATEMENT for name in names)
 
     def _log_base_with_rows(self, created: Table) -> None:
         state, statement, decided = self.state, self.statement, self.decided

@@ -332,8 +332,11 @@ _XA_VERBS: Final[Mapping[str, Callable[[_Xa], Refusal | None]]] = MappingProxyTy
 
 
 def execute_lock(state: SessionState, statement: SessionStatement) -> None:
-    """LOCK TABLES commits what is open; UNLOCK TABLES does if tables were locked."""
-    if statement.facts.verb.startswith("LOCK"):
+    """LOCK TABLES commits what is open; UNLOCK TABLES does if tables were locked.
+
+    LOCK INSTANCE and UNLOCK INSTANCE do neither.
+    """
+    if statement.facts.verb == "LOCK TABLES":
         state.implicit_commit()
         state.locked_tables = None
         if statement.succeeds:
@@ -349,7 +352,7 @@ def execute_lock(state: SessionState, statement: SessionStatement) -> None:
                     - {use.name for use in statement.facts.tables},
                 )
                 state.opened(opened)
-    elif statement.facts.verb.startswith("UNLOCK"):
+    elif statement.facts.verb == "UNLOCK TABLES":
         if state.locked_tables is not None:
             state.implicit_commit()
         state.locked_tables = None
