@@ -22,6 +22,7 @@ from binlane.codec.types import Flavor
 from binlane.names import TableName
 from binlane.policy import refusals
 from binlane.policy.engines import traits
+from binlane.policy.reasons import default_sequences
 from binlane.programs.trace import Trace
 from binlane.session import log_events
 from binlane.session.context_events import context_events, random_seeds
@@ -152,12 +153,30 @@ class _Creation:
             state.fail_as_stated(statement)
             if self.exists and self.table is not None and self.replaces_before_error:
                 self._log_failed_replacement(self.table)
+        elif self._is_refused_for_sequences():
+            state.fail(refusals.statement_mode_and_row_engine())
         else:
             apply(state, statement)
             if self.effects.is_temporary:
                 self._log_temporary(exists=False)
             else:
                 self._log_base()
+
+    def _is_refused_for_sequences(self) -> bool:
+        """Whether MariaDB opens a sequence of a DEFAULT to advance it, under mode STATEMENT.
+
+        Where it is not refused, a temporary table is for rows.
+        """
+        state = self.state
+        if not state.server.is_mariadb:
+            return False
+        called = {name for name, _ in default_sequences(self.statement.facts)}
+        if called and self.effects.is_temporary:
+            mixed = (one for one in self.recorders if state.mode(one) is LoggingMode.MIXED)
+            state.temporary.row_binlogs.update(mixed)
+        return not called <= {"LASTVAL"} and any(
+            state.mode(name) is LoggingMode.STATEMENT for name in self.recorders
+        )
 
     def _log_existing(self) -> None:
         """CREATE TABLE IF NOT EXISTS of one that exists: MySQL logs it."""
