@@ -300,10 +300,11 @@ class Statements:
         return await asyncio.to_thread(place_behind, published.files, published.end, done)
 
     def killed(self, thread_id: int) -> None:
-        """End the dump of a session that the source has killed, or whose statement it has."""
+        """End the dump or the query of a session that the source has killed, or whose statement."""
         dump = self._dumps.get(thread_id)
         if dump is not None and not dump.done():
             dump.set_result(None)
+        self._system_tables.killed(thread_id)
 
     @property
     def replicas(self) -> Collection[ConnectedReplica]:
@@ -663,9 +664,7 @@ class Statements:
     async def _snapshot(self, session: SessionContext) -> Snapshot:
         """The rows of the system tables that a session's account may see."""
         names = await self._access.names(session, Privilege.MONITOR)
-        grants = self._binlogs.grants
-        if grants:
-            grants = visible_grants(await self._access.holder(session), grants)
+        grants = await visible_grants(self._access, session, self._binlogs.grants)
         history = await asyncio.to_thread(self._binlogs.history)
         if not await self._access.sees_all(session):
             ids = {self._binlogs.get(name).definition.log_id for name in names}
