@@ -400,6 +400,11 @@ _TEXTS: Final[Mapping[int, tuple[str, ...]]] = MappingProxyType(
             "Explicit or implicit commit is not allowed in stored function or trigger.",
             "Explicit or implicit commit is not allowed in stored function or trigger",
         ),
+        1792: (
+            *("25006", "ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION"),
+            "Cannot execute statement in a READ ONLY transaction.",
+            "Cannot execute statement in a READ ONLY transaction",
+        ),
         1822: (
             *("HY000", "ER_FK_NO_INDEX_PARENT"),
             (

@@ -454,7 +454,7 @@ class _CreationWithRows(_Creation):
             # It decides twice where rows are logged although the mode is STATEMENT.
             rows = (name for name in logged if decided.formats[name] is LoggingFormat.ROW)
             give_notes(state, decided, frozenset(rows))
-        state.reset_isolation()
+        state.reset_characteristics()
 
     def _context_events(self, created: Table) -> list[Body]:
         resolved = self.decided.resolved

@@ -426,7 +426,7 @@ def _verdicts(
                     server=state.server,
                     logging_mode=mode,
                     delayed_mode=delayed_mode,
-                    isolation=state.current_isolation,
+                    isolation=state.characteristics.isolation,
                     is_in_transaction=state.is_in_transaction,
                     is_trx_cache_empty=is_empty,
                     is_direct=settings.is_direct,
