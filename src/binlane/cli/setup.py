@@ -9,7 +9,7 @@ from typing import Final
 import click
 
 from binlane.cli import passwords
-from binlane.cli.talk import verbose_option
+from binlane.cli.talk import say, verbose_option
 
 _PASSWORD_BYTES: Final = 18
 _LACKING: Final = 1
@@ -80,11 +80,11 @@ def command(  # noqa: PLR0913  # its options
     elif create_password_file is not None:
         raise click.UsageError("--create-password-file: goes with --create-user")
     password = passwords.password_of(password_file, url.user)
-    say = _silent if quiet else click.echo
+    tell = _silent if quiet else say
     purpose = Purpose.JUDGED if has_no_marks else Purpose.ALL
     if rows_only:
         purpose = Purpose.ROWS
-    done = set_up(url, password, say, is_check=is_check, new=new, purpose=purpose)
+    done = set_up(url, password, tell, is_check=is_check, new=new, purpose=purpose)
     return _LACKING if done.lacking else 0
 
 
