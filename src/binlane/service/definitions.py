@@ -15,7 +15,7 @@ from binlane.codec.control import IncidentEvent
 from binlane.codec.event import Event, EventHeader
 from binlane.codec.types import EventType
 from binlane.errors import DefinitionError, StatementError, StoreError
-from binlane.positions import Position, parse_position
+from binlane.positions import FilePosition, Position, parse_position
 from binlane.routing.route import LOST_EVENTS
 from binlane.routing.routed_group import RoutedGroup
 from binlane.routing.table_links import TableLinks
@@ -26,6 +26,7 @@ from binlane.sql.accounts import AccountName
 from binlane.store.binlog import Binlog
 from binlane.store.catalog import Activity
 from binlane.store.grants import ReadGrant
+from binlane.store.incidents import Incident
 
 SOURCE_TIMEOUT_S: Final = 10.0
 """How long CREATE BINLOG waits for capture's first word from the source."""
@@ -235,6 +236,38 @@ class Definitions:
 
         return execute
 
+    def acknowledge(self, name: str, last: str | None) -> Command[tuple[Incident, ...]]:
+        """Note that somebody has dealt with what replicas of a binlog stop at; gives what that is.
+
+        Args:
+            name: Of the binlog.
+            last: GTID or `file:position` of the last INCIDENT; None for all.
+        """
+
+        def execute(_waited_s: float) -> tuple[Incident, ...]:
+            output = self._output(name)
+            known = output.binlog.incidents
+            if last is not None:
+                known = _up_to(known, last, name)
+            if known:
+                self._changing(output, lambda: output.binlog.acknowledge(known[-1]))
+            return known
+
+        return execute
+
+    def note_found(
+        self, binlog: Binlog, earlier: Sequence[Incident], unsearched: FilePosition | None
+    ) -> Command[bool]:
+        """Note the INCIDENTs of files that an older binlane wrote, as `Binlog.found`."""
+
+        def execute(_waited_s: float) -> bool:
+            output = self._loop.outputs.get(binlog.name)
+            if output is not None and output.binlog is binlog and not binlog.failure:
+                self._changing(output, lambda: binlog.found(earlier, unsearched))
+            return True
+
+        return execute
+
     def grant(
         self, names: Sequence[str], accounts: Sequence[AccountName], done: Position
     ) -> Command[bool]:
@@ -356,6 +389,22 @@ def _know(binlog: Binlog, links: TableLinks, *, is_followed: bool) -> None:
         memory = replace(memory, links=links)
     binlog.remember(memory)
     binlog.sync(force=True)
+
+
+def _up_to(known: tuple[Incident, ...], last: str, binlog: str) -> tuple[Incident, ...]:
+    """The INCIDENTs up to one that is named.
+
+    Raises:
+        DefinitionError: If there is none of this name.
+    """
+    named = [n for n, each in enumerate(known) if last in {each.gtid, each.place_text}]
+    if not named:
+        raise DefinitionError(
+            f"no INCIDENT of binlog '{binlog}' that is not acknowledged is at '{last}'",
+            hint=f"SHOW BINLOG INCIDENTS FOR '{binlog}' lists them; name one by its GTID or as "
+            "'file:position'",
+        )
+    return known[: named[-1] + 1]
 
 
 def incomplete(output: Output, position: Position) -> StatementError:

@@ -11,7 +11,13 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from binlane.capture.asking import ask_facts
-from binlane.capture.source_facts import Finding, SourceFacts, Weight, quoted_account
+from binlane.capture.source_facts import (
+    Finding,
+    SourceFacts,
+    Weight,
+    log_end_statement,
+    quoted_account,
+)
 from binlane.client.account import account_at
 from binlane.client.conversation import hold
 from binlane.client.dialogue import Account, Dialogue, ask, log_in
@@ -142,7 +148,8 @@ class _Preparation:
         self._say(f"-- {self._peer}: {_NAMES[facts.flavor]} {facts.version}")
         if self._new is not None:
             facts = yield from self._make_account(self._new, facts)
-        findings = [*facts.findings(), facts.log_end()]
+        filters = yield from self._log_filters(facts)
+        findings = [*facts.findings(), *filters, facts.log_end()]
         changed = [found.key for found in findings if found.is_lacking]
         for found in findings:
             yield from self._deal_with(found)
@@ -150,7 +157,7 @@ class _Preparation:
         if changed and not self._is_check:
             facts = yield from self._facts_again()
         schema = yield from self._ask_schema(facts)
-        findings = [*facts.findings(), facts.log_end(), *schema.findings()]
+        findings = [*facts.findings(), *filters, facts.log_end(), *schema.findings()]
         if changed and not self._is_check:
             for found in filter(_is_lacking, findings):
                 self._say(f"-- still: {found.reason}")
@@ -160,6 +167,11 @@ class _Preparation:
         if not lacking:
             self._say("-- nothing lacks")
         return SetUp(lacking)
+
+    def _log_filters(self, facts: SourceFacts) -> Dialogue[list[Finding]]:
+        """What the source leaves out of its log, where this account may ask."""
+        rows = yield from self._rows(log_end_statement(facts.version))
+        return [facts.log_filters(only, ignored) for _, _, only, ignored, *_ in rows]
 
     def _make_account(self, new: NewAccount, facts: SourceFacts) -> Dialogue[SourceFacts]:
         """Make the account where it is missing; the facts as it sees them."""
