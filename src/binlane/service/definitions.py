@@ -216,8 +216,12 @@ class Definitions:
             loop, binlog = self._loop, output.binlog
             if text is not None:
                 position = _position(text, binlog.position.flavor)
-                if not binlog.reached.includes(position):
-                    self._changing(output, lambda: self._leave_gap(output, position))
+                feed = loop.feed_of(output)
+                untaken = feed is not None and feed.lacks_untaken
+                if untaken or not binlog.reached.includes(position):
+                    self._changing(
+                        output, lambda: self._leave_gap(output, position, untaken=untaken)
+                    )
                 # Whatever source this is, it is asked for what comes behind the position.
                 output.forgets_source = True
                 loop.detach(output)
@@ -330,12 +334,15 @@ class Definitions:
 
         return execute
 
-    def _leave_gap(self, output: Output, position: Position) -> None:
+    def _leave_gap(self, output: Output, position: Position, *, untaken: bool) -> None:
         """Go on at a position ahead, in a new file, behind an INCIDENT that tells of the gap."""
         binlog = output.binlog
         before, now = binlog.reached, int(time.time())
+        what = f"nothing between {before} and {position}"
+        if untaken:
+            what = f"no transactions that had no GTID behind {before}, and {what}"
         message = (
-            f"binlog {binlog.name} holds nothing between {before} and {position}: START BINLOG FROM; "
+            f"binlog {binlog.name} holds {what}: START BINLOG FROM; "
             "rebuild the replica from the source as of then"
         )
         header = EventHeader(

@@ -20,7 +20,7 @@ from typing import Final
 
 from binlane.capture.backoff import Backoff
 from binlane.capture.capture import Capture, is_transient
-from binlane.capture.identity import SourceIdentity
+from binlane.capture.identity import SourceIdentity, UntakenError
 from binlane.capture.settings import SourceSettings, Start, StartAt
 from binlane.capture.source_facts import SourceFacts
 from binlane.errors import BinlaneError
@@ -156,6 +156,11 @@ class Feed:
     def gives(self) -> bool:
         """Whether the source's log comes: it began to, and nothing speaks against it."""
         return self.is_streaming and self.failure is None and self._has_begun
+
+    @property
+    def lacks_untaken(self) -> bool:
+        """Whether it gets nothing since transactions without a GTID stand in the source's log."""
+        return self.failure is not None and isinstance(self.failure.error, UntakenError)
 
     @property
     def is_connecting(self) -> bool:
