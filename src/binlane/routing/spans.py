@@ -66,6 +66,8 @@ _ROLES: Final = {
     # What is prepared must be known when it is finished, whatever the scope is by then.
     EventType.XA_PREPARE_LOG: lay.REFERENCE,
     EventType.LARGE_TRANSACTION_HEADER: lay.REFERENCE,
+    # Who writes it notes where replicas will stop.
+    EventType.INCIDENT: lay.REFERENCE,
     **dict.fromkeys(ROWS_TYPES, lay.ROWS),
 }
 

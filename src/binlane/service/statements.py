@@ -24,6 +24,7 @@ from binlane.errors import DefinitionError, StatementError
 from binlane.gateway.answers import Answer, OkAnswer, RowsAnswer
 from binlane.gateway.handler import Send, SessionContext
 from binlane.gateway.judge import Judge
+from binlane.gateway.log_texts import shown
 from binlane.gateway.privileges import Privilege
 from binlane.names import quote
 from binlane.positions import FilePosition, GtidPosition, GtidSet, Position, parse_position
@@ -37,6 +38,7 @@ from binlane.scope.definition import (
 from binlane.scope.parser import parse_binlog_statement
 from binlane.scope.scope import Scope, ScopeList
 from binlane.scope.statements import (
+    AcknowledgeIncidents,
     AlterBinlog,
     BinlogStatement,
     CreateBinlog,
@@ -49,6 +51,7 @@ from binlane.scope.statements import (
     ShowBinlogEvents,
     ShowBinlogs,
     ShowBinlogStatus,
+    ShowIncidents,
     ShowReadGrants,
     ShowReplicas,
     StartBinlog,
@@ -74,13 +77,14 @@ from binlane.service.reading import Reading
 from binlane.service.source_links import NO_SOURCE_LINKS, Rows, SourceLinks, source_links
 from binlane.service.system_tables.answering import SystemTables
 from binlane.service.system_tables.schema import Snapshot
-from binlane.service.system_tables.snapshot import BinlogFacts, ReplicaFacts, snapshot
+from binlane.service.system_tables.snapshot import BinlogFacts, ReplicaFacts, snapshot, utc
 from binlane.sql.servers import LoggingMode
 from binlane.sql.tokens import SqlSyntaxError
 from binlane.store.binlog import Binlog
 from binlane.store.catalog import Activity
 from binlane.store.files import BinlogFile
 from binlane.store.heads import read_head
+from binlane.store.incidents import stopping_text
 from binlane.store.live import LiveBinlog
 
 logger = logging.getLogger(__name__)
@@ -200,6 +204,8 @@ class Statements:
                     AlterBinlog: self._alter,
                     PurgeBinaryLogs: self._purge,
                     ShowBinlogEvents: self._show_events,
+                    ShowIncidents: self._show_incidents,
+                    AcknowledgeIncidents: self._acknowledge,
                     GrantRead: grants.grant,
                     RevokeRead: grants.revoke,
                     ShowReadGrants: grants.show,
@@ -582,7 +588,7 @@ class Statements:
         names = await self._access.names(session, Privilege.MONITOR)
         columns = (
             *("Name", "File", ColumnDefinition.integer("Position"), "Gtid_complete"),
-            *("Log", "Ignore", "Format", "State"),
+            *("Log", "Ignore", "Format", "State", "Problem"),
         )
         binlogs = [self._binlogs.get(name) for name in names]
         problem = ""
@@ -611,7 +617,44 @@ class Statements:
             definition.scope.render(ScopeList.IGNORE),
             definition.logging_mode.value,
             told,
+            stopping_text(binlog.incidents),
         )
+
+    async def _show_incidents(self, session: SessionContext, statement: ShowIncidents) -> Answer:
+        columns = (
+            *("Binlog", "File", ColumnDefinition.integer("Position"), "Gtid", "Time", "Reason"),
+            ColumnDefinition.integer("Count"),
+        )
+        rows = [
+            (
+                name,
+                each.file,
+                each.position,
+                each.gtid,
+                utc(each.timestamp),
+                each.reason,
+                each.count,
+            )
+            for name in await self._chosen(session, statement.name, Privilege.MONITOR)
+            for each in self._binlogs.get(name).incidents
+        ]
+        return RowsAnswer(columns, rows)
+
+    async def _acknowledge(
+        self, session: SessionContext, statement: AcknowledgeIncidents
+    ) -> Answer:
+        await session.require(Privilege.DEFINE)
+        done = await self._binlogs.acknowledge(statement.name, statement.last)
+        if not done:
+            return OkAnswer(info=f"binlog '{statement.name}' has none that is not acknowledged")
+        count = sum(each.count for each in done)
+        told = f"{count} acknowledged, the last at {done[-1].place_text}"
+        logger.info(
+            "binlog %s: INCIDENTs by %s: %s",
+            *(statement.name, shown(session.user), told),
+            extra={"binlog": statement.name, "user": session.user},
+        )
+        return OkAnswer(info=told)
 
     async def _show_status(self, session: SessionContext, statement: ShowBinlogStatus) -> Answer:
         rows = []
@@ -672,7 +715,7 @@ class Statements:
         facts = []
         for name in names:
             binlog = self._binlogs.get(name)
-            _, file, position, gtid_complete, *_, state = self._describe(binlog)
+            _, file, position, gtid_complete, *_, state, problem = self._describe(binlog)
             facts.append(
                 BinlogFacts(
                     definition=binlog.definition,
@@ -680,6 +723,8 @@ class Statements:
                     file=file or "",
                     position=int(position or 0),
                     gtid_complete=gtid_complete or "",
+                    problem=problem or "",
+                    incidents=binlog.incidents,
                 )
             )
         replicas = [
