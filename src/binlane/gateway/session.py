@@ -63,6 +63,8 @@ from binlane.gateway.side import Side, nothing
 from binlane.gateway.socket_accounts import check_account
 from binlane.names import quote
 from binlane.positions import FilePosition
+from binlane.sql.servers import Dialect
+from binlane.sql.tokens import tokenise
 
 _UNKNOWN_SYSTEM_VARIABLE: Final = 1193
 _NOT_PREPARED: Final = 1295
@@ -576,13 +578,14 @@ class Session:
             if any(not isinstance(place.what, UserVariable) for place in statement.places):
                 raise _not_prepared()
             return None
+        filled = _with_numbers(text, self._flavor)
         if isinstance(statement, Shows):
             is_ours = statement.is_exact
         else:
-            is_ours = statement is None and await self._handler.answers(self, text)
+            is_ours = statement is None and await self._handler.answers(self, filled)
         if not is_ours:
             return None
-        if self._relay.judge is None:
+        if self._relay.judge is None or filled != text:
             raise _not_prepared()
         # The servers tell the columns of SHOW before it is executed.
         shown = await self._answer_recognised(text, statement) if _SHOW.match(text) else None
@@ -748,6 +751,18 @@ class Session:
             self._relay.refuse(error)
         else:
             self._relay.end_dump(last_packet)
+
+
+def _with_numbers(text: str, flavor: Flavor) -> str:
+    """A statement that is to be prepared, with numbers in the places of its values."""
+    try:
+        tokens = list(tokenise(text, Dialect(flavor=flavor.value)))
+    except StatementError:
+        return text
+    places = [token.offset for token in tokens if token.text == "?"]
+    for place in reversed(places):
+        text = f"{text[:place]}1{text[place + 1 :]}"
+    return text
 
 
 def _text(cell: Cell) -> str:

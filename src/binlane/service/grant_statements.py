@@ -8,7 +8,7 @@ from typing import Final
 from binlane.client.questions import ALL_ROWS
 from binlane.codec.format import flavor_of
 from binlane.codec.types import Flavor
-from binlane.errors import BinlaneError, StatementError
+from binlane.errors import HINT_ERRNO, BinlaneError, Diagnostic, StatementError
 from binlane.gateway.answers import Answer, OkAnswer, RowsAnswer
 from binlane.gateway.handler import SessionContext
 from binlane.gateway.privileges import Privilege
@@ -73,7 +73,7 @@ class GrantStatements:
         is_new = await self._binlogs.grant(statement.names, accounts, done=done)
         if not is_new:
             notes = [*notes, "it was granted already"]
-        return OkAnswer(info="; ".join(notes))
+        return _noting(notes)
 
     async def revoke(self, session: SessionContext, statement: RevokeRead) -> Answer:
         """Let accounts read binlogs no more; dumps end behind the event group that they are at."""
@@ -81,7 +81,7 @@ class GrantStatements:
         granted = {each.account for each in self._binlogs.grants}
         accounts = [await self._named(session, each, granted) for each in statement.accounts]
         done = await self._binlogs.revoke(statement.names, accounts, if_exists=statement.if_exists)
-        return OkAnswer(info="" if done else "nothing of it was granted")
+        return _noting([] if done else ["nothing of it was granted"])
 
     async def show(self, session: SessionContext, statement: ShowReadGrants) -> Answer:
         """List grants as the statements that make them: all to who may define, to others their own."""
@@ -177,6 +177,12 @@ async def visible_grants(
         return grants
     holder = await access.holder(session)
     return tuple(each for each in grants if each.account in holder.names)
+
+
+def _noting(notes: Sequence[str]) -> OkAnswer:
+    """The answer to a statement that is done, with what there is to be said."""
+    told = tuple(Diagnostic("Note", HINT_ERRNO, note) for note in notes)
+    return OkAnswer(info="; ".join(notes), diagnostics=told)
 
 
 def written(account: AccountName) -> str:
