@@ -26,7 +26,7 @@ from binlane.gateway.followed_replies import reply_of
 from binlane.gateway.handler import Handler, SessionAge
 from binlane.gateway.judge import Judge, Reply
 from binlane.gateway.log_texts import shown
-from binlane.gateway.login import NO_TLS_ERRNO
+from binlane.gateway.login import BAD_HANDSHAKE_ERRNO
 from binlane.gateway.long_texts import read_beside
 from binlane.gateway.machine import (
     Cutting,
@@ -64,7 +64,6 @@ from binlane.gateway.socket_accounts import check_account
 from binlane.names import quote
 from binlane.positions import FilePosition
 
-_BAD_HANDSHAKE: Final = 1043
 _UNKNOWN_SYSTEM_VARIABLE: Final = 1193
 _NOT_PREPARED: Final = 1295
 _HIDDEN: Final = frozenset(fact.value for fact in OF_SEMI_SYNC)
@@ -382,7 +381,9 @@ class Session:
         if client.failure and not client.is_encrypted:
             relay.refuse_login(
                 StatementError(
-                    f"Bad handshake: {client.failure}", errno=_BAD_HANDSHAKE, sqlstate="08S01"
+                    f"Bad handshake: {client.failure}",
+                    errno=BAD_HANDSHAKE_ERRNO,
+                    sqlstate="08S01",
                 )
             )
             client.write_in_clear(relay.take_to_client())
@@ -426,7 +427,11 @@ class Session:
         """Say why there is no login, where TLS with the source came to nothing."""
         if self._source.failure:
             self._relay.refuse_login(
-                StatementError(f"the source: {self._source.failure}", errno=NO_TLS_ERRNO)
+                StatementError(
+                    f"the source: {self._source.failure}",
+                    errno=BAD_HANDSHAKE_ERRNO,
+                    sqlstate="08S01",
+                )
             )
             self._client.write(self._relay.take_to_client())
 

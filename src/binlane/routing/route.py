@@ -260,7 +260,8 @@ class _Selection:
                 context = []  # the LOAD DATA whose blocks they were failed
             else:
                 yield from self._select_other(event)
-        if any(isinstance(e.body, PIECES) and not _is_head(e) for e in statement):
+        has_rows = any(isinstance(e.body, PIECES) and not _is_head(e) for e in statement)
+        if has_rows and self._select_rows(statement):
             raise _IncidentError("rows of a statement that does not end")
 
     def _select_other(self, event: Event) -> tuple[Event, ...]:

@@ -19,7 +19,7 @@ from binlane.codec.buffer import Reader
 from binlane.codec.format import Format
 from binlane.codec.query import QueryEvent
 from binlane.codec.status_vars import decode_status_vars
-from binlane.codec.types import ChecksumAlgorithm, EventType, Flavor
+from binlane.codec.types import ROWS_TYPES, ChecksumAlgorithm, EventType, Flavor
 from binlane.errors import CodecError
 from binlane.grouping.native import crc32_address
 from binlane.grouping.raw import RawRun
@@ -52,23 +52,6 @@ _PLAIN: Final = Format(
 )
 _OUT_BYTES: Final = 4 << 20
 _SLOTS: Final = 4 * SHAPES_MAX
-_ROWS: Final = frozenset(
-    {
-        EventType.WRITE_ROWS_V1,
-        EventType.UPDATE_ROWS_V1,
-        EventType.DELETE_ROWS_V1,
-        EventType.WRITE_ROWS,
-        EventType.UPDATE_ROWS,
-        EventType.DELETE_ROWS,
-        EventType.WRITE_ROWS_COMPRESSED_V1,
-        EventType.UPDATE_ROWS_COMPRESSED_V1,
-        EventType.DELETE_ROWS_COMPRESSED_V1,
-        EventType.WRITE_ROWS_COMPRESSED,
-        EventType.UPDATE_ROWS_COMPRESSED,
-        EventType.DELETE_ROWS_COMPRESSED,
-        EventType.PARTIAL_UPDATE_ROWS,
-    }
-)
 _ROLES: Final = {
     EventType.GTID: lay.GTID,
     EventType.GTID_LOG: lay.MYSQL_GTID,
@@ -83,7 +66,9 @@ _ROLES: Final = {
     # What is prepared must be known when it is finished, whatever the scope is by then.
     EventType.XA_PREPARE_LOG: lay.REFERENCE,
     EventType.LARGE_TRANSACTION_HEADER: lay.REFERENCE,
-    **dict.fromkeys(_ROWS, lay.ROWS),
+    # Who writes it notes where replicas will stop.
+    EventType.INCIDENT: lay.REFERENCE,
+    **dict.fromkeys(ROWS_TYPES, lay.ROWS),
 }
 
 

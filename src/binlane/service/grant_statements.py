@@ -15,7 +15,7 @@ from binlane.gateway.privileges import Privilege
 from binlane.names import quote
 from binlane.positions import Position
 from binlane.scope.statements import GrantRead, RevokeRead, ShowReadGrants
-from binlane.service.access import Access, Holder
+from binlane.service.access import Access
 from binlane.service.account_changes import PUBLIC, account_name
 from binlane.service.binlogs import Binlogs
 from binlane.sql.accounts import AccountName
@@ -85,13 +85,10 @@ class GrantStatements:
 
     async def show(self, session: SessionContext, statement: ShowReadGrants) -> Answer:
         """List grants as the statements that make them: all to who may define, to others their own."""
-        holder = await self._access.holder(session)
-        names = self._binlogs.names
-        if not holder.may_define:
-            names = await self._access.seen(session)
+        names = await self._access.seen(session)
         if statement.name is not None:
             names = (await self._access.find(session, statement.name, Privilege.MONITOR),)
-        shown = visible_grants(holder, self._binlogs.grants)
+        shown = await visible_grants(self._access, session, self._binlogs.grants)
         if statement.account is not None:
             account = await self._named(
                 session, statement.account, {each.account for each in shown}
@@ -168,9 +165,18 @@ class GrantStatements:
         return {AccountName(*(bytes.fromhex(cell or "").decode() for cell in row)) for row in rows}
 
 
-def visible_grants(holder: Holder, grants: Sequence[ReadGrant]) -> tuple[ReadGrant, ...]:
-    """The grants that an account may see: its own and its roles', or all if it may define."""
-    return tuple(each for each in grants if holder.may_define or each.account in holder.names)
+async def visible_grants(
+    access: Access, session: SessionContext, grants: Sequence[ReadGrant]
+) -> Sequence[ReadGrant]:
+    """The grants that a session's account may see: its own and its roles', or all if it may define.
+
+    Raises:
+        StatementError: As `Access.holder`.
+    """
+    if not grants or await access.is_administrator(session):
+        return grants
+    holder = await access.holder(session)
+    return tuple(each for each in grants if each.account in holder.names)
 
 
 def written(account: AccountName) -> str:

@@ -13,7 +13,13 @@ from enum import Enum
 from typing import Final
 
 from binlane.capture.asking import ask_facts
-from binlane.capture.source_facts import Finding, SourceFacts, Weight, quoted_account
+from binlane.capture.source_facts import (
+    Finding,
+    SourceFacts,
+    Weight,
+    log_end_statement,
+    quoted_account,
+)
 from binlane.client.account import account_at
 from binlane.client.authentication import CACHING_SHA2_PASSWORD
 from binlane.client.conversation import hold
@@ -172,14 +178,15 @@ class _Preparation:
         self._say(f"-- {self._peer}: {_NAMES[facts.flavor]} {facts.version}")
         if self._new is not None:
             facts = yield from self._make_account(self._new, facts)
-        findings = self._findings(facts)
+        filters = yield from self._log_filters(facts)
+        findings = [*self._findings(facts), *filters]
         changed = [found.key for found in findings if found.is_lacking]
         for found in findings:
             yield from self._deal_with(found)
         changed += yield from self._prepare_port(facts)
         if changed and not self._is_check:
             facts = yield from self._facts_again()
-        findings = self._findings(facts)
+        findings = [*self._findings(facts), *filters]
         if self._purpose is Purpose.ROWS:
             self._say(f"-- {_WITHOUT}")
         else:
@@ -199,6 +206,11 @@ class _Preparation:
         """What the log and the account are like."""
         found = facts.findings()
         return found if self._purpose is Purpose.ROWS else [*found, facts.log_end()]
+
+    def _log_filters(self, facts: SourceFacts) -> Dialogue[list[Finding]]:
+        """What the source leaves out of its log, where this account may ask."""
+        rows = yield from self._rows(log_end_statement(facts.version))
+        return [facts.log_filters(only, ignored) for _, _, only, ignored, *_ in rows]
 
     def _make_account(self, new: NewAccount, facts: SourceFacts) -> Dialogue[SourceFacts]:
         """Make the account where it is missing; the facts as it sees them."""

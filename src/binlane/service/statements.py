@@ -24,6 +24,7 @@ from binlane.errors import DefinitionError, StatementError
 from binlane.gateway.answers import Answer, OkAnswer, RowsAnswer
 from binlane.gateway.handler import Send, SessionContext
 from binlane.gateway.judge import Judge
+from binlane.gateway.log_texts import shown
 from binlane.gateway.privileges import Privilege
 from binlane.names import quote
 from binlane.positions import FilePosition, GtidPosition, GtidSet, Position, parse_position
@@ -37,6 +38,7 @@ from binlane.scope.definition import (
 from binlane.scope.parser import parse_binlog_statement
 from binlane.scope.scope import Scope, ScopeList
 from binlane.scope.statements import (
+    AcknowledgeIncidents,
     AlterBinlog,
     BinlogStatement,
     CreateBinlog,
@@ -49,6 +51,7 @@ from binlane.scope.statements import (
     ShowBinlogEvents,
     ShowBinlogs,
     ShowBinlogStatus,
+    ShowIncidents,
     ShowReadGrants,
     ShowReplicas,
     StartBinlog,
@@ -74,13 +77,14 @@ from binlane.service.reading import Reading
 from binlane.service.source_links import NO_SOURCE_LINKS, Rows, SourceLinks, source_links
 from binlane.service.system_tables.answering import SystemTables
 from binlane.service.system_tables.schema import Snapshot
-from binlane.service.system_tables.snapshot import BinlogFacts, ReplicaFacts, snapshot
+from binlane.service.system_tables.snapshot import BinlogFacts, ReplicaFacts, snapshot, utc
 from binlane.sql.servers import LoggingMode
 from binlane.sql.tokens import SqlSyntaxError
 from binlane.store.binlog import Binlog
 from binlane.store.catalog import Activity
 from binlane.store.files import BinlogFile
 from binlane.store.heads import read_head
+from binlane.store.incidents import stopping_text
 from binlane.store.live import LiveBinlog
 
 logger = logging.getLogger(__name__)
@@ -200,6 +204,8 @@ class Statements:
                     AlterBinlog: self._alter,
                     PurgeBinaryLogs: self._purge,
                     ShowBinlogEvents: self._show_events,
+                    ShowIncidents: self._show_incidents,
+                    AcknowledgeIncidents: self._acknowledge,
                     GrantRead: grants.grant,
                     RevokeRead: grants.revoke,
                     ShowReadGrants: grants.show,
@@ -300,10 +306,11 @@ class Statements:
         return await asyncio.to_thread(place_behind, published.files, published.end, done)
 
     def killed(self, thread_id: int) -> None:
-        """End the dump of a session that the source has killed, or whose statement it has."""
+        """End the dump or the query of a session that the source has killed, or whose statement."""
         dump = self._dumps.get(thread_id)
         if dump is not None and not dump.done():
             dump.set_result(None)
+        self._system_tables.killed(thread_id)
 
     @property
     def replicas(self) -> Collection[ConnectedReplica]:
@@ -581,7 +588,7 @@ class Statements:
         names = await self._access.names(session, Privilege.MONITOR)
         columns = (
             *("Name", "File", ColumnDefinition.integer("Position"), "Gtid_complete"),
-            *("Log", "Ignore", "Format", "State"),
+            *("Log", "Ignore", "Format", "State", "Problem"),
         )
         binlogs = [self._binlogs.get(name) for name in names]
         problem = ""
@@ -610,7 +617,44 @@ class Statements:
             definition.scope.render(ScopeList.IGNORE),
             definition.logging_mode.value,
             told,
+            stopping_text(binlog.incidents),
         )
+
+    async def _show_incidents(self, session: SessionContext, statement: ShowIncidents) -> Answer:
+        columns = (
+            *("Binlog", "File", ColumnDefinition.integer("Position"), "Gtid", "Time", "Reason"),
+            ColumnDefinition.integer("Count"),
+        )
+        rows = [
+            (
+                name,
+                each.file,
+                each.position,
+                each.gtid,
+                utc(each.timestamp),
+                each.reason,
+                each.count,
+            )
+            for name in await self._chosen(session, statement.name, Privilege.MONITOR)
+            for each in self._binlogs.get(name).incidents
+        ]
+        return RowsAnswer(columns, rows)
+
+    async def _acknowledge(
+        self, session: SessionContext, statement: AcknowledgeIncidents
+    ) -> Answer:
+        await session.require(Privilege.DEFINE)
+        done = await self._binlogs.acknowledge(statement.name, statement.last)
+        if not done:
+            return OkAnswer(info=f"binlog '{statement.name}' has none that is not acknowledged")
+        count = sum(each.count for each in done)
+        told = f"{count} acknowledged, the last at {done[-1].place_text}"
+        logger.info(
+            "binlog %s: INCIDENTs by %s: %s",
+            *(statement.name, shown(session.user), told),
+            extra={"binlog": statement.name, "user": session.user},
+        )
+        return OkAnswer(info=told)
 
     async def _show_status(self, session: SessionContext, statement: ShowBinlogStatus) -> Answer:
         rows = []
@@ -663,9 +707,7 @@ class Statements:
     async def _snapshot(self, session: SessionContext) -> Snapshot:
         """The rows of the system tables that a session's account may see."""
         names = await self._access.names(session, Privilege.MONITOR)
-        grants = self._binlogs.grants
-        if grants:
-            grants = visible_grants(await self._access.holder(session), grants)
+        grants = await visible_grants(self._access, session, self._binlogs.grants)
         history = await asyncio.to_thread(self._binlogs.history)
         if not await self._access.sees_all(session):
             ids = {self._binlogs.get(name).definition.log_id for name in names}
@@ -673,7 +715,7 @@ class Statements:
         facts = []
         for name in names:
             binlog = self._binlogs.get(name)
-            _, file, position, gtid_complete, *_, state = self._describe(binlog)
+            _, file, position, gtid_complete, *_, state, problem = self._describe(binlog)
             facts.append(
                 BinlogFacts(
                     definition=binlog.definition,
@@ -681,6 +723,8 @@ class Statements:
                     file=file or "",
                     position=int(position or 0),
                     gtid_complete=gtid_complete or "",
+                    problem=problem or "",
+                    incidents=binlog.incidents,
                 )
             )
         replicas = [

@@ -208,7 +208,10 @@ class _Reader:
             self._add(event, Kind.OTHER, repr(body).encode(), text)
 
     def _add_rows(self, event: Event, body: RowsEvent, table_map: TableMapEvent) -> None:
-        plain = uncompressed(body)
+        try:
+            plain = uncompressed(body)
+        except CodecError as error:
+            raise error.at(self._path, event.position) from None
         digest = blake2b(digest_size=16)
         for part in (
             type(plain).__name__,
