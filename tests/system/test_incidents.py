@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import struct
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -253,3 +254,57 @@ def test_a_replica_goes_on_behind_it_as_the_docs_say(
     assert execute(replica, "SELECT * FROM shop.t") == expected
     serve.execute("ACKNOWLEDGE BINLOG INCIDENTS FOR 'orders'")
     assert serve.get("/healthz") == (200, "ok\n")
+
+
+def begin_dump(session: Any, file: str) -> None:
+    """Ask for a binlog as a replica does that waits for more."""
+    with session.cursor() as cursor:
+        cursor.execute("SET @master_binlog_checksum = 'CRC32', @source_binlog_checksum = 'CRC32'")
+        cursor.execute("SET @mariadb_slave_capability = 4")
+    session._execute_command(0x12, struct.pack("<IHI", 4, 0, 78) + file.encode())
+
+
+def read_until(session: Any, text: bytes) -> None:
+    """Read what a dump sends, up to a packet that holds something."""
+    session._sock.settimeout(20)
+    while text not in session._read_packet()._data:
+        pass
+
+
+def test_a_file_that_cannot_be_read_is_told_until_it_can(serve: ServeProcess) -> None:
+    execute(serve.source, ROW)
+    serve.execute("FLUSH BINARY LOGS 'all'")
+    execute(serve.source, ROW)
+    serve.wait_until_complete("all")
+    path = serve.data_dir / "binlogs/all/all.000001"
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-10])
+    wait_until(lambda: serve.get("/healthz") == (200, "ok\n"))
+    with serve.connect() as session:
+        begin_dump(session, "all.000001")
+        with pytest.raises(pymysql.MySQLError, match="error reading log"):
+            read_until(session, b"nothing of the kind")
+    status, text = serve.get("/healthz")
+    assert (status, text[:41]) == (503, "binlog all: replicas stop, since the file")
+    assert "was closed with" in serve.get("/")[1]
+    path.write_bytes(whole)
+    with serve.connect() as session:
+        begin_dump(session, "all.000001")
+        read_until(session, b"all.000002")
+        wait_until(lambda: serve.get("/healthz") == (200, "ok\n"))
+
+
+def test_a_replica_that_is_refused_is_told_until_it_comes_again(serve: ServeProcess) -> None:
+    wait_until(lambda: serve.get("/healthz") == (200, "ok\n"))
+    with serve.connect() as session:
+        begin_dump(session, "orders.000099")
+        with pytest.raises(pymysql.MySQLError, match="Could not find"):
+            read_until(session, b"nothing of the kind")
+    told = "replica 78 of binlog orders stops: Could not find first log file"
+    wait_until(lambda: told in serve.get("/")[1])
+    assert "All is well" not in serve.get("/")[1]
+    assert serve.get("/healthz") == (200, "ok\n")
+    with serve.connect() as session:
+        begin_dump(session, "orders.000001")
+        read_until(session, b"orders.000001")
+        wait_until(lambda: "All is well" in serve.get("/")[1])
