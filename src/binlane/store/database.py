@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
+import stat
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 from binlane.errors import CorruptStoreError, StoreError, StoreFullError
+from binlane.store.disk import FILE_MODE
 
 SCHEMA_VERSION: Final = 7
 _BUSY_TIMEOUT_S: Final = 10.0
@@ -125,6 +128,7 @@ class Database:
         Raises:
             StoreError: If it cannot be used, or another version of binlane made it.
         """
+        _keep_private(path)
         database = cls(_connect(f"file:{_uri(path)}", path), path)
         with database._errors():
             # A rollback journal, not a WAL: readers need no write access, and no file stays behind.
@@ -201,6 +205,28 @@ class Database:
             yield
         except sqlite3.Error as error:
             raise _store_error(error, self._path) from error
+
+
+def _keep_private(path: Path) -> None:
+    """Have a file that is as readable as binlogs are; SQLite makes its journal alike.
+
+    Raises:
+        StoreError: If it cannot be made.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, FILE_MODE)
+        try:
+            mode = stat.S_IMODE(os.fstat(descriptor).st_mode)
+            if mode & ~FILE_MODE:  # an earlier version made it
+                os.fchmod(descriptor, mode & FILE_MODE)
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        raise StoreError(
+            f"the catalog cannot be opened: {error.strerror}",
+            path=str(path),
+            hint="the directory and all in it belong to the account that runs binlane",
+        ) from error
 
 
 def _uri(path: Path) -> str:
