@@ -256,6 +256,68 @@ def test_a_replica_goes_on_behind_it_as_the_docs_say(
     assert serve.get("/healthz") == (200, "ok\n")
 
 
+def behind_the_gap(
+    replica: PrivateServer, how: str, missing: str, position: str
+) -> tuple[str, ...]:
+    """What the docs say, for one without a GTID, behind which the next file begins."""
+    next_file = "orders.000002"
+    if not is_mysql(replica):
+        change = f"SET GLOBAL gtid_slave_pos = '{position}'"
+        if how == "file":
+            change = f"CHANGE MASTER TO MASTER_LOG_FILE='{next_file}', MASTER_LOG_POS=4"
+        return ("STOP SLAVE", change, "START SLAVE")
+    change = "CHANGE REPLICATION SOURCE TO"
+    if how == "file":
+        change = f"{change} SOURCE_LOG_FILE='{next_file}', SOURCE_LOG_POS=4"
+        return ("STOP REPLICA", change, "START REPLICA")
+    purged = f"SET GLOBAL gtid_purged = '+{missing}'"
+    # The INCIDENT is in its relay log, which goes with this.
+    return ("STOP REPLICA", purged, f"{change} SOURCE_AUTO_POSITION=1", "START REPLICA")
+
+
+@pytest.mark.parametrize("how", ["gtid", "file"])
+def test_a_replica_goes_on_behind_a_gap_as_the_docs_say(
+    serve: ServeProcess, servers: ServerFactory, how: str
+) -> None:
+    source = serve.source
+    done = "SELECT @@gtid_executed" if is_mysql(source) else "SELECT @@gtid_binlog_pos"
+    serve.execute("DROP BINLOG 'all'")
+    replica = follow(servers, serve, how)
+    execute(source, ROW)
+    wait_until(lambda: len(execute(replica, "SELECT * FROM shop.t")) == 1)
+    serve.execute("STOP BINLOG 'orders'")
+    before = str(execute(source, done)[0][0])
+    execute(source, ROW, ROW)
+    position = str(execute(source, done)[0][0])
+    missing = ""
+    if is_mysql(source):
+        missing = str(execute(source, f"SELECT GTID_SUBTRACT('{position}', '{before}')")[0][0])
+    serve.execute(f"START BINLOG 'orders' FROM '{position}'")
+    wait_until(lambda: bool(status(replica)["Last_SQL_Errno"]))
+    errno = 1782 if is_mysql(replica) else 1590
+    assert status(replica)["Last_SQL_Errno"] == errno
+    execute(
+        replica,
+        "SET sql_log_bin = 0",
+        "INSERT INTO shop.t VALUES (2, 'x'), (3, 'x')",
+    )
+    execute(replica, *behind_the_gap(replica, how, missing, position))
+    execute(source, ROW)
+    expected = execute(source, "SELECT * FROM shop.t")
+    wait_until(
+        lambda: (
+            execute(replica, "SELECT * FROM shop.t") == expected
+            or bool(status(replica)["Last_SQL_Errno"])
+        )
+    )
+    assert status(replica)["Last_SQL_Error"] == ""
+    assert execute(replica, "SELECT * FROM shop.t") == expected
+    ((_, file, at, gtid, *_),) = serve.execute("SHOW BINLOG INCIDENTS FOR 'orders'")
+    assert gtid == ""
+    serve.execute(f"ACKNOWLEDGE BINLOG INCIDENTS FOR 'orders' TO '{file}:{at}'")
+    wait_until(lambda: serve.get("/healthz") == (200, "ok\n"))
+
+
 def begin_dump(session: Any, file: str) -> None:
     """Ask for a binlog as a replica does that waits for more."""
     with session.cursor() as cursor:
