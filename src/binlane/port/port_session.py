@@ -178,7 +178,7 @@ class PortSession:
         self._long_texts = LongTexts()
         self._unfollowed = Unfollowed(self._first_dialect, self._long_texts)
         self._warnings = Warnings(self._flavor)
-        self._refusals = Refusals(client, self._warnings)
+        self._refusals = Refusals(client)
         self._is_out_of_step = False
         self._is_in_transaction = False
         # Temporary tables may be there of which the model does not know.
@@ -688,9 +688,6 @@ class PortSession:
     async def _answer(self, model: PlannedSession, facts: StatementFacts) -> RowsAnswer | None:
         """The rows of a statement that asks for the binlogs' variables, or for warnings."""
         warnings, ask = self._warnings, self._client.query_source
-        refused = warnings.of_refused(facts)
-        if refused is not None:
-            return refused
         questions = warnings.questions(facts)
         if questions:
             errors_max = model.session.system_variable("max_error_count")
