@@ -153,11 +153,11 @@ def test_what_belongs_to_the_source_stays_there(source: PrivateServer, serve: Se
         assert text in raised.value.args[1]
     tables = serve.execute("SHOW TABLES FROM system")
     assert tables[0] == ("binlog_grants",)
-    assert len(tables) == 8
+    assert len(tables) == 9
     execute(source, "CREATE DATABASE system", "CREATE TABLE system.own (a INT)")
     execute(source, "INSERT INTO system.own VALUES (5)")
     assert serve.execute("SELECT * FROM system.own") == ((5,),)
-    assert len(serve.execute("SHOW TABLES FROM system")) == 9
+    assert len(serve.execute("SHOW TABLES FROM system")) == 10
     assert serve.execute("DESCRIBE system.binlog_log_databases")[1][0] == "database"
     assert "CREATE TABLE `binlogs`" in serve.execute("SHOW CREATE TABLE system.binlogs")[0][1]
 

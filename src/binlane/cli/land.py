@@ -16,7 +16,7 @@ import click
 from binlane.cli import passwords
 from binlane.cli.filter_options import filter_terms, has_filter, takes_tables
 from binlane.cli.progress import LandingMeter
-from binlane.cli.talk import verbose_option
+from binlane.cli.talk import say, verbose_option
 from binlane.errors import ConfigError, StoreError
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ def command(sources: tuple[str, ...], into: str, *, quiet: bool, **options: Any)
     if not quiet:
         click.echo(text_report(report), nl=False)
     for name in report.given_up if quiet else ():
-        click.echo(f"binlane: {name} is given up: {report.tables[name].why_not}", err=True)
+        say(f"binlane: {name} is given up: {report.tables[name].why_not}", err=True)
     return 1 if report.given_up else 0
 
 

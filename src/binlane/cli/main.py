@@ -12,6 +12,7 @@ from typing import Any, Final
 import click
 
 from binlane import __version__
+from binlane.cli.talk import say
 from binlane.errors import (
     BinlaneError,
     CodecError,
@@ -137,9 +138,9 @@ def report(error: BinlaneError) -> None:
     """Write an error and its hint to standard error, and what else is wrong of that kind."""
     others = error.others if isinstance(error, ConfigError) else ()
     for each in (error, *others):
-        click.echo(f"binlane: {each}", err=True)
+        say(f"binlane: {each}", err=True)
         if each.hint:
-            click.echo(f"hint: {each.hint}", err=True)
+            say(f"hint: {each.hint}", err=True)
 
 
 def exit_code(error: BinlaneError) -> int:

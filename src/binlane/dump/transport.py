@@ -19,7 +19,9 @@ from pathlib import Path
 from typing import BinaryIO, Final, TypeVar
 from weakref import WeakKeyDictionary
 
+from binlane.codec.event import EventHeader
 from binlane.codec.format import HEADER_LENGTH
+from binlane.codec.types import ROWS_TYPES
 from binlane.dump.machine import BEGINNING, Dump
 from binlane.dump.packing import SLICE_BYTES, Packer, can_pack
 from binlane.dump.progress import DumpProgress
@@ -202,12 +204,14 @@ class _Stream:
 
     async def run(self) -> None:
         """Send everything; returns only if the dump does not wait."""
-        file, head, position = await self._start()
+        file, head, position, inside = await self._start()
         is_first = True
         while True:
             with self._live.reading(file.name), file.path.open("rb") as stream:
                 self._check_unchanged(file.name, stream)
-                opened = self._dump.open_file(head, position=position, after=self._after)
+                opened = self._dump.open_file(
+                    head, position=position, after=self._after, inside_statement=inside
+                )
                 await self._deliver(opened)
                 self._places.clear()
                 if self._dump.tells_left_out:
@@ -219,9 +223,10 @@ class _Stream:
                 next_file = await self._send_file(file, stream)
             if next_file is None:
                 return
-            file, head, position = next_file, _read_head(next_file), BEGINNING
+            file, head, position, inside = next_file, _read_head(next_file), BEGINNING, False
 
-    async def _start(self) -> tuple[BinlogFile, FileHead, int]:
+    async def _start(self) -> tuple[BinlogFile, FileHead, int, bool]:
+        """The first file, where it is sent from, and whether that is inside of a statement of rows."""
         if self._request.connect_state is not None:
             return await self._start_by_gtid(self._request.connect_state)
         name, position = self._request.file, self._request.position
@@ -236,9 +241,12 @@ class _Stream:
             size = end.position if end.file == file.name else os.fstat(stream.fileno()).st_size
             data = _read(stream, position, HEADER_LENGTH) if position <= size else b""
         check_position(FilePosition(file.name, position), data, end=size)
-        return file, _read_head(file), position
+        inside = len(data) == HEADER_LENGTH and EventHeader.decode(data).type_code in ROWS_TYPES
+        return file, _read_head(file), position, inside
 
-    async def _start_by_gtid(self, connect_state: Position) -> tuple[BinlogFile, FileHead, int]:
+    async def _start_by_gtid(
+        self, connect_state: Position
+    ) -> tuple[BinlogFile, FileHead, int, bool]:
         deadline_s = _now_s() + WATERMARK_TIMEOUT_S
         while True:
             version, left_s = self._live.version, deadline_s - _now_s()
@@ -261,7 +269,7 @@ class _Stream:
         if isinstance(connect_state, GtidSet):
             left = published.files[published.files.index(file) :]
             file = left[await asyncio.to_thread(first_lacking, left, connect_state)]
-        return file, _read_head(file), BEGINNING
+        return file, _read_head(file), BEGINNING, False
 
     async def _skip_done(self, file: BinlogFile, stream: BinaryIO, connect_state: Position) -> None:
         """Leave out what the replica has as far as the file's index of groups tells where it ends."""

@@ -52,7 +52,7 @@ _LEAD: Final = re.compile(
     rb"""(?six)
     (?: \s | /\*M?!\d*+ | /\*.*?\*/ | --[\x00-\x20][^\n]*+\n | \#[^\n]*+\n | \( | (?!) )*+
     (?: SELECT|SHOW|SET|CREATE|ALTER|DROP|FLUSH|PURGE|EXPLAIN|DESCRIBE|DESC|GRANT|REVOKE|WITH
-      | TABLE|START|STOP|DO | (?P<kill>KILL) )\b
+      | TABLE|START|STOP|DO|ACKNOWLEDGE | (?P<kill>KILL) )\b
     """
 )
 

@@ -57,7 +57,6 @@ _DROPS: Final = {
 _CHANGES: Final = frozenset(("MODIFY COLUMN", "CHANGE COLUMN", "RENAME COLUMN"))
 _MADE_UP: Final = "_ibfk_"
 """In the name that the servers give a foreign key."""
-_OF_PERIODS: Final = "WITHOUT OVERLAPS"
 
 
 class _Wrong(Exception):  # noqa: N818  # found, not raised by what runs
@@ -174,7 +173,7 @@ def _add_key(made: _Definition, node: KeyDefinition, facts: StatementFacts) -> N
         raise _Wrong(refusal(1280, name))
     if node.kind != "FOREIGN":
         key = key_of(node, facts)
-        is_plain = _OF_PERIODS not in node.words
+        is_plain = not node.parts[-1].is_period
         made.keys.append(key if is_plain else replace(key, columns=key.columns[:-1]))
         return
     assert node.references is not None, "the grammar demands it"
@@ -283,15 +282,32 @@ class _Alteration:
                 columns += [*map(_column, action.columns)] or [(new, is_counting)]
         for action in self._actions:
             is_lost = action in self._left
-            if is_lost and action.kind in _CHANGES:
+            if is_lost and action.kind in _CHANGES and not self._changes_added(columns, action):
                 raise self._unknown(action.name)
             if action.kind == "ADD COLUMN" or action in later:
                 self._place(columns, action)
         for action in self._left:
-            if action.kind == "ALTER COLUMN":
+            if action.kind == "ALTER COLUMN" and not self._has_added(columns, action.name):
                 raise self._unknown(action.name)
         made.columns = columns
         return changed
+
+    def _changes_added(self, columns: list[tuple[str, bool]], action: AlterAction) -> bool:
+        """Take away the column that MariaDB puts another in place of: one that was added before."""
+        new = action.columns[0].name if action.columns else ""
+        if not self._has_added(columns, new):
+            return False
+        columns[:] = [one for one in columns if one[0].lower() != new.lower()]
+        columns += map(_column, action.columns)
+        return True
+
+    def _has_added(self, columns: Iterable[tuple[str, bool]], name: str) -> bool:
+        """Whether MariaDB finds a column among those that the statement has added so far."""
+        return (
+            self._server.is_mariadb
+            and name.lower() not in self._names
+            and any(one.lower() == name.lower() for one, _ in columns)
+        )
 
     def _place(self, columns: list[tuple[str, bool]], action: AlterAction) -> None:
         place = len(columns)

@@ -31,6 +31,7 @@ from binlane.service.config import Settings
 from binlane.service.descriptors import settle, tell_once_in_a_while
 from binlane.service.embedded import EmbeddedServer
 from binlane.service.grant_statements import Rows
+from binlane.service.incident_search import IncidentSearch
 from binlane.service.operation import Signals, Surroundings, attend, begin, reread_at
 from binlane.service.port import Port
 from binlane.service.statements import Statements
@@ -212,6 +213,9 @@ class Service:
         # Statements under way need the routing loop, which goes last.
         self.binlogs.start()
         stack.push_async_callback(self.binlogs.stop)
+        search = IncidentSearch(self.binlogs)
+        search.start()
+        stack.callback(search.stop)
         if self._archive is not None:
             self._archive.start()
             stack.push_async_callback(asyncio.to_thread, self._archive.stop)
@@ -226,6 +230,9 @@ class Service:
         stack.push_async_callback(self._gateway.stop)
         stack.callback(self.binlogs.end_dumps)
         logger.info("listening on %s:%d (MySQL protocol)", listen.address, self._gateway.port)
+        # Also where nobody asks over HTTP: the log tells of a source whose log lacks something.
+        self._status.start()
+        stack.push_async_callback(self._status.stop)
         if self.settings.http is not None:
             await self._start_http(stack, self.settings.http)
         if port_file is not None:
@@ -239,8 +246,6 @@ class Service:
         from binlane.web.guard import Guard, is_loopback  # noqa: PLC0415
         from binlane.web.port import serve_http  # noqa: PLC0415
 
-        self._status.start()
-        stack.push_async_callback(self._status.stop)
         app = application(self._status.status)
         settings.secret()
         self._guard = Guard(settings)
@@ -262,7 +267,10 @@ class Service:
     def problem(self) -> str:
         """Why nothing comes from the source, or nothing can be kept; empty where all is well."""
         embedded = "" if self._embedded is None else self._embedded.problem
-        problems = (embedded, self.binlogs.source_problem, self.binlogs.store_problem)
+        binlogs = self.binlogs
+        problems = (
+            *(embedded, binlogs.source_problem, binlogs.store_problem, binlogs.routing_problem),
+        )
         return "; ".join(filter(None, problems))
 
     @property

@@ -38,6 +38,7 @@ from binlane.scope.definition import (
 from binlane.scope.parser import parse_binlog_statement
 from binlane.scope.scope import Scope, ScopeList
 from binlane.scope.statements import (
+    AcknowledgeIncidents,
     AlterBinlog,
     BinlogStatement,
     CreateBinlog,
@@ -50,6 +51,7 @@ from binlane.scope.statements import (
     ShowBinlogEvents,
     ShowBinlogs,
     ShowBinlogStatus,
+    ShowIncidents,
     ShowReadGrants,
     ShowReplicas,
     StartBinlog,
@@ -81,7 +83,7 @@ from binlane.service.source_links import (
 )
 from binlane.service.system_tables.answering import SystemTables
 from binlane.service.system_tables.schema import Snapshot
-from binlane.service.system_tables.snapshot import BinlogFacts, ReplicaFacts, snapshot
+from binlane.service.system_tables.snapshot import BinlogFacts, ReplicaFacts, snapshot, utc
 from binlane.service.unknown_names import UnknownNames, unknown_names
 from binlane.sql.servers import LoggingMode
 from binlane.sql.tokens import SqlSyntaxError
@@ -89,6 +91,7 @@ from binlane.store.binlog import Binlog
 from binlane.store.catalog import Activity
 from binlane.store.files import BinlogFile
 from binlane.store.heads import read_head
+from binlane.store.incidents import stopping_text
 from binlane.store.live import LiveBinlog
 
 logger = logging.getLogger(__name__)
@@ -208,6 +211,8 @@ class Statements:
                     AlterBinlog: self._alter,
                     PurgeBinaryLogs: self._purge,
                     ShowBinlogEvents: self._show_events,
+                    ShowIncidents: self._show_incidents,
+                    AcknowledgeIncidents: self._acknowledge,
                     GrantRead: grants.grant,
                     RevokeRead: grants.revoke,
                     ShowReadGrants: grants.show,
@@ -593,7 +598,7 @@ class Statements:
         names = await self._access.names(session, Privilege.MONITOR)
         columns = (
             *("Name", "File", ColumnDefinition.integer("Position"), "Gtid_complete"),
-            *("Log", "Ignore", "Format", "State"),
+            *("Log", "Ignore", "Format", "State", "Problem"),
         )
         binlogs = [self._binlogs.get(name) for name in names]
         problem = ""
@@ -622,7 +627,44 @@ class Statements:
             definition.scope.render(ScopeList.IGNORE),
             definition.logging_mode.value,
             told,
+            stopping_text(binlog.incidents),
         )
+
+    async def _show_incidents(self, session: SessionContext, statement: ShowIncidents) -> Answer:
+        columns = (
+            *("Binlog", "File", ColumnDefinition.integer("Position"), "Gtid", "Time", "Reason"),
+            ColumnDefinition.integer("Count"),
+        )
+        rows = [
+            (
+                name,
+                each.file,
+                each.position,
+                each.gtid,
+                utc(each.timestamp),
+                each.reason,
+                each.count,
+            )
+            for name in await self._chosen(session, statement.name, Privilege.MONITOR)
+            for each in self._binlogs.get(name).incidents
+        ]
+        return RowsAnswer(columns, rows)
+
+    async def _acknowledge(
+        self, session: SessionContext, statement: AcknowledgeIncidents
+    ) -> Answer:
+        await session.require(Privilege.DEFINE)
+        done = await self._binlogs.acknowledge(statement.name, statement.last)
+        if not done:
+            return OkAnswer(info=f"binlog '{statement.name}' has none that is not acknowledged")
+        count = sum(each.count for each in done)
+        told = f"{count} acknowledged, the last at {done[-1].place_text}"
+        logger.info(
+            "binlog %s: INCIDENTs by %s: %s",
+            *(statement.name, shown(session.user), told),
+            extra={"binlog": statement.name, "user": session.user},
+        )
+        return OkAnswer(info=told)
 
     async def _show_status(self, session: SessionContext, statement: ShowBinlogStatus) -> Answer:
         rows = []
@@ -683,7 +725,7 @@ class Statements:
         facts = []
         for name in names:
             binlog = self._binlogs.get(name)
-            _, file, position, gtid_complete, *_, state = self._describe(binlog)
+            _, file, position, gtid_complete, *_, state, problem = self._describe(binlog)
             facts.append(
                 BinlogFacts(
                     definition=binlog.definition,
@@ -691,6 +733,8 @@ class Statements:
                     file=file or "",
                     position=int(position or 0),
                     gtid_complete=gtid_complete or "",
+                    problem=problem or "",
+                    incidents=binlog.incidents,
                 )
             )
         replicas = [

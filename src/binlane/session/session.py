@@ -40,7 +40,7 @@ from binlane.session.safety import ScopeSafety
 from binlane.session.settings import execute_set, refusal_in_function, system_value
 from binlane.session.state import Execution, Handler, SessionState, SessionStatement
 from binlane.session.transaction import BinlogCaches, PreparedXa, Transaction
-from binlane.session.transactions import execute_lock, is_forbidden
+from binlane.session.transactions import execute_lock, is_forbidden, is_read_only
 from binlane.session.variables import OF_BINLOGS, Variables
 from binlane.session.ways import follow
 from binlane.sql.accounts import ROOT, AccountName, default_roles
@@ -125,7 +125,7 @@ class Session:
             knows_accounts=bool(objects.accounts),
             identity=Identity(account, default_roles(objects.accounts, account)),
             account_name=account,
-            transaction=Transaction(isolation=variables.settings.isolation),
+            transaction=Transaction(own=variables.settings.characteristics),
         )
         self.recurring = Recurring(self.state)
 
@@ -219,7 +219,7 @@ class Session:
     @property
     def locks_reads(self) -> bool:
         """Whether the transaction's isolation level keeps what a change only reads as it is."""
-        return self.state.current_isolation >= Isolation.REPEATABLE_READ
+        return self.state.characteristics.isolation >= Isolation.REPEATABLE_READ
 
     @property
     def has_scopes(self) -> bool:
@@ -610,6 +610,8 @@ class Session:
             state.fail(failure)
             return
         if fails_under_locks(state, statement):
+            return
+        if is_read_only(state, statement):
             return
         if statement.succeeds and (failure := missing(state, statement)) is not None:
             statement = statement.failing(failure)

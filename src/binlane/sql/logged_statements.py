@@ -45,6 +45,7 @@ _BESIDE_TABLES: Final = re.compile(
     )""".replace(b"GAP", _GAP),
     re.VERBOSE | re.DOTALL | re.IGNORECASE,
 )
+_PASSWORD_SIGN: Final = re.compile(rb"IDENTIFIED", re.IGNORECASE)
 
 
 def is_beside_tables(statement: bytes) -> bool:
@@ -64,6 +65,11 @@ def is_about_rows_only(statement: bytes) -> bool:
 def is_about_transactions(statement: bytes) -> bool:
     """Whether a statement begins or ends a transaction or a part of one, and does nothing else."""
     return _TRANSACTIONS.match(statement) is not None
+
+
+def may_hold_password(statement: bytes) -> bool:
+    """Whether a password of an account may stand in a statement, or in a body that it has."""
+    return _PASSWORD_SIGN.search(statement) is not None and not is_about_rows_only(statement)
 
 
 def first_word(statement: str) -> str:

@@ -14,7 +14,7 @@ from typing import Any, Final, Self
 from binlane.errors import CorruptStoreError, StoreError, StoreFullError
 from binlane.store.disk import FILE_MODE
 
-SCHEMA_VERSION: Final = 6
+SCHEMA_VERSION: Final = 7
 _BUSY_TIMEOUT_S: Final = 10.0
 
 _FILES: Final = """
@@ -60,7 +60,10 @@ CREATE TABLE binlogs (
     is_cut INTEGER NOT NULL DEFAULT 0,
     activity TEXT NOT NULL DEFAULT 'open',
     reason TEXT NOT NULL DEFAULT '',
-    ignores_case INTEGER NOT NULL DEFAULT 0
+    ignores_case INTEGER NOT NULL DEFAULT 0,
+    incidents TEXT NOT NULL DEFAULT '',
+    unsearched_file TEXT,
+    unsearched_position INTEGER
 ) STRICT;
 CREATE TABLE binlog_log_databases (log_id INTEGER NOT NULL, "database" TEXT NOT NULL) STRICT;
 CREATE TABLE binlog_ignore_databases (log_id INTEGER NOT NULL, "database" TEXT NOT NULL) STRICT;
@@ -100,6 +103,12 @@ ALTER TABLE binlogs ADD COLUMN ignores_case INTEGER NOT NULL DEFAULT 0;
 """,
     4: _VARIABLES,
     5: _GRANTS,
+    6: """
+ALTER TABLE binlogs ADD COLUMN incidents TEXT NOT NULL DEFAULT '';
+ALTER TABLE binlogs ADD COLUMN unsearched_file TEXT;
+ALTER TABLE binlogs ADD COLUMN unsearched_position INTEGER;
+UPDATE binlogs SET unsearched_file = end_file, unsearched_position = end_position;
+""",
 }
 """What makes a version the next one."""
 
