@@ -56,7 +56,10 @@ def metric(serve: ServeProcess, name: str) -> list[str]:
 
 
 def problem(serve: ServeProcess, name: str = "orders") -> str:
-    return str(next(row[8] for row in serve.execute("SHOW BINLOGS") if row[0] == name))
+    """What the warnings of SHOW BINLOGS say of a binlog."""
+    begin = f"binlog {name}: "
+    texts = [row[2] for row in serve.execute("SHOW BINLOGS", "SHOW WARNINGS")]
+    return "".join(text.removeprefix(begin) for text in texts if text.startswith(begin))
 
 
 def have_incident(serve: ServeProcess) -> tuple[str, str]:

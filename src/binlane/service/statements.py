@@ -625,13 +625,15 @@ class Statements:
         names = await self._access.names(session, Privilege.MONITOR)
         columns = (
             *("Name", "File", ColumnDefinition.integer("Position"), "Gtid_complete"),
-            *("Log", "Ignore", "Format", "State", "Problem"),
+            *("Log", "Ignore", "Format", "State"),
         )
         binlogs = [self._binlogs.get(name) for name in names]
         problem = ""
         if any(one.definition.logging_mode is not LoggingMode.ROW for one in binlogs):
             problem = _DISABLED if self._port is None else await self._port.problem_now()
-        return RowsAnswer(columns, [self._describe(one, problem) for one in binlogs])
+        stops = ((one.name, stopping_text(one.incidents)) for one in binlogs)
+        told = [_diagnostic("Warning", f"binlog {name}: {text}") for name, text in stops if text]
+        return RowsAnswer(columns, [self._describe(one, problem) for one in binlogs], tuple(told))
 
     def _describe(self, binlog: Binlog, problem: str = "") -> tuple[str | None, ...]:
         """A row of SHOW BINLOGS.
@@ -654,7 +656,6 @@ class Statements:
             definition.scope.render(ScopeList.IGNORE),
             definition.logging_mode.value,
             told,
-            stopping_text(binlog.incidents),
         )
 
     async def _show_incidents(self, session: SessionContext, statement: ShowIncidents) -> Answer:
