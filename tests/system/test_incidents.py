@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import struct
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -55,7 +56,10 @@ def metric(serve: ServeProcess, name: str) -> list[str]:
 
 
 def problem(serve: ServeProcess, name: str = "orders") -> str:
-    return str(next(row[8] for row in serve.execute("SHOW BINLOGS") if row[0] == name))
+    """What the warnings of SHOW BINLOGS say of a binlog."""
+    begin = f"binlog {name}: "
+    texts = [row[2] for row in serve.execute("SHOW BINLOGS", "SHOW WARNINGS")]
+    return "".join(text.removeprefix(begin) for text in texts if text.startswith(begin))
 
 
 def have_incident(serve: ServeProcess) -> tuple[str, str]:
@@ -253,3 +257,119 @@ def test_a_replica_goes_on_behind_it_as_the_docs_say(
     assert execute(replica, "SELECT * FROM shop.t") == expected
     serve.execute("ACKNOWLEDGE BINLOG INCIDENTS FOR 'orders'")
     assert serve.get("/healthz") == (200, "ok\n")
+
+
+def behind_the_gap(
+    replica: PrivateServer, how: str, missing: str, position: str
+) -> tuple[str, ...]:
+    """What the docs say, for one without a GTID, behind which the next file begins."""
+    next_file = "orders.000002"
+    if not is_mysql(replica):
+        change = f"SET GLOBAL gtid_slave_pos = '{position}'"
+        if how == "file":
+            change = f"CHANGE MASTER TO MASTER_LOG_FILE='{next_file}', MASTER_LOG_POS=4"
+        return ("STOP SLAVE", change, "START SLAVE")
+    change = "CHANGE REPLICATION SOURCE TO"
+    if how == "file":
+        change = f"{change} SOURCE_LOG_FILE='{next_file}', SOURCE_LOG_POS=4"
+        return ("STOP REPLICA", change, "START REPLICA")
+    purged = f"SET GLOBAL gtid_purged = '+{missing}'"
+    # The INCIDENT is in its relay log, which goes with this.
+    return ("STOP REPLICA", purged, f"{change} SOURCE_AUTO_POSITION=1", "START REPLICA")
+
+
+@pytest.mark.parametrize("how", ["gtid", "file"])
+def test_a_replica_goes_on_behind_a_gap_as_the_docs_say(
+    serve: ServeProcess, servers: ServerFactory, how: str
+) -> None:
+    source = serve.source
+    done = "SELECT @@gtid_executed" if is_mysql(source) else "SELECT @@gtid_binlog_pos"
+    serve.execute("DROP BINLOG 'all'")
+    replica = follow(servers, serve, how)
+    execute(source, ROW)
+    wait_until(lambda: len(execute(replica, "SELECT * FROM shop.t")) == 1)
+    serve.execute("STOP BINLOG 'orders'")
+    before = str(execute(source, done)[0][0])
+    execute(source, ROW, ROW)
+    position = str(execute(source, done)[0][0])
+    missing = ""
+    if is_mysql(source):
+        missing = str(execute(source, f"SELECT GTID_SUBTRACT('{position}', '{before}')")[0][0])
+    serve.execute(f"START BINLOG 'orders' FROM '{position}'")
+    wait_until(lambda: bool(status(replica)["Last_SQL_Errno"]))
+    errno = 1782 if is_mysql(replica) else 1590
+    assert status(replica)["Last_SQL_Errno"] == errno
+    execute(
+        replica,
+        "SET sql_log_bin = 0",
+        "INSERT INTO shop.t VALUES (2, 'x'), (3, 'x')",
+    )
+    execute(replica, *behind_the_gap(replica, how, missing, position))
+    execute(source, ROW)
+    expected = execute(source, "SELECT * FROM shop.t")
+    wait_until(
+        lambda: (
+            execute(replica, "SELECT * FROM shop.t") == expected
+            or bool(status(replica)["Last_SQL_Errno"])
+        )
+    )
+    assert status(replica)["Last_SQL_Error"] == ""
+    assert execute(replica, "SELECT * FROM shop.t") == expected
+    ((_, file, at, gtid, *_),) = serve.execute("SHOW BINLOG INCIDENTS FOR 'orders'")
+    assert gtid == ""
+    serve.execute(f"ACKNOWLEDGE BINLOG INCIDENTS FOR 'orders' TO '{file}:{at}'")
+    wait_until(lambda: serve.get("/healthz") == (200, "ok\n"))
+
+
+def begin_dump(session: Any, file: str) -> None:
+    """Ask for a binlog as a replica does that waits for more."""
+    with session.cursor() as cursor:
+        cursor.execute("SET @master_binlog_checksum = 'CRC32', @source_binlog_checksum = 'CRC32'")
+        cursor.execute("SET @mariadb_slave_capability = 4")
+    session._execute_command(0x12, struct.pack("<IHI", 4, 0, 78) + file.encode())
+
+
+def read_until(session: Any, text: bytes) -> None:
+    """Read what a dump sends, up to a packet that holds something."""
+    session._sock.settimeout(20)
+    while text not in session._read_packet()._data:
+        pass
+
+
+def test_a_file_that_cannot_be_read_is_told_until_it_can(serve: ServeProcess) -> None:
+    execute(serve.source, ROW)
+    serve.execute("FLUSH BINARY LOGS 'all'")
+    execute(serve.source, ROW)
+    serve.wait_until_complete("all")
+    path = serve.data_dir / "binlogs/all/all.000001"
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-10])
+    wait_until(lambda: serve.get("/healthz") == (200, "ok\n"))
+    with serve.connect() as session:
+        begin_dump(session, "all.000001")
+        with pytest.raises(pymysql.MySQLError, match="error reading log"):
+            read_until(session, b"nothing of the kind")
+    status, text = serve.get("/healthz")
+    assert (status, text[:41]) == (503, "binlog all: replicas stop, since the file")
+    assert "was closed with" in serve.get("/")[1]
+    path.write_bytes(whole)
+    with serve.connect() as session:
+        begin_dump(session, "all.000001")
+        read_until(session, b"all.000002")
+        wait_until(lambda: serve.get("/healthz") == (200, "ok\n"))
+
+
+def test_a_replica_that_is_refused_is_told_until_it_comes_again(serve: ServeProcess) -> None:
+    wait_until(lambda: serve.get("/healthz") == (200, "ok\n"))
+    with serve.connect() as session:
+        begin_dump(session, "orders.000099")
+        with pytest.raises(pymysql.MySQLError, match="Could not find"):
+            read_until(session, b"nothing of the kind")
+    told = "replica 78 of binlog orders stops: Could not find first log file"
+    wait_until(lambda: told in serve.get("/")[1])
+    assert "All is well" not in serve.get("/")[1]
+    assert serve.get("/healthz") == (200, "ok\n")
+    with serve.connect() as session:
+        begin_dump(session, "orders.000001")
+        read_until(session, b"orders.000001")
+        wait_until(lambda: "All is well" in serve.get("/")[1])

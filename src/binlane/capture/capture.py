@@ -34,7 +34,7 @@ from binlane.client.dialogue import Account, Command, Dialogue
 from binlane.client.packet_flow import PacketFlow
 from binlane.codec.control import FormatDescriptionEvent
 from binlane.codec.format import MAGIC
-from binlane.errors import BinlaneError, PeerError
+from binlane.errors import BinlaneError, CodecError, PeerError
 from binlane.grouping.event_group import EventGroup
 from binlane.grouping.raw import Item
 from binlane.kernels.load import is_compiled
@@ -246,8 +246,6 @@ class Capture:
         except PeerError as error:
             if error.errno != _NO_SUCH_PLACE:
                 raise
-            if taken is not None:
-                check_anonymous(error, taken, peer=peer)
             _, oldest = self._first_words(account, FilePosition("", len(MAGIC)))
             check_missing_file(identity, oldest, error, peer=peer)
         else:
@@ -263,17 +261,28 @@ class Capture:
             place: Where a group begins, or the log ends.
             taken: Read on up to the first group that is not in it, or the log's end: a MySQL then
                 refuses what has no GTID, over which it passes in a dump by GTID.
+
+        Raises:
+            UntakenError: If it does so.
+            PeerError: If the source refuses the place.
         """
         with closing(self._connected()) as connection:
             flow = self._converse(connection, ask_for_place(account, place))
             asked = replace(_result(flow), position=None if taken is None else GtidSet())
             connection.do(flow.take_step(Command(asked.command)))
             found: tuple[int, FilePosition] | None = None
-            for stream, item in self._items(connection, asked):
-                if found is None and stream.created:
-                    found = stream.created, stream.file_position
-                if found and (taken is None or goes_beyond(item, taken)):
-                    break
+            try:
+                for stream, item in self._items(connection, asked):
+                    if found is None and stream.created:
+                        found = stream.created, stream.file_position
+                    if found and (taken is None or goes_beyond(item, taken)):
+                        break
+            except (PeerError, CodecError) as error:
+                # Behind its first words there may be anything: it may be another file.
+                if found is None or taken is None:
+                    raise
+                if isinstance(error, PeerError):
+                    check_anonymous(error, taken, peer=account.peer)
             if found is not None:
                 return found
         raise PeerError(

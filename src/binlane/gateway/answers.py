@@ -33,10 +33,12 @@ class RowsAnswer:
     Attributes:
         columns: Heads: a name is a column of text.
         rows: One cell a column; None is NULL.
+        diagnostics: As of `OkAnswer`.
     """
 
     columns: Sequence[ColumnDefinition | str]
     rows: Sequence[Sequence[Cell]]
+    diagnostics: tuple[Diagnostic, ...] = ()
 
     @property
     def heads(self) -> list[ColumnDefinition]:

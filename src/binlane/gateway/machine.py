@@ -672,7 +672,7 @@ class Relay:
     def answer(self, answer: OkAnswer | RowsAnswer) -> None:
         """Answer the open statement, or let the replica register."""
         self._answer(answer)
-        if isinstance(answer, OkAnswer):
+        if isinstance(answer, OkAnswer) or answer.diagnostics:
             self.diagnostics.tell(answer.diagnostics)
         else:
             self._tell_rows()
@@ -1450,7 +1450,7 @@ class Relay:
         if isinstance(answer, RowsAnswer):
             self.begin_rows(answer.heads)
             self.rows(answer.rows)
-            self._end_rows()
+            self._end_rows(warnings=len(answer.diagnostics))
             return
         packet = OkPacket(
             affected_rows=answer.affected_rows,
@@ -1460,6 +1460,8 @@ class Relay:
         )
         self._reply_to_client([packet.encode(self.capabilities)])
 
-    def _end_rows(self) -> None:
-        end = encode_end_of_rows(capabilities=self.capabilities, status=self._tracker.status)
+    def _end_rows(self, warnings: int = 0) -> None:
+        end = encode_end_of_rows(
+            capabilities=self.capabilities, status=self._tracker.status, warnings=warnings
+        )
         self._reply_to_client([end])

@@ -42,9 +42,9 @@ from binlane.gateway.machine import (
 from binlane.gateway.privileges import Privilege, check
 from binlane.gateway.replica_statements import (
     CONSTANTS,
+    OF_SEMI_SYNC,
     OWN,
     SNAPSHOT,
-    UNKNOWN_TO_MYSQL,
     VARIABLES,
     Asked,
     Fact,
@@ -68,7 +68,7 @@ from binlane.sql.tokens import tokenise
 
 _UNKNOWN_SYSTEM_VARIABLE: Final = 1193
 _NOT_PREPARED: Final = 1295
-_HIDDEN_IN_MYSQL: Final = frozenset(fact.value for fact in UNKNOWN_TO_MYSQL)
+_HIDDEN: Final = frozenset(fact.value for fact in OF_SEMI_SYNC)
 _WAITING_MAX: Final = 1 << 20
 _WITHOUT_ASCII: Final = frozenset(("ucs2", "utf16", "utf16le", "utf32", "filename"))
 """Character sets in which ASCII stands in other bytes: what is asked could not be read."""
@@ -622,7 +622,7 @@ class Session:
         if isinstance(what, GtidPositionAt):
             done = await self._handler.gtid_position_at(self, what.place)
             return {} if done is None else {what: str(done)}
-        if self._flavor is Flavor.MYSQL and what in UNKNOWN_TO_MYSQL:
+        if self._flavor is Flavor.MYSQL and what in OF_SEMI_SYNC:
             raise StatementError(
                 f"Unknown system variable '{what.value}'",
                 errno=_UNKNOWN_SYSTEM_VARIABLE,
@@ -652,8 +652,7 @@ class Session:
         shown: list[Sequence[Cell]] = []
         for row in rows:
             name = _text(row[0]).lower()
-            is_hidden = self._flavor is Flavor.MYSQL and name in _HIDDEN_IN_MYSQL
-            if not is_hidden:
+            if name not in _HIDDEN:
                 shown.append((*row[:-1], told[name].encode()) if name in told else row)
         return RowsAnswer(result.heads, shown)
 

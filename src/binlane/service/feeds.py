@@ -97,6 +97,7 @@ class Feed:
         wake: Callable[[], None],
         substitution: Substitution | None = None,
         accounts: AccountWatch | None = None,
+        is_ending: Callable[[], bool],
     ) -> None:
         """Prepare; `connect` begins.
 
@@ -110,6 +111,7 @@ class Feed:
             wake: Wakes the loop, from any thread.
             substitution: As `Router` has it.
             accounts: Follows account statements in what comes; of one feed alone, which has all.
+            is_ending: As `Router` has it.
         """
         self.name = name
         self.outputs: list[Output] = []
@@ -135,12 +137,13 @@ class Feed:
         self._heard_s = 0.0
         self._substitution = substitution
         self._accounts = accounts
+        self._is_ending = is_ending
         self._begin_at(start)
 
     def _begin_at(self, start: Start | Position) -> None:
         self.start = start
         position = None if isinstance(start, StartAt | FilePosition) else start
-        self.router = Router(position, self._substitution)
+        self.router = Router(position, self._substitution, is_ending=self._is_ending)
 
     @property
     def position(self) -> Position | None:
@@ -250,6 +253,7 @@ class Feed:
         Raises:
             BinlaneError: If the source gives no more; what came before was routed.
             OSError: Likewise.
+            EndingError: If no more is to be routed.
         """
         capture, router = self._capture, self.router
         assert capture is not None, "it streams"

@@ -34,6 +34,7 @@ from binlane.routing.planned_route import Threads
 from binlane.service.account_changes import AccountWatch
 from binlane.service.feeds import Feed, identity_text, read_identity
 from binlane.service.outputs import Output, Trouble
+from binlane.service.router import EndingError
 from binlane.service.substitution import Substitution
 from binlane.sql.servers import LoggingMode
 from binlane.store.binlog import Binlog
@@ -176,7 +177,7 @@ class RoutingLoop:
         self._thread.start()
 
     def stop(self) -> None:
-        """End between two event groups, with everything stored that came; wait for that."""
+        """End between two event groups, with everything stored that was routed; wait for that."""
         self._is_stopping = True
         self.wake()
         if self._thread.is_alive():
@@ -239,6 +240,7 @@ class RoutingLoop:
             wake=self.wake,
             substitution=self._substitution,
             accounts=accounts,
+            is_ending=lambda: self._is_stopping,
         )
         self._feeds.append(feed)
         return feed
@@ -394,8 +396,9 @@ class RoutingLoop:
 
     def _run(self) -> None:
         try:
-            while not self._is_stopping:
-                self._turn()
+            with suppress(EndingError):
+                while not self._is_stopping:
+                    self._turn()
             self._end()
         except BaseException as error:
             logger.exception("the routing loop fails")

@@ -56,6 +56,14 @@ _CONTROL_KINDS: Final = frozenset({EventType.INCIDENT})
 _HELD_BYTES_MAX: Final = 64 << 20
 
 
+class EndingError(BaseException):
+    """Routing ends between two groups, and not behind all that came: that may be seconds' work.
+
+    It is no fault of a binlog, so that what is done for each of them lets it pass. Each goes on from
+    where it stands when it is opened again.
+    """
+
+
 class Router:
     """Routes what one feed gives.
 
@@ -63,6 +71,7 @@ class Router:
         position: Everything up to here was routed; None where that is not known yet.
         substitution: Puts statements in the places of rows; None where there are no sessions that
             say which.
+        is_ending: Whether no more is to be routed; asked before each group that takes long.
 
     Attributes:
         position: Likewise, moving.
@@ -70,9 +79,16 @@ class Router:
         last_timestamp: Of the last group, seconds since 1970; None before one.
     """
 
-    def __init__(self, position: Position | None, substitution: Substitution | None = None) -> None:
+    def __init__(
+        self,
+        position: Position | None,
+        substitution: Substitution | None = None,
+        *,
+        is_ending: Callable[[], bool] = lambda: False,
+    ) -> None:
         self.position = position
         self._substitution = substitution
+        self._is_ending = is_ending
         self.format: tuple[EventHeader, FormatDescriptionEvent] | None = None
         self.last_timestamp: int | None = None
         self._spans: SpanRouter | None = None
@@ -94,6 +110,7 @@ class Router:
             PeerError: If the source gives what can go into no binlog; nothing of it is in one.
             CodecError: If the source gives what is damaged for all. What stands before it was
                 routed, and `position` says so.
+            EndingError: If no more is to be routed.
         """
         own, substitution = RunGroups(), self._substitution
         for output in outputs:
@@ -423,7 +440,10 @@ class Router:
 
         Raises:
             NotYetError: As `_place`.
+            EndingError: If no more is to be routed.
         """
+        if self._is_ending():
+            raise EndingError
         binlog = output.binlog
         if group.gtid is not None and binlog.reached.covers(group.gtid):
             return

@@ -100,6 +100,7 @@ _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 _BAD_DATABASE: Final = 1049
+_REFUSED_MAX: Final = 20
 _SAME_ID: Final = 4052
 """ER_SLAVE_SAME_ID of MariaDB."""
 _DISABLED: Final = "all binlogs get rows: [gateway] enabled is false"
@@ -196,6 +197,7 @@ class Statements:
         binlogs.on_access_changed(self._access_changed)
         self._replicas: dict[int, ConnectedReplica] = {}
         self._dumps: dict[int, asyncio.Future[StatementError | None]] = {}
+        self._refused: dict[tuple[str, int], str] = {}
         self._executors: Mapping[type, Callable[[SessionContext, Any], Awaitable[Answer]]] = (
             MappingProxyType(
                 {
@@ -340,6 +342,7 @@ class Statements:
             live = await awaited(self._binlog_of(session, request), request, dump, send)
             return await self._serve(session, request, dump, live, send)
         except StatementError as error:
+            self._note_refused(request, "", error.message)
             if not dump.file:
                 raise
             # Something was sent, so that this is no first packet.
@@ -368,6 +371,8 @@ class Statements:
         with self._connected(session, request, live.name) as (replica, ended):
             async with Reading(self._access, session, live) as reading:
                 self._readings[session] = reading
+                for binlog in ("", live.name):
+                    self._refused.pop((binlog, request.server_id), None)
                 try:
                     return await serve_dump(
                         *(request, live, send),
@@ -379,6 +384,28 @@ class Statements:
                     )
                 finally:
                     del self._readings[session]
+                    if replica.progress.failure and not ended.done():
+                        self._note_refused(request, live.name, replica.progress.failure)
+
+    def _note_refused(self, request: DumpRequest, binlog: str, why: str) -> None:
+        """Note that a replica stops: one that is refused comes again only if somebody has it do so."""
+        if request.is_non_blocking or not request.server_id:
+            return  # a tool, which tells who runs it
+        key = binlog or request.file.rpartition(".")[0], request.server_id
+        self._refused.pop(key, None)
+        self._refused[key] = why
+        while len(self._refused) > _REFUSED_MAX:
+            del self._refused[next(iter(self._refused))]
+
+    @property
+    def refused(self) -> Sequence[str]:
+        """Replicas whose dumps ended with an error, and why, until they come again."""
+        running = {(one.binlog, one.server_id) for one in self._replicas.values()}
+        return [
+            shown(f"replica {server_id}{f' of binlog {binlog}' if binlog else ''} stops: {why}")
+            for (binlog, server_id), why in tuple(self._refused.items())
+            if (binlog, server_id) not in running
+        ]
 
     async def register(self, session: SessionContext) -> None:
         """Let a session introduce itself as a replica; it is told nothing.
@@ -598,13 +625,15 @@ class Statements:
         names = await self._access.names(session, Privilege.MONITOR)
         columns = (
             *("Name", "File", ColumnDefinition.integer("Position"), "Gtid_complete"),
-            *("Log", "Ignore", "Format", "State", "Problem"),
+            *("Log", "Ignore", "Format", "State"),
         )
         binlogs = [self._binlogs.get(name) for name in names]
         problem = ""
         if any(one.definition.logging_mode is not LoggingMode.ROW for one in binlogs):
             problem = _DISABLED if self._port is None else await self._port.problem_now()
-        return RowsAnswer(columns, [self._describe(one, problem) for one in binlogs])
+        stops = ((one.name, stopping_text(one.incidents)) for one in binlogs)
+        told = [_diagnostic("Warning", f"binlog {name}: {text}") for name, text in stops if text]
+        return RowsAnswer(columns, [self._describe(one, problem) for one in binlogs], tuple(told))
 
     def _describe(self, binlog: Binlog, problem: str = "") -> tuple[str | None, ...]:
         """A row of SHOW BINLOGS.
@@ -627,7 +656,6 @@ class Statements:
             definition.scope.render(ScopeList.IGNORE),
             definition.logging_mode.value,
             told,
-            stopping_text(binlog.incidents),
         )
 
     async def _show_incidents(self, session: SessionContext, statement: ShowIncidents) -> Answer:

@@ -9,7 +9,7 @@ import asyncio
 import logging
 import time
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Protocol
 
 from binlane.capture.source_facts import Finding, Weight
@@ -170,6 +170,7 @@ class StatusKeeper:
             process=process_status(),
             port=self._port_status(),
             archive_uri="" if archive is None else archive.uri,
+            refused=self._statements.refused,
         )
 
     def _binlog_status(
@@ -203,6 +204,7 @@ class StatusKeeper:
             incidents=counts.incidents,
             unacknowledged=sum(each.count for each in incidents),
             stopping=stopping_text(incidents),
+            unreadable=_unreadable(output.live.unreadable, published),
             first_incident=_incident(incidents[:1]),
             last_incident=_incident(incidents[-1:]),
             last_failure=_last_failure(output, feed),
@@ -274,6 +276,12 @@ def _told(finding: Finding) -> str:
 
 def _trouble(trouble: OutputTrouble | None) -> Trouble | None:
     return None if trouble is None else Trouble(text=trouble.text, at_s=trouble.at_s)
+
+
+def _unreadable(found: Mapping[str, str], published: Published) -> str:
+    """Why a file that is still there could not be read."""
+    names = {file.name for file in published.files}
+    return next((text for file, text in found.items() if file in names), "")
 
 
 def _incident(incidents: Sequence[Incident]) -> IncidentStatus | None:

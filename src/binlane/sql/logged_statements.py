@@ -69,7 +69,7 @@ def is_about_transactions(statement: bytes) -> bool:
 
 def may_hold_password(statement: bytes) -> bool:
     """Whether a password of an account may stand in a statement, or in a body that it has."""
-    return _PASSWORD_SIGN.search(statement) is not None and not is_about_rows_only(statement)
+    return not is_about_rows_only(statement) and _PASSWORD_SIGN.search(statement) is not None
 
 
 def first_word(statement: str) -> str:

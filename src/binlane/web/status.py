@@ -134,6 +134,7 @@ class BinlogStatus:
         unacknowledged: Of all in its files, those that nobody has acknowledged; they are known
             from before this process, too.
         stopping: What replicas stop at, in words; empty where all are acknowledged.
+        unreadable: Why a file of it could not be read for a replica; empty where none could not.
         first_incident: The first one that is not acknowledged.
         last_incident: The last one that is not acknowledged.
         last_failure: The last reason why nothing could be written to it or came for it, be it over
@@ -170,6 +171,7 @@ class BinlogStatus:
     incidents: int
     unacknowledged: int = 0
     stopping: str = ""
+    unreadable: str = ""
     first_incident: IncidentStatus | None = None
     last_incident: IncidentStatus | None = None
     last_failure: Trouble | None = None
@@ -196,6 +198,8 @@ class BinlogStatus:
             found.append(f"binlog {self.name} is stopped: {self.reason or 'for no known reason'}")
         if self.stopping:
             found.append(f"binlog {self.name}: {self.stopping}")
+        if self.unreadable:
+            found.append(f"binlog {self.name}: replicas stop, since {self.unreadable}")
         return found
 
     @property
@@ -206,7 +210,9 @@ class BinlogStatus:
     @property
     def needs_attention(self) -> bool:
         """Whether somebody has to look at it."""
-        return self.state is not BinlogState.OPEN or bool(self.stopping or self.archive_failure)
+        return self.state is not BinlogState.OPEN or bool(
+            self.stopping or self.unreadable or self.archive_failure
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -335,6 +341,7 @@ class Status:
         process: This process.
         port: The MySQL port.
         archive_uri: Where copies go; empty without an archive.
+        refused: Replicas whose dumps ended with an error, and why, until they come again.
     """
 
     at_s: float
@@ -344,6 +351,7 @@ class Status:
     process: ProcessStatus
     port: PortStatus = field(default_factory=PortStatus)
     archive_uri: str = ""
+    refused: Sequence[str] = ()
 
     @property
     def problems(self) -> list[str]:
@@ -369,4 +377,5 @@ class Status:
             for binlog in self.binlogs
             if binlog.is_stopped_by_statement
         ]
+        found += self.refused
         return [" ".join(note.split()) for note in found if note]

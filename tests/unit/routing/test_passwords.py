@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import pytest
 
+from binlane.codec.buffer import Reader
+from binlane.codec.compression import compress_record
 from binlane.codec.format import Format
 from binlane.codec.password_hashes import caching_sha2_hash, ed25519_hash, native_hash, sha256_hash
-from binlane.codec.query import QueryEvent
+from binlane.codec.query import QueryCompressedEvent, QueryEvent
 from binlane.codec.status_vars import StatusVar, encode_status_vars
 from binlane.codec.types import Flavor
 from binlane.grouping.event_group import EventGroup
@@ -132,3 +134,20 @@ def test_a_group_gets_the_same_hashes_whenever_it_is_read() -> None:
     assert one.startswith(b"P0:")
     assert one != other  # each account has a salt of its own
     assert with_hashes(first, format_) == first
+
+
+def test_a_compressed_statement_stays_one() -> None:
+    body = query(b"CREATE USER a IDENTIFIED BY 'x'").body
+    assert isinstance(body, QueryEvent)
+    packed = QueryCompressedEvent(
+        **{each.name: getattr(body, each.name) for each in fields(body)}
+        | {"record": compress_record(body.query)}
+    )
+    event = replace(query(b""), body=packed)
+    found = with_hashes(EventGroup(gtid=None, events=(event,), file="b.1"), source_format().format)
+    kept = found.events[0].body
+    assert isinstance(kept, QueryCompressedEvent)
+    again = QueryCompressedEvent.decode(
+        Reader(kept.encode(source_format().format)), source_format().format
+    )
+    assert again.query.decode() == f"CREATE USER a IDENTIFIED BY PASSWORD '{X}'"

@@ -217,6 +217,7 @@ def test_names_of_others_are_text_and_nothing_else(text: str) -> None:
         rows_instead={text: 1},
         unacknowledged=2,
         stopping=text,
+        unreadable=text,
         first_incident=IncidentStatus(text=text, at_s=NOW, file=text, position_bytes=4, gtid=text),
         last_incident=IncidentStatus(text=text, at_s=NOW, file=text, position_bytes=5),
         archived_files=1,
@@ -227,7 +228,17 @@ def test_names_of_others_are_text_and_nothing_else(text: str) -> None:
         STATUS.source, url=text, version=text, gtid=text, end_bytes=None, end_problem=text
     )
     port = replace(STATUS.port, problem=text, address=text)
-    shown = page(status(binlog, stopped, source=source, port=port, problem=text, archive_uri=text))
+    shown = page(
+        status(
+            binlog,
+            stopped,
+            source=source,
+            port=port,
+            problem=text,
+            archive_uri=text,
+            refused=[text],
+        )
+    )
     assert {each.tag for each in shown.elements} <= tags | {"ul", "li", "section", "div", "code"}
     assert len(shown.all("script")) == 1
     assert not shown.all("script")[0].text
