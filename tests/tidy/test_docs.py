@@ -115,7 +115,9 @@ def test_commands_that_are_shown_run_where_binlane_was_set_up() -> None:
 
 def test_no_page_installs_from_an_index_that_has_no_binlane() -> None:
     texts = [*PAGES, ROOT / "README.md"]
-    assert [page.name for page in texts if re.search(r"pip install binlane\b", page.read_text())] == []
+    assert [
+        page.name for page in texts if re.search(r"pip install binlane\b", page.read_text())
+    ] == []
 
 
 def test_the_command_line_page_has_every_command() -> None:
