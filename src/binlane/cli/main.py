@@ -18,6 +18,7 @@ from binlane.errors import (
     ConfigError,
     CorruptStoreError,
     StatementError,
+    StoreError,
 )
 
 EXIT_WRONG: Final = 1
@@ -25,6 +26,7 @@ EXIT_USAGE: Final = 2
 EXIT_UNUSABLE: Final = 3
 EXIT_INTERRUPTED: Final = 130
 _GC_THRESHOLD: Final = 50_000
+_DEBUG: Final = "`binlane --debug …` shows what was tried"
 _EXTRAS: Final = {
     "spark": {"pyspark", "py4j"},
     "delta": {"deltalake", "obstore"},
@@ -113,13 +115,30 @@ def main(arguments: list[str] | None = None) -> int:
     except (click.Abort, KeyboardInterrupt):
         click.echo("binlane: interrupted", err=True)
         return EXIT_INTERRUPTED
-    except (BinlaneError, ModuleNotFoundError) as error:
-        found = error if isinstance(error, BinlaneError) else _lacking(error)
-        if found is None or "--debug" in arguments:
+    except Exception as error:  # the rim: whatever comes is told, and --debug shows where from
+        if "--debug" in arguments:
             raise
+        found = error if isinstance(error, BinlaneError) else _told(error)
         report(found)
         return exit_code(found)
     return result if isinstance(result, int) else 0
+
+
+def _told(error: Exception) -> BinlaneError:
+    """The error that says in plain words what Python, or the system, raised."""
+    if isinstance(error, ModuleNotFoundError) and (lacking := _lacking(error)):
+        return lacking
+    if isinstance(error, OSError):
+        what = error.strerror or str(error)
+        if error.filename is None:
+            return BinlaneError(what, hint=_DEBUG)
+        return StoreError(what, path=str(error.filename), hint=_DEBUG)
+    if isinstance(error, MemoryError):
+        return BinlaneError("there is not enough memory for this", hint=_DEBUG)
+    return BinlaneError(
+        f"this is a fault of binlane: {type(error).__name__}: {error}",
+        hint="`binlane --debug …` shows where it is: please report it",
+    )
 
 
 def _lacking(error: ModuleNotFoundError) -> ConfigError | None:
