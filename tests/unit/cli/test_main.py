@@ -179,6 +179,19 @@ def test_a_position_that_no_file_has_is_wrong_usage(command: str, binlog: Path) 
     assert main([command, str(binlog), "--start-position", "9" * 23]) == 2
 
 
+@pytest.mark.parametrize("command", [["cat"], ["explain", "4"], ["verify"]])
+def test_a_closed_standard_output_is_told_where_it_is_written(
+    command: list[str], binlog: Path
+) -> None:
+    name, *rest = command
+    call = [sys.executable, "-m", "binlane", name, str(binlog), *rest]
+    done = subprocess.run(
+        ["sh", "-c", 'exec "$@" >&-', "sh", *call], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == (0 if name == "verify" else 3)
+    assert ("Bad file descriptor" in done.stderr) == (name != "verify")
+
+
 def test_a_password_cannot_be_typed_without_a_terminal() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "binlane", "cat", "-R", "-h", "127.0.0.1", "-p", "f"],
