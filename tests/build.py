@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from binlane.codec.body import Body
+from binlane.codec.compression import compress_record
 from binlane.codec.control import FormatDescriptionEvent
 from binlane.codec.event import Event, EventHeader, encode_event
 from binlane.codec.format import MAGIC, Format
@@ -141,7 +142,7 @@ def rows(
 
     Args:
         column_count: Columns of the table.
-        images: Row images, as in the event.
+        images: Row images, plain; a compressed event gets a record of them.
         kind: Its class.
         present: Bits of the columns present; all by default.
         present_after: The same of an UPDATE's after images.
@@ -156,5 +157,5 @@ def rows(
         column_count=column_count,
         columns_present=(everything if present is None else present).to_bytes(length, "little"),
         columns_present_after=after.to_bytes(length, "little") if kind.has_after_bitmap else None,
-        images=images,
+        images=compress_record(images) if kind.is_compressed else images,
     )

@@ -49,7 +49,10 @@ def read(name: str, file: str) -> Iterator[Event]:
     for event in expanded_all(walk([fixture_set(name).files[file]], file=file), file=file):
         table_map = maps.feed(event, file=file)
         if table_map is not None and isinstance(event.body, RowsEvent):
-            list(decode_rows(event.body, table_columns(table_map, flavor=FLAVORS[name])))
+            try:
+                list(decode_rows(event.body, table_columns(table_map, flavor=FLAVORS[name])))
+            except CodecError as error:
+                raise error.at(file, event.position) from None
         if not event.inner:
             yield event
 

@@ -31,6 +31,7 @@ from binlane.grouping.event_group import (
     group_events,
     gtid_of,
 )
+from binlane.grouping.flavors import check_flavor
 from binlane.grouping.fragments import Fragments
 from binlane.grouping.raw import Item, LargeGroup, RawRun
 from binlane.grouping.scanner import Scanner, is_fast
@@ -535,6 +536,7 @@ class RawStream:
                 event = decode_event(
                     window.bytes(at, at + length), self._format, position=window.base + at
                 )
+                check_flavor(event.header.type_code, self._format)
                 event = reference.fragments.feed(event)
             except CodecError as error:
                 raise error.at(self._file, window.base + at) from None

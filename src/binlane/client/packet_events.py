@@ -13,6 +13,7 @@ from binlane.codec.event import Event, EventHeader, checksum, decode_event
 from binlane.codec.format import CHECKSUM_LENGTH, HEADER_LENGTH, MAGIC, Format
 from binlane.codec.types import ChecksumAlgorithm, EventType, HeaderFlag
 from binlane.errors import CodecError
+from binlane.grouping.flavors import check_flavor
 from binlane.positions import FilePosition
 
 HEARTBEATS: Final = frozenset({EventType.HEARTBEAT, EventType.HEARTBEAT_V2})
@@ -67,7 +68,9 @@ class PacketEvents:
     def _event(self, payload: bytes) -> Event:
         data = marked_event(payload)
         header = EventHeader.decode(data)
-        return decode_event(data, self._format, position=self._position_of(header))
+        event = decode_event(data, self._format, position=self._position_of(header))
+        check_flavor(header.type_code, self._format)
+        return event
 
     def _position_of(self, header: EventHeader) -> int:
         """Where an event stands: headers say the low 32 bits of its end, or 0 for "next".

@@ -196,7 +196,7 @@ def _decode_changes(
         decode_change = _partial_decoder(event, columns, decoders, applies_diffs=applies_diffs)
     else:
         decode_change = _change_decoder(event, decoders)
-    reader = Reader(event.images)
+    reader = Reader(event.plain_images)
     while reader.remaining:
         start = reader.offset
         change = decode_change(reader)

@@ -51,7 +51,7 @@ def count_rows(event: RowsEvent, columns: Sequence[Column]) -> int:
     shapes = [_shape(widths, event.columns_present)]
     if event.columns_present_after is not None:
         shapes.append(_shape(widths, event.columns_present_after))
-    data, offset, rows = event.images, 0, 0
+    data, offset, rows = event.plain_images, 0, 0
     while offset < len(data):
         start = offset
         for shape in shapes:

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import ClassVar, Final, Self
 
 from binlane.codec.buffer import Reader, encode_packed_int
-from binlane.codec.compression import decompress_record, rewritten_record
+from binlane.codec.compression import decompress_record
 from binlane.codec.format import Format
 from binlane.codec.types import EventType, RowsFlag
 from binlane.errors import CodecError
@@ -111,9 +111,9 @@ class RowsEvent:
         columns_present: Bitmap of the columns in the images, least significant bit first; of the
             before images in an UPDATE.
         columns_present_after: Bitmap of an UPDATE's after images, else None.
-        images: One row image after the other; an UPDATE alternates before and after.
+        images: One row image after the other; an UPDATE alternates before and after. As written: of a
+            compressed event MariaDB's record of them, which `plain_images` reads.
         has_short_id: Whether the id has 4 bytes.
-        record: MariaDB's compressed form of `images` as written; None in a plain event.
     """
 
     event_type: ClassVar[EventType]
@@ -129,7 +129,6 @@ class RowsEvent:
     columns_present_after: bytes | None
     images: bytes
     has_short_id: bool = False
-    record: bytes | None = None
 
     @classmethod
     def decode(cls, reader: Reader, format_: Format) -> Self:
@@ -142,7 +141,6 @@ class RowsEvent:
         bitmap_length = (column_count + 7) // 8
         columns_present = reader.take(bitmap_length)
         columns_present_after = reader.take(bitmap_length) if cls.has_after_bitmap else None
-        images = reader.rest()
         return cls(
             table_id=table_id,
             flags=flags,
@@ -150,9 +148,8 @@ class RowsEvent:
             column_count=column_count,
             columns_present=columns_present,
             columns_present_after=columns_present_after,
-            images=decompress_record(images) if cls.is_compressed else images,
+            images=reader.rest(),
             has_short_id=has_short_id,
-            record=images if cls.is_compressed else None,
         )
 
     def encode(self, format_: Format) -> bytes:
@@ -169,9 +166,18 @@ class RowsEvent:
                 encode_packed_int(self.column_count),
                 self.columns_present,
                 self.columns_present_after or b"",
-                rewritten_record(self.images, self.record) if self.is_compressed else self.images,
+                self.images,
             )
         )
+
+    @property
+    def plain_images(self) -> bytes:
+        """The row images, decompressed each time if they are compressed.
+
+        Raises:
+            CodecError: If their record is broken.
+        """
+        return decompress_record(self.images) if self.is_compressed else self.images
 
     @property
     def ends_statement(self) -> bool:
@@ -314,9 +320,13 @@ _PLAIN_KINDS: Final[Mapping[type[RowsEvent], type[RowsEvent]]] = MappingProxyTyp
 
 
 def uncompressed(event: RowsEvent) -> RowsEvent:
-    """The same rows as an event that is not compressed."""
+    """The same rows as an event that is not compressed.
+
+    Raises:
+        CodecError: If their record is broken.
+    """
     kind = _PLAIN_KINDS.get(type(event))
     if kind is None:
         return event
     values = {field.name: getattr(event, field.name) for field in fields(event)}
-    return kind(**values | {"record": None})
+    return kind(**values | {"images": event.plain_images})

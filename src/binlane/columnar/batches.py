@@ -11,7 +11,7 @@ import pyarrow as pa
 from binlane.codec.control import FormatDescriptionEvent
 from binlane.codec.event import Event
 from binlane.codec.format import Format
-from binlane.codec.rows import RowsEvent, TableMapEvent
+from binlane.codec.rows import RowsEvent, TableMapEvent, uncompressed
 from binlane.codec.transaction import GtidEvent
 from binlane.codec.types import EventType, Flavor
 from binlane.columnar.builder import (
@@ -377,6 +377,7 @@ class ChangeBatcher:
             ordinals = self.ordinals
             ordinals.begin(source.group)
             first = ordinals.changes if source.is_xa else 0
+            body = uncompressed(body)
             changes, images = current[1].append(body, source, change=first, image=ordinals.images)
             ordinals.changes += changes
             ordinals.images += images

@@ -119,8 +119,8 @@ async def serve_dump(  # noqa: PLR0913 - each comes from somebody else
     """
     dump = Dump(request) if dump is None else dump
     named = {"binlog": live.name}
+    progress = DumpProgress() if progress is None else progress
     try:
-        progress = DumpProgress() if progress is None else progress
         stream = _Stream(
             *(request, live, dump, send),
             source_id=source_id,
@@ -138,6 +138,7 @@ async def serve_dump(  # noqa: PLR0913 - each comes from somebody else
         logger.info(
             "dump of %s to replica %d: %s", live.name, request.server_id, error, extra=named
         )
+        progress.failure = error.message
         if dump.is_inside_event:
             raise ConnectionAbortedError("the rest of an event is not sent") from None
         return dump.error(error)
@@ -145,6 +146,7 @@ async def serve_dump(  # noqa: PLR0913 - each comes from somebody else
         raise  # the replica has gone: nobody is left to be told
     except (CodecError, OSError) as error:
         logger.exception("dump of %s to replica %d", live.name, request.server_id, extra=named)
+        live.unreadable[progress.file or request.file] = str(error)
         if dump.is_inside_event:
             raise ConnectionAbortedError("the rest of an event cannot be sent") from None
         return dump.error(refusal(f"error reading log entry: {error}", hint="run binlane verify"))
@@ -221,6 +223,7 @@ class _Stream:
                     await self._skip_done(file, stream, self._request.connect_state)
                 is_first = False
                 next_file = await self._send_file(file, stream)
+                self._live.unreadable.pop(file.name, None)
             if next_file is None:
                 return
             file, head, position, inside = next_file, _read_head(next_file), BEGINNING, False

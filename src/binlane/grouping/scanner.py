@@ -17,7 +17,7 @@ from binlane.codec.mysql_transaction import MysqlGtidEvent
 from binlane.codec.query import QueryEvent
 from binlane.codec.rows import RowsEvent, TableMapEvent
 from binlane.codec.transaction import GtidEvent
-from binlane.codec.types import EventType, HeaderFlag
+from binlane.codec.types import EventType, Flavor, HeaderFlag
 from binlane.grouping.event_group import (
     CONTEXT_TYPES,
     CONTROL_TYPES,
@@ -27,6 +27,7 @@ from binlane.grouping.event_group import (
     LONE_NAMES,
     is_begin,
 )
+from binlane.grouping.flavors import NEVER_IN, check_flavor
 from binlane.grouping.native import crc32_address
 from binlane.grouping.unexpected import UnexpectedError
 from binlane.grouping.window import PADDING, Bytes
@@ -75,7 +76,7 @@ _CHECKS: Final[Mapping[EventType, int]] = {
 
 
 @cache
-def _kinds(*, has_plain_queries: bool, is_inner: bool, notes_all: bool) -> Small:
+def _kinds(flavor: Flavor, *, has_plain_queries: bool, is_inner: bool, notes_all: bool) -> Small:
     """What the kernel must know of each event type."""
     kinds = np.zeros(256, np.int32)
     for code in range(256):
@@ -90,7 +91,7 @@ def _kinds(*, has_plain_queries: bool, is_inner: bool, notes_all: bool) -> Small
         kind |= layout.IS_NOTED if notes_all or code in _NOTED else 0
         if code in _ROWS:
             kind |= layout.IS_ROWS | _ROWS[EventType(code)]
-        if code in _CHECKS:
+        if code in _CHECKS and code not in NEVER_IN[flavor]:
             kind |= _CHECKS[EventType(code)]
         if code == EventType.QUERY and has_plain_queries:
             kind |= layout.IS_QUERY
@@ -186,6 +187,7 @@ class Scanner:
         self.format = format_
         has_plain_queries = format_.post_header_length(EventType.QUERY) == 13
         self._kinds = _kinds(
+            format_.flavor,
             has_plain_queries=has_plain_queries,
             is_inner=self._is_inner,
             notes_all=self._notes_all,
@@ -260,6 +262,7 @@ class Scanner:
             UnexpectedError: If the kernels cannot go on behind it.
         """
         event = decode_event(data, self.format, position=position)
+        check_flavor(event.header.type_code, self.format)
         body = event.body
         if isinstance(body, TableMapEvent):
             self._learn(body, data)

@@ -11,6 +11,7 @@ from binlane.codec.format import EVENT_LENGTH_MAX, HEADER_LENGTH, MAGIC, MAGIC_I
 from binlane.codec.types import HeaderFlag
 from binlane.errors import CodecError, TruncatedError, UnsupportedError
 from binlane.grouping.decryption import plain_chunks
+from binlane.grouping.flavors import check_flavor
 from binlane.grouping.fragments import Fragments
 from binlane.grouping.pieces import Pieces
 
@@ -111,6 +112,7 @@ class Walker:
                 hint="the file was cut, or its server still writes it",
             )
         event = decode_event(data, self.format, position=self.position)
+        check_flavor(header.type_code, self.format)
         self._is_relay_log |= _begins_relay_log(event)
         if not self._is_relay_log:
             _check_position(event, self._shift)

@@ -284,7 +284,7 @@ class _Counting:
                     scanner.give_verb(body.query, "")
                 figures[lay.TOLD] = 0
             elif status == lay.ASK_IMAGES and isinstance(body, RowsEvent):
-                scanner.give_images(body.images)
+                scanner.give_images(body.plain_images)
             elif isinstance(body, RowsEvent):
                 table_map = scanner.table_map_of(body.table_id)
                 assert table_map is not None, "the kernel has found it"

@@ -65,7 +65,7 @@ def thread_of(group: EventGroup, format_: Format) -> int:
         if isinstance(body, TableMapEvent):
             maps.add(table_name(body))
         elif isinstance(body, RowsEvent) and maps == {MARKS}:
-            return _marked_thread(body.images)
+            return _marked_thread(body.plain_images)
         elif not thread_id and isinstance(body, GtidEvent):
             thread_id = body.thread_id or 0
         elif not thread_id and isinstance(body, QueryEvent):

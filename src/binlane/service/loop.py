@@ -125,6 +125,7 @@ class RoutingLoop:
         self._commands: SimpleQueue[_Waiting] = SimpleQueue()
         self._waiting: list[_Waiting] = []
         self._is_stopping = False
+        self._turn_began_s: float | None = None
         self._read_s = 0.0
         self._between_s = _BETWEEN_READS_S
         self._saver: threading.Thread | None = None
@@ -205,6 +206,12 @@ class RoutingLoop:
     def feed_of(self, output: Output) -> Feed | None:
         """Who feeds a binlog; None for one that is stopped."""
         return next((feed for feed in tuple(self._feeds) if output in feed.outputs), None)
+
+    @property
+    def busy_s(self) -> float:
+        """For how long it has been at what it does now; 0 while it waits."""
+        began_s = self._turn_began_s
+        return 0.0 if began_s is None else time.monotonic() - began_s
 
     @property
     def feeds(self) -> Sequence[Feed]:
@@ -405,8 +412,11 @@ class RoutingLoop:
             select.select((self._pipe_out,), (), (), left_s)
 
     def _turn(self) -> None:
+        self._turn_began_s = None
         self._pause()
-        for key, _ in self._selector.select(self._time_left_s()):
+        ready = self._selector.select(self._time_left_s())
+        self._turn_began_s = time.monotonic()
+        for key, _ in ready:
             if key.data is None:
                 with suppress(BlockingIOError):
                     os.read(self._pipe_out, 1 << 12)

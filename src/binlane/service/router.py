@@ -8,18 +8,18 @@ a session has not said yet: its groups are held here, in order, while the others
 from __future__ import annotations
 
 import logging
-import time
 from collections import deque
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
-from binlane.codec.control import FormatDescriptionEvent
+from binlane.codec.control import FormatDescriptionEvent, IncidentEvent
 from binlane.codec.event import EventHeader
 from binlane.codec.rows import RowsEvent
 from binlane.codec.types import EventType, Flavor
 from binlane.errors import PeerError
+from binlane.gateway.log_texts import shown
 from binlane.grouping.event_group import EventGroup, group_events, whole_group
 from binlane.grouping.raw import Item, LargeGroup, RawRun
 from binlane.grouping.unexpected import UnexpectedError
@@ -34,7 +34,7 @@ from binlane.routing.routed_group import Omission, OmissionKind, Routing
 from binlane.routing.session_format import LOGGED_AS_STATEMENT
 from binlane.routing.spans import SpanCounts, SpanRouter
 from binlane.scope.definition import Definition
-from binlane.service.outputs import Output, Trouble
+from binlane.service.outputs import Output
 from binlane.service.substitution import (
     PAST_THE_PORT,
     LargeChoice,
@@ -488,20 +488,29 @@ class Router:
         for omission in routing.omissions:
             Router._tell(output, group.gtid, omission)
             counts.omissions[omission.kind.value] += 1
-        if routing.incident is not None:
+        for reason in _incidents(routing):
             logger.error(
-                "binlog %s: INCIDENT for %s: %s",
-                *(output.name, group.gtid, routing.incident),
-                extra={"binlog": output.name, "gtid": str(group.gtid)},
+                "binlog %s: INCIDENT for %s: %s; replicas stop there (SHOW BINLOG INCIDENTS)",
+                *(output.name, group.gtid or f"{group.file}:{group.position}", shown(reason)),
+                extra={"binlog": output.name, "gtid": str(group.gtid or "")},
             )
             counts.incidents += 1
-            output.last_incident = Trouble(f"{group.gtid}: {routing.incident}", time.time())
         if routing.group is not None:
             counts.event_groups += 1
             counts.events += len(routing.group.events)
             counts.rows_events += sum(
                 isinstance(event.body, RowsEvent) for event in routing.group.events
             )
+
+
+def _incidents(routing: Routing) -> Iterator[str]:
+    """Why replicas will stop at what a binlog gets: here, or as the source itself says."""
+    if routing.incident is not None:
+        yield routing.incident
+    elif routing.group is not None:
+        for event in routing.group.events:
+            if isinstance(event.body, IncidentEvent):
+                yield event.body.message.decode("utf-8", "replace") or "the source lost events"
 
 
 class _HeldError(Exception):

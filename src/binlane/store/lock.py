@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from binlane.errors import StoreLockedError
+from binlane.store.disk import FILE_MODE
 
 LOCK_FILE: Final = "binlane.lock"
 _PID_LENGTH_MAX: Final = 20
@@ -23,7 +24,8 @@ class DirectoryLock:
             StoreLockedError: If another owner holds it; the text names its process.
         """
         path = data_dir / LOCK_FILE
-        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o640)
+        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        self._descriptor = os.open(path, flags, FILE_MODE)
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -23,7 +23,7 @@ from binlane.codec.variables import IntvarEvent
 from binlane.grouping.event_group import EventGroup, Grouper, GroupTracker, group_events
 from binlane.grouping.walk import walk
 from binlane.positions import Gtid, MysqlGtid
-from tests.build import event, log, rows, table_map
+from tests.build import event, format_description, log, rows, table_map
 
 
 def query(text: bytes) -> QueryEvent:
@@ -51,8 +51,10 @@ ANONYMOUS = AnonymousGtidEvent(
 
 
 def groups(*items: Event | Body) -> list[EventGroup]:
-    """The groups after the FORMAT_DESCRIPTION."""
-    return list(group_events(walk([log(*items)], file="f"), file="f"))[1:]
+    """The groups after the FORMAT_DESCRIPTION, which is MySQL's where they have its GTIDs."""
+    is_mysql = any(isinstance(item, MysqlGtidEvent) for item in items)
+    head = format_description(server_version="8.4.1") if is_mysql else None
+    return list(group_events(walk([log(*items, head=head)], file="f"), file="f"))[1:]
 
 
 def sizes(*items: Event | Body) -> list[int]:

@@ -63,7 +63,17 @@ def without_a_piece(data: bytes, chance: random.Random) -> bytes:
 
 
 @pytest.mark.parametrize("damage", [flipped, sealed, cut, without_a_piece])
-@pytest.mark.parametrize("name", ["md1011_format_row", "md118_txn", "my97_txn", "my97_rows_query"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "md1011_format_row",
+        "md118_txn",
+        "my97_txn",
+        "my97_rows_query",
+        "md1011_compressed_minimal",
+        "my97_compressed",
+    ],
+)
 @pytest.mark.parametrize("seeds", [range(6), pytest.param(range(6, 300), marks=pytest.mark.slow)])
 def test_both_paths_say_the_same(name: str, damage: object, seeds: range, tmp_path: Path) -> None:
     assert callable(damage)
@@ -73,3 +83,53 @@ def test_both_paths_say_the_same(name: str, damage: object, seeds: range, tmp_pa
         Path(path).write_bytes(damage(whole, random.Random(seed)))
         fast = told(path, tmp_path / f"fast{seed}", fast=True)
         assert fast == told(path, tmp_path / f"slow{seed}", fast=False)
+
+
+def with_types(data: bytes, type_code: int, changed: int) -> bytes:
+    """With the last event of a type called another, and the checksum right again."""
+    damaged = bytearray(data)
+    starts, at = [], 4
+    while at + _HEADER <= len(data):
+        if data[at + 4] == type_code:
+            starts.append(at)
+        at += int.from_bytes(data[at + 9 : at + 13], "little")
+    start = starts[-1]
+    end = start + int.from_bytes(data[start + 9 : start + 13], "little") - 4
+    damaged[start + 4] = changed
+    damaged[end : end + 4] = checksum(bytes(damaged[start:end])).to_bytes(4, "little")
+    return bytes(damaged)
+
+
+@pytest.mark.parametrize(
+    "name, type_code, changed, said",
+    [
+        ("my97_gtid_tagged", 42, 162, "GTID stands in a file of MySQL"),
+        ("my97_txn", 35, 163, "GTID_LIST stands in a file of MySQL"),
+        ("md1011_txn", 163, 35, ""),
+        ("md1011_txn", 162, 33, ""),
+    ],
+)
+def test_gtids_of_the_other_flavor_are_damage(
+    name: str, type_code: int, changed: int, said: str, tmp_path: Path
+) -> None:
+    (path, *_) = written(name, tmp_path / "in")
+    Path(path).write_bytes(with_types(Path(path).read_bytes(), type_code, changed))
+    fast = told(path, tmp_path / "fast", fast=True)
+    assert said in str(fast[-1])
+    assert "binlog.000001:" in str(fast[-1])
+    assert fast == told(path, tmp_path / "slow", fast=False)
+
+
+@pytest.mark.parametrize(
+    "name, seed", [("md1011_txn", 2081), ("my97_txn", 2073), ("my97_gtid", 2143)]
+)
+def test_a_statement_without_its_end_concerns_the_binlogs_of_its_tables(
+    name: str, seed: int, tmp_path: Path
+) -> None:
+    (path, *_) = written(name, tmp_path / "in")
+    Path(path).write_bytes(sealed(Path(path).read_bytes(), random.Random(seed)))
+    slow = told(path, tmp_path / "slow", fast=False)
+    assert slow == told(path, tmp_path / "fast", fast=True)
+    incidents = [bool(counts.incidents) for counts in slow[1].values()]  # type: ignore[attr-defined]
+    assert any(incidents)
+    assert not all(incidents)

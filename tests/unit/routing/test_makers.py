@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from binlane.codec.compression import compress_record
 from binlane.codec.control import FormatDescriptionEvent
 from binlane.codec.event import Event
 from binlane.codec.format import Format
@@ -214,8 +215,7 @@ def _marking(event: Event, thread_id: int) -> Event:
             column_count=3,
             columns_present=b"\x07",
             columns_present_after=after,
-            images=images,
-            record=None,
+            images=compress_record(images) if body.is_compressed else images,
         )
     return replace(event, body=body)
 

@@ -57,12 +57,13 @@ def row_parts(
         yield from _partial_parts(event, columns, flavor)
         return
     table = _Table(columns, [value_decoder(column) for column in columns], flavor)
-    reader = Reader(event.images)
+    images = event.plain_images
+    reader = Reader(images)
     row = 0
     while reader.remaining:
         start = reader.offset
         for what, present in _images(event):
-            yield from table.image_parts(reader, event.images, present, f"row {row}, {what}")
+            yield from table.image_parts(reader, images, present, f"row {row}, {what}")
         if reader.offset == start:
             raise CodecError("bytes stand where row images without columns are", offset=start)
         row += 1

@@ -371,7 +371,7 @@ class FastText:
         try:
             plain = plain_rows(data, checksum_length=int(self._state[lay.CHECKSUM]))
         except CodecError:
-            self._decoded()
+            self._print_event()  # as far as the reference prints it
             raise
         if len(plain) + lay.PADDING > len(self._plain):
             self._plain = np.zeros(2 * len(plain) + lay.PADDING, np.uint8)

@@ -233,7 +233,10 @@ class _FileCounter:
     def _inflate(self) -> None:
         body = self._event().body
         assert isinstance(body, RowsEvent), "the kernel asks for nothing else"
-        self._scanner.give_images(body.images)
+        try:
+            self._scanner.give_images(body.plain_images)
+        except CodecError:
+            raise UnexpectedError from None  # as above
 
     def _set_least(self) -> None:
         summary, figures = self._summary, self._scanner.figures

@@ -66,10 +66,10 @@ def row_lines(
 def _row_texts(
     body: RowsEvent, columns: Sequence[Column], lines: Sequence[_ColumnLine], name: str
 ) -> Iterator[str]:
-    if isinstance(body, WriteRowsEvent) and not body.images:
+    reader = Reader(body.plain_images)
+    if isinstance(body, WriteRowsEvent) and not reader.remaining:
         yield f"### INSERT INTO {name} VALUES ()"  # noqa: S608  # a comment, not run
         return
-    reader = Reader(body.images)
     if isinstance(body, WriteRowsEvent | DeleteRowsEvent):
         command, clause = _COMMANDS[isinstance(body, DeleteRowsEvent)]
         image = _image_printer(lines, body.columns_present)

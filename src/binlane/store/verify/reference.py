@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from binlane.codec.control import FormatDescriptionEvent
 from binlane.codec.event import Event
 from binlane.codec.format import Format
+from binlane.codec.rows import RowsEvent, uncompressed
 from binlane.errors import CodecError, TruncatedError
 from binlane.grouping.event_group import GroupTracker
 from binlane.grouping.inner import expanded, has_inner
@@ -71,6 +72,7 @@ class ReferencePath:
             CodecError: At damage, behind all faults before it.
         """
         for event in events:
+            self._check_record(event)
             self.end = event.next_position
             self._tally.events += 1
             if isinstance(event.body, FormatDescriptionEvent):
@@ -99,6 +101,18 @@ class ReferencePath:
         self.open_group = self._gtid = None
         yield from self._checks.group(place)
 
+    def _check_record(self, event: Event) -> None:
+        """Check that compressed row images are whole; nothing else here looks into them.
+
+        Raises:
+            CodecError: If they are not.
+        """
+        if isinstance(event.body, RowsEvent) and event.body.is_compressed:
+            try:
+                uncompressed(event.body)
+            except CodecError as error:
+                raise error.at(self._path, event.position) from None
+
     def _check_rows(self, event: Event) -> None:
         """Check that rows have their tables, inside of other events too.
 
@@ -111,6 +125,7 @@ class ReferencePath:
         assert self._format is not None, "a walker gives nothing else before a format"
         try:
             for inner in expanded(event, self._format, file=self._path):
+                self._check_record(inner)
                 self._maps.feed(inner, file=self._path)
         except TruncatedError as error:
             # What ends is not the file, as it may where a server still writes it.

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from _pytest.mark import ParameterSet
 
+from binlane.codec.compression import compress_record
 from binlane.codec.control import FormatDescriptionEvent
 from binlane.codec.event import Event
 from binlane.codec.rows import RowsEvent
@@ -204,10 +205,15 @@ def double_rows(parts: Parts, index: int) -> Parts:
     return [*parts[:index], (name, doubled), *parts[index + 1 :]]
 
 
+def _changed(body: RowsEvent) -> bytes:
+    images = body.plain_images[::-1]
+    return compress_record(images) if body.is_compressed else images
+
+
 def change_rows(parts: Parts, index: int) -> Parts:
     name, part = parts[index]
     events = tuple(
-        replace(event, body=replace(event.body, images=event.body.images[::-1]))
+        replace(event, body=replace(event.body, images=_changed(event.body)))
         if isinstance(event.body, RowsEvent)
         else event
         for event in part.events
