@@ -182,7 +182,7 @@ class FollowedBinlogs:
             replica,
             f"CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT={port}, "
             f"MASTER_USER='{user}', MASTER_PASSWORD='{password}', MASTER_LOG_FILE='{file}', "
-            "MASTER_LOG_POS=4, MASTER_CONNECT_RETRY=1",
+            "MASTER_LOG_POS=4, MASTER_CONNECT_RETRY=1, MASTER_SSL_VERIFY_SERVER_CERT=0",
             "START SLAVE",
         )
 

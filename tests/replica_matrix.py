@@ -234,8 +234,8 @@ def follow(replica: Replica, port: int, begin: str) -> None:
     if replica.way == "gtid":
         execute(replica.server, f"SET GLOBAL gtid_slave_pos = '{begin}'")
         how = "MASTER_USE_GTID=slave_pos"
-    if replica.name.startswith("11.8"):
-        how += ", MASTER_SSL_VERIFY_SERVER_CERT=0"
+    # From 11.4 on it would be verified unless told otherwise.
+    how += ", MASTER_SSL_VERIFY_SERVER_CERT=0"
     execute(
         replica.server,
         f"CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT={port}, MASTER_USER='{user}', "

@@ -565,7 +565,7 @@ def _follow_source(replica: PrivateServer, source: PrivateServer) -> None:
         replica,
         f"CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT={source.port}, "
         f"MASTER_USER='{ADMIN}', MASTER_PASSWORD='{PASSWORD}', MASTER_CONNECT_RETRY=1, "
-        "MASTER_USE_GTID=slave_pos",
+        "MASTER_USE_GTID=slave_pos, MASTER_SSL_VERIFY_SERVER_CERT=0",
         "START SLAVE",
     )
 
