@@ -76,7 +76,7 @@ wheel python=(justfile_directory() / ".venv/bin/python"):
 wheels *versions="3.11 3.12 3.13":
     #!/usr/bin/env bash
     set -euo pipefail
-    find_python() { PATH=$(printf '%s:' ~/.pyenv/versions/*/bin)$PATH uv python find --quiet --system --no-project "$1"; }
+    find_python() { PATH=$(printf '%s:' ~/.pyenv/versions/*/bin)$PATH uv python find --system --no-project "$1" 2>/dev/null; }
     lacking=()
     for version in {{ versions }}; do
         find_python $version >/dev/null || uv python install --quiet --no-bin $version || true
