@@ -38,6 +38,7 @@ from binlane.service.statements import Statements
 from binlane.service.status import StatusKeeper
 from binlane.service.substitution import Substitution
 from binlane.service.systemd import STOPPING, Manager
+from binlane.service.workers.spares import Spares
 from binlane.service.workers.workers import Workers, WorkersNews
 from binlane.store.store import Store
 from binlane.web.settings import HttpSettings
@@ -86,7 +87,7 @@ async def serve(settings: Settings, surroundings: Surroundings) -> None:
                 outer.push_async_callback(embedded.stop)
                 if not await _started(embedded, signals, manager):
                     return
-            service = Service(settings, store, embedded)
+            service = Service(settings, store, surroundings.spares, embedded)
             async with AsyncExitStack() as stack:
                 await service.start(stack, surroundings.port_file)
                 signals.hurry = service.hurry
@@ -130,7 +131,11 @@ class Service:
     """
 
     def __init__(
-        self, configured: Settings, store: Store, embedded: EmbeddedServer | None = None
+        self,
+        configured: Settings,
+        store: Store,
+        spares: Spares,
+        embedded: EmbeddedServer | None = None,
     ) -> None:
         self.settings = configured
         self._embedded = embedded
@@ -180,6 +185,7 @@ class Service:
                 port=self._port,
                 attributions=attributions,
                 news=news,
+                spares=spares,
             )
             if has_workers
             else Gateway(settings.listen, self._statements)
