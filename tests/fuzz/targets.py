@@ -8,10 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import MappingProxyType
 from typing import Final
 
+from binlane.capture.event_stream import EventStream
+from binlane.capture.raw_stream import RawStream, Spilled
 from binlane.cat.json_lines import JsonLines
 from binlane.cat.text.lines import TextLines
 from binlane.cat.text.options import TextOptions
@@ -19,27 +23,35 @@ from binlane.check.checker import Checker
 from binlane.check.findings import findings
 from binlane.check.json_lines import json_line
 from binlane.codec.columns import decode_rows
+from binlane.codec.control import RotateEvent
 from binlane.codec.encryption import KeyRing
 from binlane.codec.event import Event, decode_event, encode_event
 from binlane.codec.format import CHECKSUM_LENGTH, HEADER_LENGTH
 from binlane.codec.json_binary import decode_json
+from binlane.codec.packets.framing import frames
 from binlane.codec.packets.handshake import Greeting, HandshakeResponse
 from binlane.codec.registry import OpaqueEvent
 from binlane.codec.status_vars import decode_status_vars
 from binlane.codec.table_metadata import primary_key, table_columns
-from binlane.codec.types import Flavor
-from binlane.errors import BinlaneError
+from binlane.codec.types import ChecksumAlgorithm, EventType, Flavor
+from binlane.errors import BinlaneError, StoreError
 from binlane.grouping.event_group import group_events
 from binlane.grouping.inner import expanded, expanded_all
+from binlane.grouping.raw import RawRun
 from binlane.grouping.table_maps import rows_with_tables
 from binlane.grouping.walk import walk
 from binlane.policy.server import Server
+from binlane.route.record import RECORD_FILE, Record
 from binlane.sql.catalog import SchemaCatalog
+from binlane.store.files import read_index
+from binlane.store.group_index import GroupIndex
 from tests.build import FORMAT, PLAIN_FORMAT, event, rows, table_map
+from tests.dumps import dump_packets
 from tests.fixture_sets import fixture_names, fixture_set
 from tests.fuzz import conversations
 from tests.kernel_reading import rows_of
 from tests.reading import analyse
+from tests.routed_files import routed, written
 
 _SMALL_BYTES: Final = 12_000
 
@@ -155,6 +167,65 @@ def _check(data: bytes) -> None:
                         assert not unanalysed.reason.startswith("binlane has a fault"), unanalysed
 
 
+def _source(data: bytes) -> None:
+    """A source that sends anything as its dump: both readers of it, which keep what came, no more."""
+    for format_ in _DUMPED:
+        for stream in (
+            RawStream(format_, None, peer="s", spill=_Spill()),
+            EventStream(format_, None, peer="s"),
+        ):
+            with suppress(BinlaneError):
+                _give(stream, data)
+
+
+def _give(stream: RawStream | EventStream, data: bytes) -> None:
+    while data:
+        room = stream.room
+        count = min(len(room), len(data))
+        room[:count] = data[:count]
+        data = data[count:]
+        for item in stream.feed(count, has_more=bool(data)):
+            if isinstance(item, RawRun):
+                for number in range(item.count):
+                    item.group(number)
+
+
+class _Spill:
+    """Where no group of a few bytes is put aside."""
+
+    def begin(self) -> Spilled:
+        raise StoreError("too large", path="")
+
+
+def _dumps() -> Iterator[bytes]:
+    for name in ("crc_heartbeat_annotate", "nochecksum_noannotate_nonblock"):
+        yield frames(dump_packets(name)[:40], 1)
+    for name in ("my97_live_copy", "my97_compressed"):
+        for file, data in fixture_set(name).binlogs[:1]:
+            turn = event(RotateEvent(position=4, file=file), type_code=EventType.ROTATE, flags=0x20)
+            sent = [b"\0" + encode_event(turn, PLAIN_FORMAT)]
+            for item in walk([data], file=file):
+                assert item.raw is not None
+                sent.append(b"\0" + item.raw)
+            yield frames(sent, 1)
+
+
+def _stored(data: bytes) -> None:
+    """The small files of a store and of what is kept beside logs: indexes, facts, records."""
+    with TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as made:
+        directory = Path(made) / "b"
+        directory.mkdir()
+        (directory / "b.index").write_bytes(data)
+        with suppress(BinlaneError):
+            for name in read_index(directory):
+                assert "/" not in name
+        (directory / RECORD_FILE).write_bytes(data)
+        with suppress(BinlaneError):
+            Record.read(directory)
+        (directory / "g").write_bytes(data)
+        GroupIndex.read(directory / "g")
+
+
 def _expanded(data: bytes) -> Iterator[Event]:
     return expanded_all(walk([data], file="f"), file="f")
 
@@ -195,6 +266,17 @@ def _none() -> Iterator[bytes]:
     yield from (b"", bytes(range(64)))
 
 
+def _kept() -> Iterator[bytes]:
+    yield b"./b.000001\n./b.000002\n"
+    with TemporaryDirectory() as made:
+        out = Path(made) / "out"
+        routed(written("md1011_txn", Path(made)), out, "LOG ALL")
+        for path in sorted(out.rglob("*")):
+            if path.is_file() and path.stat().st_size < _SMALL_BYTES:
+                yield path.read_bytes()
+
+
+_DUMPED: Final = (replace(FORMAT, checksum=ChecksumAlgorithm.CRC32), PLAIN_FORMAT)
 _FORMATS: Final = (FORMAT, PLAIN_FORMAT)
 _SERVERS: Final = (Server.parse("mariadb"), Server.parse("mysql"))
 _SCHEMA: Final = b"CREATE DATABASE d; USE d; CREATE TABLE t (a INT PRIMARY KEY, b CHAR(9)); "
@@ -244,6 +326,8 @@ TARGETS: Final[Mapping[str, Target]] = MappingProxyType(
         "batches": Target(_batches, _files),
         "rows": Target(_rows, _none),
         "parts": Target(_small_parts, _none),
+        "source": Target(_source, _dumps),
+        "stored": Target(_stored, _kept),
         "sql": Target(_sql, _statements),
         "check": Target(_check, _scripts),
         "login": Target(conversations.login, conversations.logins),

@@ -9,6 +9,8 @@ import os
 import re
 import subprocess
 import sys
+import urllib.error
+import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
@@ -35,7 +37,10 @@ BINLOGS: Final = {
     "both": "FORMAT='MIXED'",
     "scoped": "IGNORE(crm)",
 }
-EXTRA: Final = '[http]\nport = 0\n[log]\nlevel = "debug"\n[gateway]\nworkers = {}\n'
+PAGE: Final = f"{MARK}-of-the-page"
+EXTRA: Final = (
+    '[http]\nport = 0\npassword_file = "page"\n[log]\nlevel = "debug"\n[gateway]\nworkers = {}\n'
+)
 PREPARE, EXECUTE = b"\x16", b"\x17"
 
 # {u}1 is an account, and {p}1 its password; replicas must have those below 90.
@@ -154,6 +159,7 @@ def scene(
         secret = f"{MARK}-of-binlane"
         serve = ServeProcess(directory / "serve", source, extra=EXTRA.format(2 if is_mysql else 1))
         (serve.directory / "secret").write_text(secret)
+        (serve.directory / "page").write_text(PAGE)
         told = [_set_up(serve)]
         stack.enter_context(serve)
         for name, clauses in BINLOGS.items():
@@ -296,7 +302,9 @@ def test_nothing_of_a_password_is_in_what_binlane_keeps(scene: Scene) -> None:
     found = [
         f"{path.relative_to(scene.serve.directory)}: {_around(path.read_bytes())!r}"
         for path in sorted(scene.serve.directory.rglob("*"))
-        if path.is_file() and path.name != "secret" and MARK.encode() in path.read_bytes()
+        if path.is_file()
+        and path.name not in ("secret", "page")
+        and MARK.encode() in path.read_bytes()
     ]
     assert not found
     for name in BINLOGS:  # it is there that they would be
@@ -331,7 +339,9 @@ def _around(data: bytes) -> bytes:
 def test_nothing_of_a_password_is_told(scene: Scene) -> None:
     told: dict[str, str] = {str(place): text for place, text in enumerate(scene.told)}
     for path in ("/", "/metrics", "/healthz", "/api/status", "/api/binlogs"):
-        told[path] = scene.serve.get(path)[1]
+        told[path] = _page(scene, path, PAGE)
+        told[f"{path}, refused"] = _page(scene, path, f"{MARK}-wrong")
+        assert told[path] != told[f"{path}, refused"] or path == "/healthz"
     questions = [f"SELECT * FROM system.{table}" for table in TABLES]
     questions += [f"SHOW BINLOG EVENTS IN '{name}.000001'" for name in BINLOGS]
     questions += ["SHOW BINLOGS", "SHOW GRANTS ON BINLOG", "SHOW WARNINGS"]
@@ -350,7 +360,25 @@ def test_nothing_of_a_password_is_told(scene: Scene) -> None:
             ["verify"],
         ):
             told[f"{arguments} {name}"] = _printed(*arguments, path)
+    told["config"] = _printed(
+        "config", "check", "--config", str(scene.serve.directory / "binlane.toml")
+    )
+    assert "password_file" in told["config"]
     assert not [place for place, text in told.items() if MARK in text]
+
+
+def _page(scene: Scene, path: str, password: str) -> str:
+    """What is answered over HTTP, heads too."""
+    request = urllib.request.Request(
+        f"http://127.0.0.1:{scene.serve.http_port}{path}",
+        headers={"Authorization": f"Bearer {password}"},
+    )
+    try:
+        with urllib.request.urlopen(request) as answer:
+            return f"{answer.headers}{answer.read().decode()}"
+    except urllib.error.HTTPError as error:
+        with error:
+            return f"{error.headers}{error.read().decode()}"
 
 
 def _printed(*arguments: str) -> str:

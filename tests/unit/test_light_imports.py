@@ -99,3 +99,22 @@ def test_a_plain_install_names_the_extra_that_is_missing(
     assert "is not installed" in message
     assert f"pip install 'binlane[{extra}]'" in hint
     assert not lake.exists()
+
+
+def test_a_large_file_is_verified_where_nothing_can_compile(tmp_path: Path) -> None:
+    large = tmp_path / "binlog.000001"
+    _, data = fixture_set("md1011_txn").binlogs[0]
+    # Beyond its end nothing is there: 33 MiB make numba worth its time where it is.
+    with large.open("wb") as out:
+        out.write(data)
+        out.truncate(33 << 20)
+    program = (
+        "import sys; sys.modules['numba'] = None; "
+        "import binlane.kernels.load as load; load.compiled_module = lambda name: None; "
+        "from binlane.cli.main import main; sys.exit(main(sys.argv[1:]))"
+    )
+    command = [sys.executable, "-c", program, "verify", str(large)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "1 fault found" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -5,6 +5,23 @@ Commands are imported when they are called, so that `binlane cat` never pays for
 
 from __future__ import annotations
 
-from binlane.cli.main import main
+import sys
+from types import TracebackType
+
+
+def _interrupted(
+    kind: type[BaseException], error: BaseException, traceback: TracebackType | None
+) -> None:
+    """Say so of a Ctrl-C that comes before `main` can, while modules load."""
+    if issubclass(kind, KeyboardInterrupt):
+        sys.stderr.write("binlane: interrupted\n")
+    else:
+        sys.__excepthook__(kind, error, traceback)
+
+
+if sys.excepthook is sys.__excepthook__:
+    sys.excepthook = _interrupted
+
+from binlane.cli.main import main  # noqa: E402  # it loads what takes long
 
 __all__ = ["main"]

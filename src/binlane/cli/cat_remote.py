@@ -20,7 +20,7 @@ from binlane.client.remote import read_remote
 from binlane.client.remote_machine import RemoteEvent, RemoteRequest
 from binlane.client.settings import ServerUrl, SslMode
 from binlane.codec.format import MAGIC
-from binlane.errors import StoreError
+from binlane.errors import CodecError, StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -82,13 +82,28 @@ def _write_files(events: Iterator[RemoteEvent], prefix: str, stack: ExitStack) -
         if remote.file != file or out is None:
             if out is not None:
                 out.close()
-            file, out = remote.file, stack.enter_context(_created(prefix + remote.file))
+            file = remote.file
+            out = stack.enter_context(_created(prefix + checked_name(file)))
             out.write(MAGIC)
         try:
             out.write(remote.data)
             out.flush()
         except OSError as error:
             raise _unwritable(out.name, error) from None
+
+
+def checked_name(file: str) -> str:
+    """The name that a server gives a file of its: it must be one, and never leads elsewhere.
+
+    Raises:
+        CodecError: If it is a path.
+    """
+    if not file or "/" in file or "\0" in file or file in {".", ".."}:
+        raise CodecError(
+            f"the server calls its file {file!r}, which is no file's name",
+            hint="nothing is written outside of where --result-file says; do not trust this server",
+        )
+    return file
 
 
 def _created(path: str) -> IO[bytes]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -81,6 +82,8 @@ class CatRequest:
             ).prints_all
         ):
             raise click.UsageError("--raw writes files as they are; it leaves nothing out")
+        if not request.is_remote:
+            _check_outputs(files, given)
         return request
 
     @property
@@ -168,6 +171,21 @@ class CatRequest:
             rewrite_databases=self.rewrites,
             load_directory=given["load_directory"],
         )
+
+
+def _check_outputs(files: tuple[str, ...], given: Mapping[str, Any]) -> None:
+    """Check that what is written is none of the files that are read."""
+    for option in ("result_file", "html_file"):
+        path = given[option]
+        if path is not None and any(_are_same(path, file) for file in files):
+            raise click.UsageError(f"{_shown(option)} would overwrite {path}, which is to be read")
+
+
+def _are_same(path: str, other: str) -> bool:
+    try:
+        return Path(path).is_file() and Path(path).samefile(other)
+    except (OSError, ValueError):
+        return False
 
 
 def _check(given: Mapping[str, Any]) -> None:

@@ -10,6 +10,8 @@ import click
 
 from binlane.positions import SERVER_ID_MAX, GtidPosition, GtidSet
 
+POSITION_MAX: Final = (1 << 63) - 1
+"""What file systems have: a position beyond is none."""
 _DIGITS_TO_FORMAT: Final = {8: "%Y%m%d", 12: "%y%m%d%H%M%S", 14: "%Y%m%d%H%M%S"}
 
 
@@ -58,6 +60,8 @@ class Position(_Value):
     def read(self, text: str) -> int | GtidPosition:
         """A number, or GTIDs with commas between them."""
         if text.isascii() and text.isdigit():
+            if int(text) > POSITION_MAX:
+                raise ValueError(f"no file is longer than {POSITION_MAX} bytes")
             return int(text)
         try:
             return GtidPosition.parse(text)

@@ -7,6 +7,7 @@ import gc
 import importlib
 import os
 import sys
+from contextlib import suppress
 from typing import Any, Final, NoReturn
 
 import click
@@ -19,6 +20,7 @@ from binlane.errors import (
     ConfigError,
     CorruptStoreError,
     StatementError,
+    StoreError,
 )
 
 EXIT_WRONG: Final = 1
@@ -26,6 +28,7 @@ EXIT_USAGE: Final = 2
 EXIT_UNUSABLE: Final = 3
 EXIT_INTERRUPTED: Final = 130
 _GC_THRESHOLD: Final = 50_000
+_DEBUG: Final = "`binlane --debug …` shows what was tried"
 _EXTRAS: Final = {
     "spark": {"pyspark", "py4j"},
     "delta": {"deltalake", "obstore"},
@@ -117,6 +120,7 @@ def main(arguments: list[str] | None = None) -> int:
         130 interrupted.
     """
     arguments = sys.argv[1:] if arguments is None else arguments
+    _open_standard_streams()
     # Nearly all that is made while modules load, and later for each event, needs no collector; the
     # usual threshold costs a tenth of the start.
     gc.set_threshold(_GC_THRESHOLD)
@@ -134,13 +138,68 @@ def main(arguments: list[str] | None = None) -> int:
     except (click.Abort, KeyboardInterrupt):
         click.echo("binlane: interrupted", err=True)
         return EXIT_INTERRUPTED
-    except (BinlaneError, ModuleNotFoundError) as error:
-        found = error if isinstance(error, BinlaneError) else _lacking(error)
-        if found is None or "--debug" in arguments:
+    except Exception as error:  # the rim: whatever comes is told, and --debug shows where from
+        if "--debug" in arguments:
             raise
+        found = error if isinstance(error, BinlaneError) else _told(error)
+        if isinstance(error, OSError):
+            _let_go_of_stdout()
         report(found)
         return exit_code(found)
     return result if isinstance(result, int) else 0
+
+
+def _open_standard_streams() -> None:
+    """Open those that are closed, so that no file of ours gets their numbers.
+
+    What is written to a standard output that is closed fails as for any other program.
+    """
+    for number, name, flags in (
+        (0, "stdin", os.O_RDONLY),
+        (1, "stdout", os.O_RDONLY),
+        (2, "stderr", os.O_WRONLY),
+    ):
+        if getattr(sys, name) is None:
+            with suppress(OSError):
+                os.fstat(number)
+                continue
+            descriptor = os.open(os.devnull, flags)
+            if descriptor != number:
+                os.dup2(descriptor, number)
+                os.close(descriptor)
+            stream = open(number, "r" if number == 0 else "w", closefd=False)  # noqa: SIM115  # for good
+            setattr(sys, name, stream)
+
+
+def _let_go_of_stdout() -> None:
+    """What could not be written must not be tried again at exit."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _told(error: Exception) -> BinlaneError:
+    """The error that says in plain words what Python, or the system, raised."""
+    if isinstance(error, ModuleNotFoundError) and (lacking := _lacking(error)):
+        return lacking
+    if isinstance(error, OSError):
+        what = error.strerror or str(error)
+        if error.filename is None:
+            return BinlaneError(what, hint=_DEBUG)
+        return StoreError(what, path=str(error.filename), hint=_DEBUG)
+    if isinstance(error, UnicodeEncodeError) and any(
+        "\udc80" <= c <= "\udcff" for c in error.object
+    ):
+        return BinlaneError(
+            f"{error.object[:200]!r} is not UTF-8, which it must be here", hint=_DEBUG
+        )
+    if isinstance(error, MemoryError):
+        return BinlaneError("there is not enough memory for this", hint=_DEBUG)
+    return BinlaneError(
+        f"this is a fault of binlane: {type(error).__name__}: {error}",
+        hint="`binlane --debug …` shows where it is: please report it",
+    )
 
 
 def _lacking(error: ModuleNotFoundError) -> ConfigError | None:

@@ -26,8 +26,25 @@ def from_environment() -> str | None:
     return os.environ.get("MYSQL_PWD")
 
 
+def _has_terminal() -> bool:
+    try:
+        os.close(os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY))
+    except OSError:
+        return False
+    return True
+
+
 def asked_for(prompt: str = "Enter password") -> str:
-    """What somebody types; it does not show."""
+    """What somebody types; it does not show.
+
+    Raises:
+        click.UsageError: If nobody can: there is no terminal.
+    """
+    if not (_has_terminal() or sys.stdin.isatty()):
+        raise click.UsageError(
+            "there is no terminal at which a password could be typed: give it in a file "
+            "(--password-file), or in MYSQL_PWD"
+        )
     typed: str = click.prompt(prompt, hide_input=True, default="", show_default=False, err=True)
     return typed
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from binlane.cli.cat_values import POSITION_MAX
 from binlane.cli.filter_options import filter_terms, load_schema, takes_filter
 from binlane.cli.main import EXIT_WRONG
 from binlane.cli.main import report as report_error
@@ -64,7 +65,7 @@ _INCIDENTS_SHOWN: Final = 10
     "-j",
     "--start-position",
     metavar="N",
-    type=click.IntRange(min=4),
+    type=click.IntRange(4, POSITION_MAX),
     help="Begin at this position of the first file, where an event group begins.",
 )
 @click.option(

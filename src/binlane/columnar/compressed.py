@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 from isal import igzip_lib
 
+from binlane.codec.format import EVENT_LENGTH_MAX
 from binlane.codec.types import EventType
 from binlane.columnar.noted_events import NotedEvents, Small
 from binlane.grouping.unexpected import UnexpectedError
@@ -84,6 +85,8 @@ def _plain(record: bytes) -> bytes:
     if head & ~_LENGTH_BYTES != _RECORD or not 1 <= length_bytes <= 4:
         raise UnexpectedError
     length = int.from_bytes(record[1 : 1 + length_bytes], "big")
+    if length > EVENT_LENGTH_MAX:
+        raise UnexpectedError
     inflater = igzip_lib.IgzipDecompressor(flag=igzip_lib.DECOMP_ZLIB)
     try:
         plain = inflater.decompress(record[1 + length_bytes :], length + 1)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from binlane.codec.control import FormatDescriptionEvent
 from binlane.codec.event import Event, EventHeader, decode_event
-from binlane.codec.format import HEADER_LENGTH, Format
+from binlane.codec.format import EVENT_LENGTH_MAX, HEADER_LENGTH, Format
 from binlane.codec.types import ChecksumAlgorithm, EventType
 from binlane.errors import CodecError, TruncatedError
 from binlane.grouping.fragments import joined_event
@@ -98,10 +98,12 @@ def _inner_events(
         number += 1
         head = source.take(HEADER_LENGTH)
         header = EventHeader.decode(head)
-        if not HEADER_LENGTH <= header.length <= left or header.type_code in NEVER_INSIDE:
+        most = min(left, EVENT_LENGTH_MAX)
+        if not HEADER_LENGTH <= header.length <= most or header.type_code in NEVER_INSIDE:
             raise CodecError(
                 f"event {number} of the payload is a {header.type_name} of {header.length} bytes; "
-                f"{left} of its {payload.uncompressed_size} bytes are left"
+                f"{left} of its {payload.uncompressed_size} bytes are left, and an event has "
+                f"{EVENT_LENGTH_MAX} bytes at most"
             )
         left -= header.length
         data = head + source.take(header.length - HEADER_LENGTH)

@@ -13,9 +13,12 @@ from pyarrow import fs
 from binlane.errors import ConfigError
 from binlane.landing.work import Format, Mode
 from binlane.names import TableName
+from binlane.ranges.filesystems import shown
 
 FOLDER: Final = "_binlane"
 """What landing keeps beside the tables."""
+_HINT: Final = "name a directory, or a URI such as s3://bucket/lake"
+_SCHEME: Final = re.compile("[A-Za-z][A-Za-z0-9+.-]*://")
 _IN_URIS: Final = "%:/?#[]@!$&'()*+,;="
 _PLAIN: Final = frozenset("_-$ .")
 _ENCODED: Final = re.compile("@([0-9a-f]{4})")
@@ -29,13 +32,26 @@ def resolve(uri: str) -> tuple[fs.FileSystem, str]:
         ConfigError: If nothing can be reached under it.
     """
     try:
+        uri.encode()
+    except UnicodeEncodeError:
+        raise ConfigError(
+            f"{uri!r} is no place for tables: it is not UTF-8", key="into", hint=_HINT
+        ) from None
+    try:
         # Names of tables may hold blanks and letters of any script.
         escaped = quote(uri, safe=_IN_URIS) if "://" in uri else uri
         filesystem, path = fs.FileSystem.from_uri(escaped)
-    except ValueError:
+    except ValueError as error:
+        if _SCHEME.match(uri):
+            what = str(error).partition(":")[0]
+            raise ConfigError(
+                f"{shown(uri)} is no place for tables: {what}", key="into", hint=_HINT
+            ) from None
         filesystem, path = fs.LocalFileSystem(), uri
     except OSError as error:
         raise ConfigError(f"{uri} cannot be reached: {error}", key="into") from error
+    if not path:
+        raise ConfigError(f"{shown(uri)} names no place", key="into", hint=_HINT)
     return filesystem, str(path).rstrip("/")
 
 

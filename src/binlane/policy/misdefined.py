@@ -9,6 +9,7 @@ MySQL 9.7, in whose order things are looked at; measured, tests/vectors/errors.t
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -22,12 +23,12 @@ from binlane.sql.schema import ForeignKey, Key, Table
 from binlane.sql.servers import Fact
 from binlane.sql.table_changes import (
     PRIMARY,
+    KeyNames,
     column_keys,
     column_references,
     foreign_key_of,
     has_key,
     key_of,
-    made_up_name,
     named_engine,
     without_key,
 )
@@ -215,7 +216,12 @@ class _Alteration:
         self._names = {column.name.lower() for column in table.definition.columns}
         self._keys = {key.name.lower() for key in table.keys}
         self._actions = [action for action in tree.actions if not self._is_needless(action)]
-        self._left = [*self._actions]
+        # In the order of the text.
+        self._left: dict[AlterAction, None] = dict.fromkeys(self._actions)
+        self._meaning: dict[tuple[str, str], deque[AlterAction]] = {}
+        for action in self._actions:
+            meant = (action.kind, (action.name or PRIMARY).lower())
+            self._meaning.setdefault(meant, deque()).append(action)
 
     def _is_needless(self, action: AlterAction) -> bool:
         """Whether MariaDB leaves out an action because of its IF EXISTS or IF NOT EXISTS."""
@@ -234,11 +240,12 @@ class _Alteration:
 
     def _take(self, name: str, *kinds: str) -> AlterAction | None:
         """Take the first action of some kinds that means a name off the list."""
-        for action in self._left:
-            if action.kind in kinds and (action.name or PRIMARY).lower() == name.lower():
-                self._left.remove(action)
-                return action
-        return None
+        found = [one for kind in kinds if (one := self._meaning.get((kind, name.lower())))]
+        if not found:
+            return None
+        action = min(found, key=lambda one: one[0].at).popleft()
+        del self._left[action]
+        return action
 
     def definition(self) -> _Definition:
         made = _definition_of(self._table)
@@ -382,7 +389,7 @@ def _check(made: _Definition, server: Server) -> None:
     if len(counting) > 1:
         raise _Wrong(refusal(1075))
     looks: list[Callable[[Key], None]] = [
-        partial(_look_at_name, taken=set()),
+        partial(_look_at_name, taken=KeyNames()),
         partial(_look_for_columns, names=None if made.is_open else names),
         _look_for_columns_twice,
     ]
@@ -416,16 +423,16 @@ def _look_for_columns_twice(key: Key) -> None:
         seen.add(column.lower())
 
 
-def _look_at_name(key: Key, taken: set[str]) -> None:
+def _look_at_name(key: Key, taken: KeyNames) -> None:
     """Whether there is a key of that name before it; one for a foreign key may come to nothing."""
     if key.parts == (_FOR_REFERENCE,):
         return
     name = key.name
-    if key.is_primary and PRIMARY.lower() in taken:
+    if key.is_primary and PRIMARY in taken:
         raise _Wrong(refusal(1068))
-    if name.lower() in taken:
+    if name in taken:
         raise _Wrong(refusal(1061, name))
-    taken.add((name or made_up_name(key.columns[0] or "functional_index", taken)).lower())
+    taken.named(key)
 
 
 # Foreign keys -------------------------------------------------------------------------------------

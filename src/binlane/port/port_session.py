@@ -91,6 +91,7 @@ from binlane.port.refusals import (
 from binlane.port.unfollowed import Unfollowed, are_unscoped_rows
 from binlane.port.user_variables import asked as asked_variable
 from binlane.port.warnings import Warnings
+from binlane.programs.host import STEPS_BESIDE_OTHERS_MAX
 from binlane.programs.routines import trimmed
 from binlane.programs.runner import is_program
 from binlane.scope.definition import Definition
@@ -515,6 +516,7 @@ class PortSession:
         session.begin_with(parts.global_values(), before)
         is_new = self._reader is None and not self._unfollowed.has_passed
         session.programs.hides_prepared = not is_new
+        session.programs.effort.most = STEPS_BESIDE_OTHERS_MAX
         if circumstances.is_in_transaction:
             session.execute("BEGIN")
         model = self._model = PlannedSession(session)

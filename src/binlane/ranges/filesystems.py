@@ -40,7 +40,10 @@ def shown(uri: str) -> str:
     """A URI as messages name it: without account and options."""
     if not is_remote(uri):
         return uri
-    parts = urlsplit(uri)
+    try:
+        parts = urlsplit(uri)
+    except ValueError:  # whatever stands in it
+        return f"{uri.partition('://')[0]}://…"
     host = parts.netloc.rpartition("@")[2]
     return urlunsplit((parts.scheme, host, parts.path, "", parts.fragment))
 

@@ -12,9 +12,10 @@ from dataclasses import replace
 import zstandard
 
 from binlane.codec.event import Event, encode_event
-from binlane.codec.format import Format
+from binlane.codec.format import EVENT_LENGTH_MAX, Format
 from binlane.codec.payload import PayloadCompression, TransactionPayloadEvent
 from binlane.codec.types import ChecksumAlgorithm
+from binlane.errors import UnsupportedError
 from binlane.grouping.inner import expanded
 
 Select = Callable[[Iterable[Event]], Iterable[Event]]
@@ -28,7 +29,14 @@ def select_inside(
 
     Raises:
         CodecError: If the payload is broken.
+        UnsupportedError: If its events are together larger than one of them may be, so that they
+            are not held.
     """
+    if payload.uncompressed_size > EVENT_LENGTH_MAX:
+        raise UnsupportedError(
+            f"a compressed transaction has {payload.uncompressed_size} bytes, and no more than "
+            f"{EVENT_LENGTH_MAX} are taken apart"
+        )
     plain = replace(format_, checksum=ChecksumAlgorithm.NONE)
     before = tuple(expanded(carrier, format_, file=file))[1:]
     after = tuple(select(before))

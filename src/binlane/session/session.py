@@ -55,6 +55,7 @@ from binlane.sql.facts import (
     StatementFacts,
     StatementKind,
 )
+from binlane.sql.parser import TOO_DEEP
 from binlane.sql.reading import read
 from binlane.sql.schema import Routine, Trigger
 from binlane.sql.servers import Dialect, LoggingMode
@@ -64,7 +65,6 @@ from binlane.sql.tree.statements import Prepare
 
 _POSITIONS: Final = {symbol(reason): reason.position for reason in Reason}
 _BINLOG: Final = "binlog"
-_TOO_DEEP: Final = "it is nested too deep"
 _CREATES_PROGRAMS: Final = frozenset(
     {
         *(StatementKind.CREATE_TRIGGER, StatementKind.CREATE_ROUTINE, StatementKind.CREATE_EVENT),
@@ -358,8 +358,8 @@ class Session:
                 self._carry_out(command)
                 result = self._followed()
         except RecursionError:
-            state.abandon(facts, before, _TOO_DEEP)
-            return self._unfollowed(_TOO_DEEP)
+            state.abandon(facts, before, TOO_DEEP)
+            return self._unfollowed(TOO_DEEP)
         except Exception as error:
             state.abandon(facts, before, repr(error))
             raise
@@ -703,7 +703,7 @@ def _unanalysed(facts: StatementFacts) -> Unanalysed:
     text = token.text[:80]
     where = f"at {text!r}" if text else "at the end of the statement"
     return Unanalysed(
-        reason=f"the statement is not understood {where}",
+        reason=facts.too_much or f"the statement is not understood {where}",
         offset=token.offset,
         length=max(1, len(token.text)),
     )

@@ -19,7 +19,9 @@ from binlane.sql.servers import Dialect
 if TYPE_CHECKING:
     from binlane.sql.facts import StatementEffects, StatementFacts
 
-_GAP: Final = rb"(?:\s | \#[^\n]*+ | --[\s][^\n]*+ | /\*M?!\d*+ | /\*(?!M?!)(?:[^*]|\*(?!/))*\*/)*"
+# Possessive all through: what somebody logged must not be tried in more than one way.
+_GAP: Final = rb"""(?: \s++ | \#[^\n]*+ | --[\s][^\n]*+ | /\*M?!\d*+
+    | /\*(?!M?!)(?:[^*]|\*(?!/)|(?!))*+\*/ | (?!) )*+"""
 _ROWS_ONLY: Final = re.compile(
     rb"""GAP (?: BEGIN | COMMIT | ROLLBACK | SAVEPOINT | RELEASE | XA
       | INSERT | UPDATE | DELETE | REPLACE | LOAD | SELECT | WITH | DO ) \b
@@ -40,7 +42,8 @@ _BESIDE_TABLES: Final = re.compile(
       | (?: ANALYZE | OPTIMIZE | CHECK | REPAIR ) GAP
         (?: (?: LOCAL | NO_WRITE_TO_BINLOG ) GAP )? TABLES? \b
       | (?: CREATE | ALTER | DROP | RENAME ) GAP (?: OR GAP REPLACE GAP )?
-        (?: (?: AGGREGATE | (?: DEFINER | ALGORITHM ) \s*=\s* \S+ | SQL \s+ SECURITY \s+ \w+ ) GAP )*
+        (?: (?: AGGREGATE | (?: DEFINER | ALGORITHM ) \s*+=\s*+ \S++
+              | SQL \s++ SECURITY \s++ \w++ ) GAP | (?!) )*+
         (?: USER | ROLE | VIEW | FUNCTION | PROCEDURE | EVENT | SERVER ) \b
     )""".replace(b"GAP", _GAP),
     re.VERBOSE | re.DOTALL | re.IGNORECASE,

@@ -13,7 +13,8 @@ from binlane.errors import StoreError
 
 SUFFIXES: Final = (".gz", ".xz", ".zst")
 _MAGIC_LENGTH_MAX: Final = 6
-_PACKED_BYTES: Final = 1 << 16
+# Four packed bytes may say 128 KiB, and all that the packed bytes give comes at once: 32 MiB at most.
+_ZSTD_BYTES: Final = 1 << 10
 
 
 class Decompressed(NamedTuple):
@@ -84,19 +85,29 @@ class _ZstdStream(io.RawIOBase):
 
     def read(self, size: int = -1) -> bytes:
         """The next bytes, at most `size` of them; none at the end."""
-        while not self._plain:
-            self._packed = self._packed or self._stream.read(_PACKED_BYTES)
+        parts, count = [self._plain], len(self._plain)
+        while (size < 0 or count < size) and (part := self._next_part()):
+            parts.append(part)
+            count += len(part)
+        plain = b"".join(parts)
+        end = len(plain) if size < 0 else size
+        data, self._plain = plain[:end], plain[end:]
+        return data
+
+    def _next_part(self) -> bytes:
+        """What the next packed bytes give; nothing at the end."""
+        plain = b""
+        while not plain:
+            self._packed = self._packed or self._stream.read(_ZSTD_BYTES)
             if not self._packed and self._frame:
                 raise EOFError("it ends inside a zstd frame")
             if not self._packed:
                 break
             self._frame = self._frame or self._new_frame()
-            self._plain = self._frame.decompress(self._packed)
+            plain = self._frame.decompress(self._packed)
             self._packed = self._frame.unused_data if self._frame.eof else b""
             self._frame = None if self._frame.eof else self._frame
-        end = len(self._plain) if size < 0 else size
-        data, self._plain = self._plain[:end], self._plain[end:]
-        return data
+        return plain
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
         """Skip so many bytes from the beginning, where the stream must still stand."""

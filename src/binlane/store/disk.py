@@ -125,16 +125,20 @@ class LocalFile:
 
 
 class LocalDisk:
-    """The local file system."""
+    """The local file system.
+
+    A file that is written is never a link to another: whoever can put one into a data directory
+    would have that one overwritten, by whoever binlane runs as.
+    """
 
     def create(self, path: Path) -> LocalFile:
         """As `Disk`."""
-        flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+        flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
         return LocalFile(os.open(path, flags, FILE_MODE))
 
     def open(self, path: Path) -> LocalFile:
         """As `Disk`."""
-        return LocalFile(os.open(path, os.O_RDWR | os.O_CLOEXEC))
+        return LocalFile(os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC))
 
     def replace(self, source: Path, target: Path) -> None:
         """As `Disk`."""
@@ -185,6 +189,12 @@ def write_whole(disk: Disk, path: Path, data: bytes) -> None:
 def unusable(error: OSError, path: Path) -> StoreError:
     """What the disk said, as an error that tells what to do."""
     reason = error.strerror or str(error)
+    if error.errno == errno.ELOOP:
+        return StoreError(
+            "it is a symbolic link, and what it points to is not written",
+            path=str(error.filename or path),
+            hint="find out who put it there, and put a file in its place, or remove it",
+        )
     if error.errno in NO_ROOM:
         return StoreFullError(f"no room: {reason}", path=str(path), hint="make room on the disk")
     if error.errno in NO_DESCRIPTOR:

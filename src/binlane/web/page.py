@@ -126,9 +126,8 @@ def _binlogs(status: Status) -> Iterator[str]:
 
 def _source(source: SourceStatus, at_s: float) -> Iterator[str]:
     yield '<section aria-labelledby="source"><h2 id="source">Source</h2><div class="card">'
-    for colour, texts in (("bad", source.gaps), ("warn", source.warnings)):
-        for each in texts:
-            yield f'<p class="note {colour}">{name(each)}</p>'
+    for each in source.warnings:
+        yield f'<p class="note warn">{name(each)}</p>'
     state = '<strong class="good state">connected</strong>'
     if not source.is_connected:
         state = '<strong class="bad state">not connected</strong>'

@@ -5,13 +5,17 @@ from __future__ import annotations
 import gzip
 import json
 import lzma
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from zstandard import ZstdCompressor
 
 from binlane.cli import main
-from binlane.cli.main import COMMANDS, exit_code
+from binlane.cli.main import COMMANDS, binlane, exit_code
+from binlane.codec.format import MAGIC
 from binlane.errors import (
     BinlaneError,
     CodecError,
@@ -130,3 +134,99 @@ def test_verify_lists_faults_on_stdout(binlog: Path, capsys: pytest.CaptureFixtu
 )
 def test_exit_codes_by_who_must_act(error: BinlaneError, code: int) -> None:
     assert exit_code(error) == code
+
+
+def test_a_little_zstd_that_says_gigabytes_costs_little_memory(tmp_path: Path) -> None:
+    packed = tmp_path / "binlog.000001.zst"
+    compressor = ZstdCompressor().compressobj()
+    with packed.open("wb") as out:
+        out.write(compressor.compress(MAGIC))
+        for _ in range(1500):
+            out.write(compressor.compress(bytes(1 << 20)))
+        out.write(compressor.flush())
+    assert packed.stat().st_size < 100_000
+    program = (
+        "import resource, sys; from binlane.cli import main; code = main(sys.argv[1:]); "
+        "print(code, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, "cat", str(packed)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    code, megabytes = map(int, done.stdout.splitlines()[-1].split())
+    assert code == 1
+    assert megabytes < 400
+    assert "says it is 0 bytes long" in done.stderr
+
+
+def test_what_is_read_is_not_overwritten(
+    binlog: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    before = binlog.read_bytes()
+    link = tmp_path / "link"
+    link.symlink_to(binlog)
+    for result in (binlog, link):
+        assert main(["cat", str(binlog), "--result-file", str(result)]) == 2
+        assert "would overwrite" in capsys.readouterr().err
+    assert main(["cat", "--summary", str(binlog), "--html", str(binlog)]) == 2
+    assert binlog.read_bytes() == before
+
+
+@pytest.mark.parametrize("command", ["cat", "route"])
+def test_a_position_that_no_file_has_is_wrong_usage(command: str, binlog: Path) -> None:
+    assert main([command, str(binlog), "--start-position", "9" * 23]) == 2
+
+
+@pytest.mark.parametrize("command", [["cat"], ["explain", "4"], ["verify"]])
+def test_a_closed_standard_output_is_told_where_it_is_written(
+    command: list[str], binlog: Path
+) -> None:
+    name, *rest = command
+    call = [sys.executable, "-m", "binlane", name, str(binlog), *rest]
+    done = subprocess.run(
+        ["sh", "-c", 'exec "$@" >&-', "sh", *call], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == (0 if name == "verify" else 3)
+    assert ("Bad file descriptor" in done.stderr) == (name != "verify")
+
+
+def test_a_password_cannot_be_typed_without_a_terminal() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "binlane", "cat", "-R", "-h", "127.0.0.1", "-p", "f"],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        start_new_session=True,
+        env={"PATH": os.environ["PATH"]},
+    )
+    assert done.returncode == 2
+    assert "there is no terminal" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "error, told, code",
+    [
+        (FileNotFoundError(2, "No such file or directory", "/gone"), "directory (/gone)", 3),
+        (MemoryError(), "not enough memory", 3),
+        (ValueError("7 of 9"), "a fault of binlane: ValueError: 7 of 9", 3),
+        (ModuleNotFoundError("No module", name="pymysql"), "pymysql is not installed", 2),
+    ],
+)
+def test_nobody_sees_a_traceback_who_did_not_ask(
+    error: Exception,
+    told: str,
+    code: int,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr(binlane, "main", fail)
+    assert main(["cat"]) == code
+    assert told in capsys.readouterr().err
+    with pytest.raises(type(error)):
+        main(["--debug", "cat"])

@@ -79,3 +79,9 @@ def test_commands_are_told_apart() -> None:
         command_of(b"")
     with pytest.raises(TruncatedError):
         BinlogDump.decode(b"\x12\x04\0\0")
+
+
+def test_a_position_beyond_four_bytes_is_not_asked_for() -> None:
+    dump = BinlogDump(position=1 << 32, flags=DumpFlag(0), server_id=1, file="b.000001")
+    with pytest.raises(CodecError, match="four bytes"):
+        dump.encode()

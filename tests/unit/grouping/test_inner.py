@@ -7,6 +7,7 @@ from zstandard import ZstdCompressor
 
 from binlane.codec.body import Body
 from binlane.codec.event import Event, encode_event
+from binlane.codec.format import EVENT_LENGTH_MAX
 from binlane.codec.payload import PayloadCompression, TransactionPayloadEvent
 from binlane.codec.query import QueryEvent
 from binlane.codec.registry import OpaqueEvent
@@ -121,3 +122,10 @@ def test_fields_of_a_payload_that_cannot_be_are_damage(head: str, message: str) 
     body = OpaqueEvent(data=bytes.fromhex(head) + b"xx")
     with pytest.raises(CodecError, match=message):
         list(walk([log(event(body, type_code=40))], file="f"))
+
+
+def test_an_event_inside_is_no_longer_than_any_may_be() -> None:
+    length = EVENT_LENGTH_MAX + 1
+    header = PLAIN[:9] + length.to_bytes(4, "little") + PLAIN[13:19]
+    with pytest.raises(CodecError, match=f"of {length} bytes; .* {EVENT_LENGTH_MAX} bytes at most"):
+        read(payload(header, size=2 * length))

@@ -18,6 +18,7 @@ from binlane.codec.types import ColumnType
 from binlane.errors import CodecError, UnsupportedError
 
 _DUMP: Final = Struct("<IHI")
+_POSITION_MAX: Final = (1 << 32) - 1
 _DUMP_GTID: Final = Struct("<HII")
 _DUMP_GTID_TAIL: Final = Struct("<QI")
 _REGISTER_TAIL: Final = Struct("<HII")
@@ -241,7 +242,17 @@ class BinlogDump:
         )
 
     def encode(self) -> bytes:
-        """The payload."""
+        """The payload.
+
+        Raises:
+            CodecError: If the position has more than the four bytes that there are for it.
+        """
+        if self.position > _POSITION_MAX:
+            raise CodecError(
+                f"nobody can ask a server for position {self.position}: the command that does has "
+                f"four bytes for it, up to {_POSITION_MAX}",
+                hint="ask by GTID, or begin at the file's beginning",
+            )
         fixed = _DUMP.pack(self.position, self.flags, self.server_id)
         return bytes((Command.BINLOG_DUMP,)) + fixed + bytes_of(self.file)
 

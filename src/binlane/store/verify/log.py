@@ -125,9 +125,9 @@ class Log:
     def _uses_kernels(self, path: str) -> bool:
         if self._by_kernels is not None:
             return self._by_kernels
-        from binlane.kernels.load import is_compiled  # noqa: PLC0415  # looks for files
+        from binlane.kernels.load import can_jit, is_compiled  # noqa: PLC0415  # looks for files
 
-        return is_compiled(("scan",)) or is_large(path, _JIT_BYTES_MIN)
+        return is_compiled(("scan",)) or (can_jit() and is_large(path, _JIT_BYTES_MIN))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
