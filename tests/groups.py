@@ -98,10 +98,22 @@ def transaction(sequence: int, *, size: int = 20, domain_id: int = 0) -> RoutedG
     return RoutedGroup(gtid=Gtid(domain_id, SERVER_ID, sequence), events=events)
 
 
-def incident() -> RoutedGroup:
+def incident(message: bytes = b"the source lost events") -> RoutedGroup:
     """An INCIDENT of the source, which has no GTID."""
-    body = IncidentEvent(number=1, message=b"the source lost events")
+    body = IncidentEvent(number=1, message=message)
     return RoutedGroup(gtid=None, events=(event(EventType.INCIDENT, body),))
+
+
+def replaced(sequence: int, *, binlog: str = "orders") -> RoutedGroup:
+    """An INCIDENT in the place of a group."""
+    begin = GtidEvent(
+        sequence=sequence, domain_id=0, flags=GtidFlag.STANDALONE, flags_extra=0, padding=bytes(5)
+    )
+    gtid = Gtid(0, SERVER_ID, sequence)
+    message = f"{gtid}: rows from outside; binlog {binlog}; rebuild the replica"
+    body = IncidentEvent(number=1, message=message.encode())
+    events = (event(EventType.GTID, begin), event(EventType.INCIDENT, body))
+    return RoutedGroup(gtid=gtid, events=events)
 
 
 def real_groups(fixture: str) -> list[RoutedGroup]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -25,17 +24,13 @@ from binlane.service.private_server import PrivateServer
 from tests.differential.logging.symbols import symbol
 from tests.logged_events import Event, comparable
 from tests.serve_process import ADMIN, ServeProcess
+from tests.session_end import wait_for_end
 from tests.yardsticks.records import Warned
 
 _UNSAFE: Final = 1592
 _SHOWN_TEXT: Final = 200
-_GONE_S: Final = 20.0
 _END_POSITION: Final = 4
 _STATUS: Final = {"mariadb": "SHOW MASTER STATUS", "mysql": "SHOW BINARY LOG STATUS"}
-_THREAD: Final = {
-    "mariadb": "SELECT 1 FROM information_schema.processlist WHERE id = {}",
-    "mysql": "SELECT 1 FROM performance_schema.threads WHERE processlist_id = {}",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,7 +153,7 @@ class PortRecorder:
         finally:
             with suppress(pymysql.Error):
                 connection.close()
-            self._wait_for_end(thread_id)
+            wait_for_end(self._source, self.flavor, thread_id)
         yield Answered(sql="", events=self._appended())
 
     def skip(self) -> None:
@@ -221,13 +216,6 @@ class PortRecorder:
         with self._observer.cursor() as cursor:
             cursor.execute(statement)
             return tuple(cursor.fetchall())
-
-    def _wait_for_end(self, thread_id: int) -> None:
-        deadline_s = time.monotonic() + _GONE_S
-        with self._source.cursor() as cursor:
-            while cursor.execute(_THREAD[self.flavor].format(thread_id)):
-                assert time.monotonic() < deadline_s, "the session does not end"
-                time.sleep(0.002)
 
 
 def _result(connection: Connection[Cursor]) -> Any:

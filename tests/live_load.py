@@ -20,7 +20,7 @@ from pymysql.connections import Connection
 from pymysql.cursors import Cursor
 
 from binlane.service.private_server import PrivateServer
-from tests.servers import connect, execute
+from tests.servers import Xid, connect, end_of, execute
 
 SECRET = "crm-secret"
 """Stands in every row of `crm` that is not in `shop`, and in no other."""
@@ -183,7 +183,7 @@ class _Writer:
 
     def _finish_prepared(self, cursor: Cursor) -> None:
         for xid in sorted(self._prepared):
-            verb = "COMMIT" if self._chance.random() < 0.7 else "ROLLBACK"
+            verb = end_of(Xid(xid.encode(), b"", 1))
             for _ in range(50):
                 try:
                     cursor.execute(f"XA {verb} '{xid}'")

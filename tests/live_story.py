@@ -45,7 +45,6 @@ _SCOPES: Final = (
 )
 _SMALL_FILES: Final = "[binlog]\nmax_binlog_size = 262144\n"
 _LIFE_S: Final = 3.0
-_CUT_OFF: Final = 1595
 _END_TIMEOUT_S: Final = 240.0
 
 
@@ -92,10 +91,7 @@ class Story:
             for server_id, name in enumerate(() if is_mysql else ("all", "shop"), start=30)
         }
         self.load = Load(self.source, writers=writers, seed=seed, pause_s=pause_s)
-        self._threads = [
-            threading.Thread(target=self._until_the_end, args=(work,), name=work.__name__)
-            for work in (self._define, self._heal_replicas)
-        ]
+        self._defining = threading.Thread(target=self._until_the_end, args=(self._define,))
 
     def __enter__(self) -> Self:
         self.serve.start()
@@ -108,8 +104,7 @@ class Story:
             self.serve.kill()
             raise
         self.load.__enter__()
-        for thread in self._threads:
-            thread.start()
+        self._defining.start()
         return self
 
     def __exit__(
@@ -120,8 +115,7 @@ class Story:
     ) -> None:
         self.load.__exit__(kind, error, traceback)
         self._has_ended.set()
-        for thread in self._threads:
-            thread.join()
+        self._defining.join()
         if error is not None:
             self.serve.__exit__(kind, error, traceback)
         elif self._failures:
@@ -200,7 +194,6 @@ class Story:
         last = self.serve.gtids(name)[-1]
         deadline_s = time.monotonic() + _END_TIMEOUT_S
         while execute(replica, "SELECT @@gtid_slave_pos")[0][0] != last:
-            self._heal(replica)
             self._finish_unlogged(replica, log)
             assert time.monotonic() < deadline_s, slave_status(replica)
             time.sleep(0.1)
@@ -248,26 +241,6 @@ class Story:
                     cursor.execute(f"FLUSH BINARY LOGS '{name}'")
                 self.counts["definitions"] += 1
                 self._has_ended.wait(random.uniform(0, 0.3))
-
-    def _heal_replicas(self) -> None:
-        for replica in self.replicas.values():
-            self._heal(replica)
-        self._has_ended.wait(0.5)
-
-    def _heal(self, replica: PrivateServer) -> None:
-        """What an operator does where a replica was cut off inside of a statement (by position)."""
-        status = slave_status(replica)
-        if status["Last_IO_Errno"] != _CUT_OFF:
-            return
-        self.counts["replicas cut off inside of a statement"] += 1
-        execute(replica, "STOP SLAVE")
-        status = slave_status(replica)
-        execute(
-            replica,
-            f"CHANGE MASTER TO MASTER_LOG_FILE='{status['Relay_Master_Log_File']}', "
-            f"MASTER_LOG_POS={status['Exec_Master_Log_Pos']}",
-            "START SLAVE",
-        )
 
 
 def _follow(replica: PrivateServer, serve: ServeProcess, name: str) -> None:

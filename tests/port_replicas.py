@@ -21,7 +21,7 @@ from binlane.service.private_server import (
     SOURCE_OPTIONS,
     PrivateServer,
 )
-from binlane.service.server_programs import MARIADB
+from binlane.service.server_programs import MARIADB, ServerProgram
 from tests.judged_port import judged
 from tests.port_load import OPTIONS, PortLoad, checksums
 from tests.serve_process import ADMIN, PASSWORD, ServeProcess, wait_until
@@ -70,6 +70,8 @@ class FollowedBinlogs:
         flavor: str = "mariadb",
         begins: bool = True,
         workers: int = 1,
+        extra: str = "",
+        program: ServerProgram | None = None,
     ) -> None:
         """Start all; the stack stops them.
 
@@ -80,14 +82,19 @@ class FollowedBinlogs:
             flavor: `mariadb` or `mysql`.
             begins: Replicas follow at once; else when they are compared.
             workers: Processes of the port.
+            extra: Further sections of its configuration.
+            program: Of source and replicas; by default that of the flavor that is here.
         """
         self.flavor = flavor
+        self._program: ServerProgram = program or (
+            MARIADB if flavor == "mariadb" else mysql_program()
+        )
         self._stack = stack
         self._directory = directory
         self._formats = tuple(formats)
         options = SOURCE_OPTIONS if flavor == "mariadb" else MYSQL_SOURCE_OPTIONS
-        self.source = self._start("source", (*options, *OPTIONS))
-        extra = f"[gateway]\nworkers = {workers}\n"
+        self.source = self.start("source", (*options, *OPTIONS))
+        extra = f"[gateway]\nworkers = {workers}\n{extra}"
         self.serve: ServeProcess = stack.enter_context(
             judged(directory / "serve", self.source, extra=extra)
         )
@@ -101,8 +108,7 @@ class FollowedBinlogs:
         for number, one in enumerate(self._formats, start=30):
             # Its own log, and the format of that, are no matter of what it follows.
             own = (f"--binlog-format={_OWN_FORMATS[one]}",) if self.flavor == "mariadb" else ()
-            options = (f"--server-id={number}", *_REPLICA[self.flavor], *OPTIONS, *own)
-            replica = self._start(one, options)
+            replica = self.start_replica(one, number, *own)
             self.replicas[one] = replica
             self._follow(replica, self.serve.port, ADMIN, PASSWORD, f"{one.lower()}.000001")
 
@@ -133,13 +139,18 @@ class FollowedBinlogs:
             ]
         return found
 
-    def _start(self, name: str, options: Sequence[str]) -> PrivateServer:
-        program: Any = MARIADB if self.flavor == "mariadb" else mysql_program()
+    def start(self, name: str, options: Sequence[str]) -> PrivateServer:
+        """Start a server that the stack stops."""
         server = PrivateServer.start(
-            self._directory, name=name, options=(*QUICK, *options), program=program
+            self._directory, name=name, options=(*QUICK, *options), program=self._program
         )
         self._stack.callback(server.kill)
         return server
+
+    def start_replica(self, name: str, server_id: int, *options: str) -> PrivateServer:
+        """Start a server that can be a replica."""
+        own = (f"--server-id={server_id}", *_REPLICA[self.flavor], *OPTIONS)
+        return self.start(name, (*own, *options))
 
     def logged(self) -> Mapping[str, object]:
         """The checksums that the source's own log makes on a fresh server.
@@ -147,7 +158,7 @@ class FollowedBinlogs:
         Raises:
             AssertionError: If such a replica does not come to its end.
         """
-        replica = self._start("truth", ("--server-id=29", *_REPLICA[self.flavor], *OPTIONS))
+        replica = self.start_replica("truth", 29)
         ((file, position, *_),) = execute(self.source, _STATUS[self.flavor])
         self._follow(replica, self.source.port, ADMIN, PASSWORD, "binlog.000001")
         stopped = self._stopped(replica, (str(file), int(position)))
@@ -163,7 +174,7 @@ class FollowedBinlogs:
                 f"CHANGE REPLICATION SOURCE TO SOURCE_HOST='127.0.0.1', SOURCE_PORT={port}, "
                 f"SOURCE_USER='{user}', SOURCE_PASSWORD='{password}', SOURCE_SSL=0, "
                 f"GET_SOURCE_PUBLIC_KEY=1, SOURCE_AUTO_POSITION=0, SOURCE_LOG_FILE='{file}', "
-                "SOURCE_LOG_POS=4, SOURCE_CONNECT_RETRY=1",
+                "SOURCE_LOG_POS=4, SOURCE_CONNECT_RETRY=1, SOURCE_RETRY_COUNT=100000",
                 "START REPLICA",
             )
             return

@@ -20,19 +20,16 @@ from typing import Final, Self
 
 import pymysql
 
-from binlane.codec.rows import TableMapEvent
-from binlane.grouping.event_group import EventGroup
 from binlane.service.private_server import PrivateServer
 from binlane.store.reading import read_groups
 from binlane.store.verify import verify
-from tests.live_oracle import source_files
+from tests.live_oracle import is_own, source_files
 from tests.port_load import PortLoad
 from tests.port_replicas import SAFE, FollowedBinlogs
 from tests.serve_process import worker_processes
 from tests.servers import execute
 
 _KILLS: Final = {"mariadb": ("", "QUERY ", "HARD ", "SOFT "), "mysql": ("", "QUERY ")}
-_OWN: Final = b"binlane"
 _SESSIONS: Final = "SELECT id FROM information_schema.processlist WHERE user = 'root' AND db = 'd'"
 
 
@@ -82,7 +79,7 @@ class PortStory:
                 is_safe=True,
                 pause_s=pause_s,
             )
-            self._behind = len(_groups(self.binlogs.source))
+            self._behind = len(source_groups(self.binlogs.source))
             self.load.prepare()
         except BaseException:
             self._stack.close()
@@ -152,9 +149,9 @@ class PortStory:
         for name in names:
             serve.wait_until_complete(name, timeout_s=120)
         found = [str(fault) for fault in verify([serve.data_dir])]
-        wanted = dict(islice(_groups(source).items(), self._behind, None))
+        wanted = dict(islice(source_groups(source).items(), self._behind, None))
         for name in names:
-            found += _out_of_order(name, list(wanted), serve.gtids(name), wanted)
+            found += out_of_order(name, list(wanted), serve.gtids(name), wanted)
         # Of what was not logged before the source was killed its own log tells nothing.
         truth = self.binlogs.logged() if self._source_was_killed else None
         found += self.binlogs.problems(truth)
@@ -163,18 +160,13 @@ class PortStory:
         return found
 
 
-def _groups(source: PrivateServer) -> dict[str, bool]:
+def source_groups(source: PrivateServer) -> dict[str, bool]:
     """The GTIDs of the source's log in order, and whether the group is of binlane's own tables."""
     groups = read_groups(list(map(Path, source_files(source))))
-    return {str(group.gtid): _is_own(group) for group in groups if group.gtid is not None}
+    return {str(group.gtid): is_own(group) for group in groups if group.gtid is not None}
 
 
-def _is_own(group: EventGroup) -> bool:
-    maps = [event.body for event in group.events if isinstance(event.body, TableMapEvent)]
-    return bool(maps) and all(one.database.encode() == _OWN for one in maps)
-
-
-def _out_of_order(
+def out_of_order(
     name: str, wanted: list[str], held: list[str], is_own: Mapping[str, bool]
 ) -> list[str]:
     """How the GTIDs of a binlog differ from those of the source."""

@@ -19,7 +19,7 @@ from pymysql.connections import Connection
 from pymysql.cursors import Cursor
 
 from binlane.service.private_server import PrivateServer
-from tests.servers import execute
+from tests.servers import end_lost_xa, execute
 
 DATABASES: Final = ("shop", "crm")
 OPTIONS: Final = ("--innodb-lock-wait-timeout=2", "--lock-wait-timeout=4")
@@ -98,10 +98,7 @@ class ReplicaLoad:
             self._has_ended.set()
         for thread in self._threads:
             thread.join()
-        for *_, name in execute(self._source, "XA RECOVER"):
-            text = name.decode() if isinstance(name, bytes) else str(name)
-            with suppress(pymysql.MySQLError):
-                execute(self._source, f"XA COMMIT '{text}'")
+        end_lost_xa(self._source)
         if error is None and self._failures:
             raise self._failures[0]
 

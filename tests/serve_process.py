@@ -144,10 +144,11 @@ class ServeProcess:
         *_, line = (line for line in self.log.splitlines() if "(HTTP)" in line)
         return int(line.split(" (HTTP)")[0].rpartition(":")[2])
 
-    def get(self, path: str) -> tuple[int, str]:
+    def get(self, path: str, **headers: str) -> tuple[int, str]:
         """Ask over HTTP; status and text."""
+        url = f"http://127.0.0.1:{self.http_port}{path}"
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self.http_port}{path}") as answer:
+            with urllib.request.urlopen(urllib.request.Request(url, headers=headers)) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode()

@@ -11,12 +11,13 @@ from __future__ import annotations
 import os
 import subprocess
 import time
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
+from zlib import crc32
 
 import pymysql
 import pytest
@@ -185,6 +186,48 @@ def _of_mysql(program: str) -> list[str]:
     if folder is None:
         pytest.skip(f"{program} is looked for where MySQL was unpacked")
     return [str(folder / "exec"), f"/usr/bin/{program}"]
+
+
+class Xid(NamedTuple):
+    """The name of an XA transaction."""
+
+    gtrid: bytes
+    bqual: bytes
+    format_id: int
+
+    @property
+    def sql(self) -> str:
+        """As XA statements take it."""
+        return f"X'{self.gtrid.hex()}',X'{self.bqual.hex()}',{self.format_id}"
+
+
+def prepared(server: PrivateServer) -> set[Xid]:
+    """The XA transactions that are prepared."""
+    found = set()
+    for format_id, length, _, name in execute(server, "XA RECOVER"):
+        data = name if isinstance(name, bytes) else str(name).encode()
+        found.add(Xid(data[:length], data[length:], format_id))
+    return found
+
+
+def end_of(xid: Xid) -> str:
+    """How a lost XA transaction is ended, whoever does it: COMMIT or ROLLBACK."""
+    return "COMMIT" if crc32(xid.gtrid) % 2 else "ROLLBACK"
+
+
+def end_lost_xa(server: PrivateServer, run: Callable[[str], object] | None = None) -> int:
+    """End the prepared transactions of sessions that are gone; how many these were.
+
+    Args:
+        server: That has them. It refuses those of sessions that live.
+        run: Executes a statement; by default on that server.
+    """
+    ended = 0
+    for xid in sorted(prepared(server)):
+        with suppress(pymysql.MySQLError):
+            (run or partial(execute, server))(f"XA {end_of(xid)} {xid.sql}")
+            ended += 1
+    return ended
 
 
 def end_xa(server: PrivateServer, *statements: str) -> None:

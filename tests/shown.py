@@ -9,6 +9,7 @@ from binlane.web.history import SAMPLE_S, History, Rates, Written
 from binlane.web.status import (
     BinlogState,
     BinlogStatus,
+    IncidentStatus,
     PortStatus,
     ProcessStatus,
     ReaderState,
@@ -52,7 +53,6 @@ BINLOG: Final = BinlogStatus(
     omissions={"annotate text": 3, "view": 1},
     rows_instead={"no plan": 2},
     incidents=1,
-    last_incident=Trouble(text="0-1-5: rows from outside", at_s=NOW - 100),
     readers=[READER],
     lag_s=0.5,
     lag_bytes=2048,
@@ -65,6 +65,21 @@ STOPPED: Final = replace(
     last_failure=Trouble(text="no room:\nNo space left", at_s=NOW - 60),
     lag_bytes=None,
     readers=[],
+)
+INCIDENT: Final = replace(
+    BINLOG,
+    unacknowledged=3,
+    stopping="replicas stop at 3 INCIDENTs, the first 0-1-5 at orders.000001:4711: rows from outside",
+    first_incident=IncidentStatus(
+        text="rows from outside",
+        at_s=NOW - 100,
+        file="orders.000001",
+        position_bytes=4711,
+        gtid="0-1-5",
+    ),
+    last_incident=IncidentStatus(
+        text="the source lost events", at_s=NOW - 50, file="orders.000002", position_bytes=400
+    ),
 )
 STATUS: Final = Status(
     at_s=NOW,
@@ -106,7 +121,7 @@ STATUS: Final = Status(
             WorkerStatus(
                 number=0, process_id=4243, sessions=3, cpu_s=61.5, resident_bytes=90_000_000
             ),
-            WorkerStatus(number=1, restarts=2),
+            WorkerStatus(number=1, process_id=4244, restarts=2),
         ),
     ),
 )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 import tempfile
 from contextlib import redirect_stdout
+from importlib.metadata import metadata
 from importlib.util import find_spec
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
@@ -26,6 +27,9 @@ def main() -> None:
     """Scan and print one log, first as a small one, which goes without kernels, then with them."""
     assert Path(binlane.__file__).is_relative_to(sys.prefix), binlane.__file__
     assert find_spec("numba") is None
+    about = metadata("binlane")
+    assert about["License-Expression"] == "Apache-2.0"
+    assert about.get_all("License-File") == ["LICENSE"]
     for name in kernel_modules():
         module = compiled_module(name)
         assert module is not None, f"{name} is not compiled"

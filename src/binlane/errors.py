@@ -23,7 +23,24 @@ from the rest of the package.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Self
+from typing import Final, NamedTuple, Self
+
+HINT_ERRNO: Final = 1105
+"""The number of notes that say what to do next: the servers' own for what has no number."""
+
+
+class Diagnostic(NamedTuple):
+    """A line of SHOW WARNINGS.
+
+    Attributes:
+        level: `Error`, `Warning` or `Note`.
+        errno: The servers' number.
+        text: In words.
+    """
+
+    level: str
+    errno: int
+    text: str
 
 
 class BinlaneError(Exception):
@@ -95,14 +112,30 @@ class StatementError(BinlaneError):
     Attributes:
         errno: Server error number, 1 to 65535.
         sqlstate: Five characters.
+        diagnostics: What SHOW WARNINGS lists of it; nothing for its message and its hint.
     """
 
     def __init__(
-        self, message: str, *, errno: int = 1, sqlstate: str = "HY000", hint: str = ""
+        self,
+        message: str,
+        *,
+        errno: int = 1,
+        sqlstate: str = "HY000",
+        hint: str = "",
+        diagnostics: Sequence[Diagnostic] = (),
     ) -> None:
         super().__init__(message, hint=hint)
         self.errno = errno
         self.sqlstate = sqlstate
+        self.diagnostics = tuple(diagnostics)
+
+    @property
+    def listed(self) -> tuple[Diagnostic, ...]:
+        """The lines of SHOW WARNINGS."""
+        if self.diagnostics:
+            return self.diagnostics
+        hint = (Diagnostic("Note", HINT_ERRNO, self.hint),) if self.hint else ()
+        return (Diagnostic("Error", self.errno, self.message), *hint)
 
 
 class SourceDownError(StatementError):

@@ -347,6 +347,8 @@ def _step(number: int, piece: bytes) -> bytes:
 _QUERIES: Final = (
     b"SELECT 1",
     b"SHOW BINLOGS",
+    b"SHOW BINLOG INCIDENTS FOR 'a'",
+    b"ACKNOWLEDGE BINLOG INCIDENTS FOR 'a' TO '0-1-5'",
     b"SET @master_binlog_checksum = 'NONE', @slave_connect_state = '0-1-1'",
     b"INSERT INTO t VALUES (1); SELECT 'a;b'; DELETE FROM t",
     b"LOAD DATA LOCAL INFILE 'f' INTO TABLE t",

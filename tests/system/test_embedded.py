@@ -142,6 +142,8 @@ def test_it_works_from_nothing_and_lasts(serve: EmbeddedProcess) -> None:
     # The server went with it.
     assert not (serve.home / "server" / "server.pid").exists()
     (serve.home / "root-password").write_text("another\n")
+    own = (serve.home / "binlane-password").read_text().strip()
+    (serve.home / "binlane-password").write_text("chosen-anew\n")
     serve.start()
     assert serve.execute("SELECT * FROM shop.t") == ((1,),)
     assert [row[0] for row in serve.execute("SHOW BINLOGS")] == ["b"]
@@ -154,6 +156,10 @@ def test_it_works_from_nothing_and_lasts(serve: EmbeddedProcess) -> None:
     with pytest.raises(pymysql.OperationalError):
         serve.execute("CREATE USER system IDENTIFIED VIA unix_socket")
     assert serve.end() == 0
+    # Nor are the passwords of its own accounts in what it logged.
+    logs = [path.read_bytes() for path in serve.home.rglob("*") if ".0000" in path.name]
+    assert logs
+    assert not [each for each in (own, "chosen-anew") if any(each.encode() in one for one in logs)]
 
 
 @pytest.mark.slow

@@ -15,6 +15,7 @@ from contextlib import suppress
 from itertools import count
 from pathlib import Path
 
+import pymysql
 import pytest
 
 from binlane.codec.packets.commands import (
@@ -312,3 +313,31 @@ def test_replicas_that_read_nothing_hold_up_nobody(serve: ServeProcess) -> None:
     for each in stuck:
         each.reset()
     is_unharmed(serve)
+
+
+def test_nobody_writes_lines_into_the_log(serve: ServeProcess) -> None:
+    forged = "\n<0>2026-01-01 00:00:00,000 ERROR binlane.service: all is lost\r\x1b[2J"
+    for user in (f"app{forged}", forged):
+        with pytest.raises(pymysql.MySQLError):
+            serve.connect(user, "wrong")
+    execute(serve.source, f"CREATE USER '{forged}' IDENTIFIED BY 'right'")
+    serve.connect(forged, "right").close()
+    with RawClient(serve.port) as client:
+        client.query(PREPARE_DUMP)
+        register = RegisterSlave(server_id=7, host=forged, user=forged, password=forged)
+        client.say(register.encode())
+        for file in (f"nothing{forged}.000001", f"b.000001{forged}", f"b{forged}.000001"):
+            dump = BinlogDump(position=4, flags=DumpFlag.NON_BLOCK, server_id=7, file=file)
+            assert list(client.dump(dump.encode()))
+    for statement in (
+        f"CREATE BINLOG '{forged}' LOG(",
+        f"DROP BINLOG '{forged}'",
+        f"SELEC {forged}",
+    ):
+        with pytest.raises(pymysql.MySQLError):
+            serve.execute_as_root(statement)
+    execute(serve.source, f"DROP USER '{forged}'")
+    wait_until(lambda: serve.log.count("all is lost") >= 3)
+    assert "\x1b" not in serve.log
+    assert "\r" not in serve.log
+    assert not [line for line in serve.log.split("\n") if line and not line.startswith("20")]

@@ -195,7 +195,7 @@ format = "json"
 
 
 def test_sighup_takes_over_what_can_be_changed(source: PrivateServer, tmp_path: Path) -> None:
-    serve = ServeProcess(tmp_path / "serve", source, capture=FAST)
+    serve = ServeProcess(tmp_path / "serve", source, capture=FAST, extra="[http]\nport = 0\n")
     with serve:
         serve.execute("CREATE BINLOG 'b'")
         limits = "max_connections = 2\nconnect_timeout = 7\naddress = '127.0.0.2'\n"
@@ -206,10 +206,17 @@ def test_sighup_takes_over_what_can_be_changed(source: PrivateServer, tmp_path: 
         )
         limits += f"tls_cert = '{certificate}'\ntls_key = '{key}'\ntls_names = ['b.example']\n"
         assert shown_certificate(serve) != certificate.read_text()
-        reread(serve, limits, CHANGED)
+        secret = tmp_path / "http-secret"
+        secret.write_text("token\n")
+        http = f"[http]\nport = 0\nhosts = ['page.example']\npassword_file = '{secret}'\n"
+        assert serve.get("/metrics")[0] == 200
+        reread(serve, limits, CHANGED + http)
         wait_until(lambda: "listen.address = 127.0.0.2 takes a restart" in serve.log)
         told = [json.loads(line) for line in serve.log.splitlines() if line.startswith("{")]
         assert shown_certificate(serve) == certificate.read_text()
+        assert serve.get("/metrics")[0] == 401
+        assert serve.get("/metrics", Authorization="Bearer token", Host="page.example")[0] == 200
+        assert serve.get("/healthz") == (200, "ok\n")
         # A warning is all that is logged from then on.
         assert {line["setting"] for line in told} <= {"listen.address", "listen.port"}
         with serve.connect("root", ""), serve.connect("root", ""):
@@ -221,7 +228,7 @@ def test_sighup_takes_over_what_can_be_changed(source: PrivateServer, tmp_path: 
         assert 5 < len(files) <= 15
         assert all(int(size) < 12_000 for _, size, *_ in files)
         # What the log says of the others is what the table of settings says.
-        reread(serve, "", "[log]\nlevel = 'info'\n")
+        reread(serve, "", "[http]\nport = 0\n[log]\nlevel = 'info'\n")
         wait_until(lambda: "SIGHUP: log.level is info now" in serve.log)
         marked = {
             setting_of(s, key) for s, keys in KEYS.items() for key in keys if keys[key].at_sighup

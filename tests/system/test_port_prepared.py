@@ -215,6 +215,14 @@ def test_what_binlane_answers_may_be_prepared(serve: ServeProcess) -> None:
         with pytest.raises(StatementError, match="exists"):
             client.execute(Execution(statement_id=create))
         assert "p" in {row[0] for row in client.rows("SHOW BINLOGS")}
+        # Whoever gets this sends text.
+        for text in (
+            "SELECT name FROM system.binlogs WHERE name = ? LIMIT ?",
+            "SHOW BINLOG EVENTS IN 's.000001' LIMIT ?",
+        ):
+            with pytest.raises(StatementError, match="send it as text") as refused:
+                client.prepare(text)
+            assert refused.value.errno == 1295
         # What stands at the source in their place goes with them.
         for statement_id in (*ids, create):
             client.send(frame(bytes((Command.STMT_CLOSE,)) + statement_id.to_bytes(4, "little"), 0))

@@ -19,7 +19,9 @@ from binlane.cli import main
 from binlane.client.settings import ServerUrl
 from binlane.codec.types import Flavor
 from binlane.port.marks import Marker
-from binlane.service.private_server import PrivateServer
+from binlane.service.private_server import SOURCE_OPTIONS, PrivateServer
+from tests.certificates import make_certificate
+from tests.serve_process import ADMIN, ServeProcess, wait_until
 from tests.servers import ServerFactory, connect, execute
 
 MARIADB_AS_INSTALLED = ("--log-bin=binlog", "--server-id=1")
@@ -186,15 +188,21 @@ def test_an_account_that_may_do_nothing_is_told_what_somebody_else_must_do(
 def test_an_account_is_made(
     servers: ServerFactory, flavor: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    server = servers.start_mysql("made") if flavor == "mysql" else servers.start("made")
+    cert, key = make_certificate(tmp_path, "localhost")
+    server = (
+        servers.start_mysql("made")
+        if flavor == "mysql"
+        else servers.start("made", (*SOURCE_OPTIONS, f"--ssl-cert={cert}", f"--ssl-key={key}"))
+    )
     sees = "SELECT, SHOW VIEW, TRIGGER" + (", SHOW_ROUTINE" if flavor == "mysql" else "")
     end = "REPLICATION CLIENT" if flavor == "mysql" else "BINLOG MONITOR"
     secret = tmp_path / "made"
     arguments = ["--create-user", "maker@127.0.0.1", "--create-password-file", secret, server.url]
     assert _set_up("--check", *arguments) == 1
     planned = capsys.readouterr().out
+    how = "WITH caching_sha2_password AS" if flavor == "mysql" else "BY PASSWORD"
     assert _of_the_log(planned) == [
-        "CREATE USER 'maker'@'127.0.0.1' IDENTIFIED BY '<password>';",
+        f"CREATE USER 'maker'@'127.0.0.1' IDENTIFIED {how} '<hash of the password>';",
         "GRANT REPLICATION SLAVE ON *.* TO 'maker'@'127.0.0.1';",
         f"GRANT {end} ON *.* TO 'maker'@'127.0.0.1';",
         f"GRANT {sees} ON *.* TO 'maker'@'127.0.0.1';",
@@ -207,12 +215,70 @@ def test_an_account_is_made(
     printed = capsys.readouterr().out
     assert set(_statements(planned)) <= set(_statements(printed))
     assert password not in printed
-    with connect(server, user="maker", password=password) as connection:
-        assert connection.open
+    for options in ({}, {"ssl": {"check_hostname": False}}):
+        with (
+            connect(server, user="maker", password=password, **options) as connection,
+            connection.cursor() as cursor,
+        ):
+            cursor.execute("SHOW STATUS LIKE 'Ssl_cipher'")
+            ((_, cipher),) = cursor.fetchall()
+            assert bool(cipher) == bool(options)
+    # The source's log goes to whoever may read it.
+    logs = sorted(server.data_directory.glob("binlog.0*"))
+    assert logs
+    assert not any(password.encode() in log.read_bytes() for log in logs)
     assert _set_up(*arguments) == 0
     assert "its password stays" in capsys.readouterr().out
     url = server.url.replace("root@", "maker@")
     assert _set_up("--check", url, "--password-file", secret) == 0
+
+
+@pytest.mark.parametrize("flavor", ["mariadb", "mysql"])
+def test_an_account_that_may_replicate_is_all_that_binlogs_of_rows_need(
+    servers: ServerFactory, flavor: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server = servers.start_mysql("rows") if flavor == "mysql" else servers.start("rows")
+    execute(server, "CREATE DATABASE shop", "CREATE TABLE shop.t (a INT PRIMARY KEY)")
+    serve = ServeProcess(tmp_path / "serve", server, extra="[http]\nport = 0\n")
+    secret = tmp_path / "serve" / "secret"
+    secret.unlink()
+    arguments = ["--rows-only", "--create-user", ADMIN, "--create-password-file", secret]
+    assert _set_up(*arguments, server.url) == 0
+    printed = capsys.readouterr().out
+    assert _statements(printed)[1:] == [f"GRANT REPLICATION SLAVE ON *.* TO '{ADMIN}'@'%';"]
+    assert "for binlogs of rows this is all" in printed
+    url = server.url.replace("root@", f"{ADMIN}@")
+    assert _set_up("--check", "--rows-only", url, "--password-file", secret) == 0
+    assert _set_up("--check", url, "--password-file", secret) == 1
+    with serve:
+        serve.execute_as_root("CREATE BINLOG 'rows' LOG(shop)")
+        serve.execute_as_root("INSERT INTO shop.t VALUES (1)", "DELETE FROM shop.t")
+        ((_, _, _, position, *_, state),) = serve.execute_as_root("SHOW BINLOGS")
+        wait_until(lambda: len(serve.gtids("rows")) == 2)
+        assert (bool(position), state) == (True, "OPEN")
+        assert serve.get("/healthz") == (200, "ok\n")
+        # What it goes without is said once each.
+        assert serve.log.count("are not judged") == 1
+        assert serve.log.count("how far the source's log goes is not known") == 1
+
+
+@pytest.mark.parametrize("purpose", [[], ["--rows-only"]])
+def test_an_account_that_cannot_be_made_lacks(
+    mariadb_server: PrivateServer,
+    purpose: list[str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    # It sees accounts, and may make none.
+    url, secret = _account(mariadb_server, tmp_path, "SELECT")
+    new = ["--create-user", "maker", "--create-password-file", tmp_path / "made"]
+    try:
+        assert _set_up(*purpose, *new, url, "--password-file", secret) == 1
+    finally:
+        execute(mariadb_server, "DROP USER binlane@'127.0.0.1'")
+    told = capsys.readouterr().out
+    assert "-- refused: the server says: Access denied" in told
+    assert "-- still: the account maker@% lacks REPLICATION SLAVE" in told
 
 
 def test_the_password_comes_from_the_environment(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -41,14 +42,20 @@ class FailingDisk(LocalDisk):
 
     Attributes:
         failing: What fails, of which binlog, how; None while nothing does.
+        answers: Cleared while it does not answer.
     """
 
     failing: tuple[str, str, int] | None = None
+
+    def __init__(self) -> None:
+        self.answers = threading.Event()
+        self.answers.set()
 
     def open(self, path: Path) -> DiskFile:  # type: ignore[override]  # a Disk all the same
         return _File(super().open(path), self, path)
 
     def may(self, what: str, path: Path) -> None:
+        self.answers.wait()
         if self.failing is not None and self.failing[:2] == (what, path.parent.name):
             number = self.failing[2]
             raise OSError(number, os.strerror(number))
@@ -92,6 +99,27 @@ def complete(port: ListeningPort, *names: str) -> None:
     for name in names:
         wait_until(lambda: port.state(name) == "OPEN", what=f"{name} is open")  # noqa: B023
         port.execute(f"SHOW MASTER STATUS '{name}'")
+
+
+def test_a_disk_that_does_not_answer_is_told(
+    source: PrivateServer,
+    port: ListeningPort,
+    disk: FailingDisk,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("binlane.service.binlogs.BUSY_S", 0.5)
+    port.execute("CREATE BINLOG 'a'")
+    complete(port, "a")
+    assert port.binlogs.routing_problem == ""
+    disk.answers.clear()
+    try:
+        insert(source)
+        told = "the routing thread has been at one thing for "
+        wait_until(lambda: port.binlogs.routing_problem.startswith(told), what="it is told")
+    finally:
+        disk.answers.set()
+    complete(port, "a")
+    assert port.binlogs.routing_problem == ""
 
 
 @pytest.mark.parametrize("what", ["write", "sync"])

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import socket
 import struct
+import subprocess
+import sys
 import urllib.request
 from collections.abc import Iterator
 from dataclasses import replace
@@ -20,6 +22,7 @@ from binlane.web.application import application
 from binlane.web.port import serve_http
 from binlane.web.status import Status
 from tests.browser import Tab, browse, browser_program
+from tests.fixture_sets import fixture_set
 from tests.html_reading import Page
 from tests.prometheus_text import read_metrics
 from tests.serve_process import ADMIN, PASSWORD, ServeProcess, create_account, wait_until
@@ -29,6 +32,8 @@ from tests.shown import BINLOG, READER, STOPPED, rates, status
 SETTINGS = '[http]\nport = 0\n[binlog]\nmax_binlog_size = "1M"\n'
 MEGABYTES = 16
 WIDTHS = (1280, 390, 320)
+_LINES_PX = 80
+_FONT_PX = 12
 _OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
 
@@ -208,6 +213,41 @@ def hostile() -> Status:
         rates=rates(),
     )
     return status(one, replace(STOPPED, rates=rates(seconds=300)), BINLOG, problem=f"<i>{wide}")
+
+
+def test_a_summary_can_be_read_on_a_phone(tmp_path: Path) -> None:
+    browser_program()
+    logs = []
+    for name, data in fixture_set("md1011_ddl").binlogs:
+        logs.append(tmp_path / name)
+        logs[-1].write_bytes(data)
+    page = tmp_path / "summary.html"
+    command = [
+        sys.executable,
+        "-m",
+        "binlane",
+        "cat",
+        "--summary",
+        "--html",
+        str(page),
+        *map(str, logs),
+    ]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+
+    async def visit(tab: Tab) -> None:
+        await tab.look(width=390)
+        await tab.open(page.as_uri())
+        for width in (*WIDTHS, 360):
+            for scheme in ("light", "dark"):
+                await tab.look(width=width, scheme=scheme)
+                assert await tab.value(_OVERFLOW) <= 0, (width, scheme)
+                heights = "[...document.querySelectorAll('td')].map((cell) => cell.clientHeight)"
+                assert await tab.value(f"Math.max(...{heights})") < _LINES_PX, width
+                font = "getComputedStyle(document.querySelector('.ends')).fontSize"
+                assert await tab.value(f"parseFloat({font})") >= _FONT_PX, width
+        assert tab.complaints == []
+
+    browse(tmp_path / "profile", visit)
 
 
 def test_a_browser_shows_it_without_a_word(tmp_path: Path) -> None:

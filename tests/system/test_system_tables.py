@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pymysql
 import pytest
 
 from binlane.service.private_server import PrivateServer
-from tests.serve_process import ServeProcess, create_account
+from tests.serve_process import ADMIN, ServeProcess, create_account, wait_until
 from tests.servers import ServerFactory, execute
 
 ENDLESS = (
@@ -83,7 +86,57 @@ def test_a_query_without_end_keeps_nobody_waiting(serve: ServeProcess) -> None:
         assert not hostile.done()
         with pytest.raises(pymysql.MySQLError) as raised:
             hostile.result()
-    assert raised.value.args[0] == 1317
+    assert raised.value.args[0] == 1969
+
+
+def answering(serve: ServeProcess) -> int:
+    """How many processes answer queries now."""
+    found = 0
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            parent = int((path / "stat").read_text().rpartition(")")[2].split()[1])
+            is_one = b"system_tables/worker.py" in (path / "cmdline").read_bytes()
+        except (OSError, ValueError):
+            continue
+        found += is_one and parent == serve.process_id
+    return found
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_many_queries_of_one_account_are_in_nobodys_way(
+    source: PrivateServer, tmp_path: Path, workers: int
+) -> None:
+    execute(source, "CREATE USER monitor@'%' IDENTIFIED BY 'p', other@'%' IDENTIFIED BY 'p'")
+    execute(source, "GRANT BINLOG MONITOR ON *.* TO monitor@'%', other@'%'")
+    count = "SELECT COUNT(*) FROM system.binlogs"
+    extra = f"[gateway]\nworkers = {workers}\n"
+    with ExitStack() as stack:
+        serve = stack.enter_context(ServeProcess(tmp_path / "serve", source, extra=extra))
+        serve.execute("CREATE BINLOG 'b'")
+        threads = stack.enter_context(ThreadPoolExecutor(6))
+        sessions = [stack.enter_context(serve.connect("monitor", "p")) for _ in range(6)]
+        hostile = [threads.submit(session.query, ENDLESS) for session in sessions]
+        wait_until(lambda: answering(serve) == 2, 30)
+        with serve.connect("other", "p") as session, session.cursor() as cursor:
+            cursor.execute(count)
+            assert cursor.fetchall() == ((1,),)
+        assert serve.execute(count) == ((1,),)
+        assert not any(each.done() for each in hostile)
+        # Whoever waits is killed like whoever is under way.
+        with serve.connect("monitor", "p") as session, session.cursor() as cursor:
+            one: Any
+            for one in reversed(sessions[1:]):
+                cursor.execute(f"KILL QUERY {one.thread_id()}")
+        for each in hostile[1:]:
+            with pytest.raises(pymysql.MySQLError) as raised:
+                each.result()
+            assert raised.value.args[0] == 1317
+        # And who goes away leaves nothing behind.
+        sessions[0]._sock.shutdown(socket.SHUT_RDWR)  # type: ignore[attr-defined]  # as if cut off
+        wait_until(lambda: answering(serve) == 0, 30)
+        with pytest.raises(pymysql.MySQLError):
+            hostile[0].result()
+        assert "Traceback" not in serve.log
 
 
 def test_what_belongs_to_the_source_stays_there(source: PrivateServer, serve: ServeProcess) -> None:
@@ -100,11 +153,11 @@ def test_what_belongs_to_the_source_stays_there(source: PrivateServer, serve: Se
         assert text in raised.value.args[1]
     tables = serve.execute("SHOW TABLES FROM system")
     assert tables[0] == ("binlog_grants",)
-    assert len(tables) == 8
+    assert len(tables) == 9
     execute(source, "CREATE DATABASE system", "CREATE TABLE system.own (a INT)")
     execute(source, "INSERT INTO system.own VALUES (5)")
     assert serve.execute("SELECT * FROM system.own") == ((5,),)
-    assert len(serve.execute("SHOW TABLES FROM system")) == 9
+    assert len(serve.execute("SHOW TABLES FROM system")) == 10
     assert serve.execute("DESCRIBE system.binlog_log_databases")[1][0] == "database"
     assert "CREATE TABLE `binlogs`" in serve.execute("SHOW CREATE TABLE system.binlogs")[0][1]
 
@@ -127,3 +180,25 @@ def test_who_may_ask(source: PrivateServer, serve: ServeProcess) -> None:
         with serve.connect("monitor", "p") as session, session.cursor() as cursor:
             cursor.execute(statement)
             assert cursor.fetchall()[0][0] == "b"
+
+
+def test_administrators_do_not_wait_for_grants(source: PrivateServer, serve: ServeProcess) -> None:
+    """Whose account sees all by its privileges need not know what was granted to others meanwhile."""
+    execute(source, "CREATE USER team@'%' IDENTIFIED BY 'p'")
+    root = "SELECT COUNT(*) FROM system.binlogs"
+    serve.execute_as_root("CREATE BINLOG 'b'", "GRANT READ ON BINLOG 'b' TO team@'%'")
+    execute(source, f"REVOKE REPLICATION SLAVE ON *.* FROM {ADMIN}@'%'")
+    dumps = "SELECT id FROM information_schema.processlist WHERE command = 'Binlog Dump'"
+    for (number,) in execute(source, dumps):
+        execute(source, f"KILL {number}")
+    # What the source does from now on is not read.
+    execute(source, "CREATE USER late@'%' IDENTIFIED BY 'p'")
+    with serve.connect("team", "p") as team, ThreadPoolExecutor(1) as thread:
+        team_waits = thread.submit(team.query, "SHOW BINLOGS")
+        assert [row[0] for row in serve.execute_as_root("SHOW BINLOGS")] == ["b"]
+        assert serve.execute_as_root(root) == ((1,),)
+        assert len(serve.execute_as_root("SHOW GRANTS ON BINLOG 'b'")) == 1
+        assert not team_waits.done()
+        with pytest.raises(pymysql.MySQLError) as raised:
+            team_waits.result()
+        assert raised.value.args[0] == 1205

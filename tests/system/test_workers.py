@@ -220,6 +220,24 @@ def test_a_process_that_is_killed_takes_its_own_sessions_along(serve: ServeProce
     assert texts(serve).count("INSERT INTO d.t (b) VALUES (300)") == 6
 
 
+def test_workers_are_forked_and_what_takes_their_place_is_started(serve: ServeProcess) -> None:
+    serve.stop()
+    serve.start()
+    before = worker_processes(serve)
+    assert {_command(each) for each in before} == {_command(serve.process_id)}
+    os.kill(before[0], signal.SIGKILL)
+    wait_until(lambda: len(set(worker_processes(serve)) - set(before)) == 1)
+    (other,) = set(worker_processes(serve)) - set(before)
+    wait_until(lambda: b"binlane.service.workers.worker" in _command(other))
+    with sessions(serve, 4) as several:
+        for session in several:
+            ask(session, "SELECT 1")
+
+
+def _command(process_id: int) -> bytes:
+    return Path(f"/proc/{process_id}/cmdline").read_bytes()
+
+
 def test_a_kill_of_the_whole_frees_the_port(serve: ServeProcess) -> None:
     workers = worker_processes(serve)
     with sessions(serve) as several:

@@ -100,6 +100,26 @@ def test_the_site_has_every_page_once() -> None:
     assert sorted(listed) == sorted(there)
 
 
+def test_the_home_page_leads_to_every_page_but_decisions() -> None:
+    linked = set(re.findall(r"\]\(([\w/-]+\.md)\)", (DOCS / "index.md").read_text()))
+    there = {str(page.relative_to(DOCS)) for page in PAGES} | GENERATED
+    decisions = {name for name in there if re.match(r"decisions/\d", name)}
+    assert there - decisions - {"index.md"} - linked == set()
+
+
+def test_commands_that_are_shown_run_where_binlane_was_set_up() -> None:
+    bare = re.compile(r"^\$ (?:sudo )?(?:binlane|python|pip)\b.*", re.MULTILINE)
+    shown = {page.name: bare.findall("\n".join(_blocks(page, "console"))) for page in PAGES}
+    assert {name: lines for name, lines in shown.items() if lines} == {}
+
+
+def test_no_page_installs_from_an_index_that_has_no_binlane() -> None:
+    texts = [*PAGES, ROOT / "README.md"]
+    assert [
+        page.name for page in texts if re.search(r"pip install binlane\b", page.read_text())
+    ] == []
+
+
 def test_the_command_line_page_has_every_command() -> None:
     page = command_line()
     assert [name for name in COMMANDS if f"`binlane {name}`" not in page] == []

@@ -30,6 +30,7 @@ def test_alone_it_lists_its_commands() -> None:
         "docs",
         "bench",
         "wheel",
+        "wheels",
     }
 
 

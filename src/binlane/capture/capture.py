@@ -9,12 +9,20 @@ import logging
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from binlane.capture.asking import Asked, DumpRequest, ask_for_log, ask_for_place
 from binlane.capture.event_stream import EventStream
-from binlane.capture.identity import PHASE, SourceIdentity, check_file, check_missing_file
+from binlane.capture.identity import (
+    PHASE,
+    SourceIdentity,
+    check_anonymous,
+    check_file,
+    check_missing_file,
+    goes_beyond,
+)
 from binlane.capture.place import no_place, position_before
 from binlane.capture.raw_stream import RawStream
 from binlane.capture.settings import SourceSettings, Start
@@ -26,11 +34,11 @@ from binlane.client.dialogue import Account, Command, Dialogue
 from binlane.client.packet_flow import PacketFlow
 from binlane.codec.control import FormatDescriptionEvent
 from binlane.codec.format import MAGIC
-from binlane.errors import BinlaneError, PeerError
+from binlane.errors import BinlaneError, CodecError, PeerError
 from binlane.grouping.event_group import EventGroup
 from binlane.grouping.raw import Item
 from binlane.kernels.load import is_compiled
-from binlane.positions import FilePosition, Position
+from binlane.positions import FilePosition, GtidSet, Position
 
 logger = logging.getLogger(__name__)
 
@@ -231,25 +239,52 @@ class Capture:
         identity, peer = self._identity, account.peer
         if identity is None or identity.server != facts.identity:
             return
+        start = self._start if self._position is None else self._position
+        taken = start if isinstance(start, GtidSet) else None
         try:
-            stream = self._first_words(account, identity.file_position)
+            created, _ = self._first_words(account, identity.file_position, taken=taken)
         except PeerError as error:
             if error.errno != _NO_SUCH_PLACE:
                 raise
-            oldest = self._first_words(account, FilePosition("", len(MAGIC))).file_position
+            _, oldest = self._first_words(account, FilePosition("", len(MAGIC)))
             check_missing_file(identity, oldest, error, peer=peer)
         else:
-            check_file(identity, stream.created, peer=peer)
+            check_file(identity, created, peer=peer)
 
-    def _first_words(self, account: Account, place: FilePosition) -> RawStream | EventStream:
-        """The beginning of a dump from a place on, up to its FORMAT_DESCRIPTION."""
+    def _first_words(
+        self, account: Account, place: FilePosition, *, taken: GtidSet | None = None
+    ) -> tuple[int, FilePosition]:
+        """When the file of a place was begun, in seconds since 1970, and where a dump from there is.
+
+        Args:
+            account: Who logs in.
+            place: Where a group begins, or the log ends.
+            taken: Read on up to the first group that is not in it, or the log's end: a MySQL then
+                refuses what has no GTID, over which it passes in a dump by GTID.
+
+        Raises:
+            UntakenError: If it does so.
+            PeerError: If the source refuses the place.
+        """
         with closing(self._connected()) as connection:
             flow = self._converse(connection, ask_for_place(account, place))
-            asked = _result(flow)
+            asked = replace(_result(flow), position=None if taken is None else GtidSet())
             connection.do(flow.take_step(Command(asked.command)))
-            for stream, _ in self._items(connection, asked):
-                if stream.created:
-                    return stream
+            found: tuple[int, FilePosition] | None = None
+            try:
+                for stream, item in self._items(connection, asked):
+                    if found is None and stream.created:
+                        found = stream.created, stream.file_position
+                    if found and (taken is None or goes_beyond(item, taken)):
+                        break
+            except (PeerError, CodecError) as error:
+                # Behind its first words there may be anything: it may be another file.
+                if found is None or taken is None:
+                    raise
+                if isinstance(error, PeerError):
+                    check_anonymous(error, taken, peer=account.peer)
+            if found is not None:
+                return found
         raise PeerError(
             f"the source gives nothing at {place}", peer=account.peer, phase=PHASE, hint=_HINT
         )

@@ -13,14 +13,25 @@ from typing import Final
 
 from binlane.capture.source_facts import SourceFacts
 from binlane.errors import PeerError
+from binlane.grouping.raw import Item, RawRun
 from binlane.positions import FilePosition, GtidPosition, GtidSet, Position
 
 PHASE: Final = "position"
 """Of the errors here: the place in the source's log to go on from."""
+_ANONYMOUS: Final = "anonymous transaction"
+"""In what a MySQL's sender says, in every language."""
+
 _HINT: Final = (
     "to go on with what the source has now: START BINLOG 'name' FROM 'position', or DROP BINLOG "
     "and CREATE BINLOG"
 )
+
+
+class UntakenError(PeerError):
+    """Transactions without a GTID stand in the source's log where the next group was to come.
+
+    A dump by GTID passes them over, so that they would be missed in silence.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,6 +124,34 @@ def check_missing_file(
     if oldest < identity.file_position:
         raise _other_history(
             f"it lacks {identity.file_position}, and has {oldest.file} ({refused.message})", peer
+        )
+
+
+def goes_beyond(item: Item, position: Position) -> bool:
+    """Whether what stands in a log goes beyond a position."""
+    gtids = map(item.gtid, range(item.count)) if isinstance(item, RawRun) else (item.gtid,)
+    return any(gtid is not None and not position.covers(gtid) for gtid in gtids)
+
+
+def check_anonymous(refused: PeerError, position: Position, *, peer: str) -> None:
+    """Tell what a MySQL refuses to send on since it has no GTID.
+
+    Args:
+        refused: What it said when it was asked for its log from where the next group was to come.
+        position: What was taken.
+        peer: The source.
+
+    Raises:
+        UntakenError: If that is so.
+    """
+    if _ANONYMOUS in refused.message:
+        raise UntakenError(
+            f"transactions without a GTID stand in the source's log behind {position}; they are in "
+            f"no binlog, and cannot be taken ({refused.message})",
+            peer=peer,
+            phase=PHASE,
+            hint="START BINLOG 'name' FROM 'position' goes on, behind an INCIDENT at which "
+            "replicas stop; or DROP BINLOG and CREATE BINLOG",
         )
 
 

@@ -63,6 +63,7 @@ _SUPER: Final = "SUPER"
 _LOG_END: Final = {Flavor.MARIADB: "BINLOG MONITOR", Flavor.MYSQL: "REPLICATION CLIENT"}
 _OLDEST: Final = {Flavor.MARIADB: (10, 6), Flavor.MYSQL: (8, 0)}
 _NEWEST: Final = {Flavor.MARIADB: (11, 8), Flavor.MYSQL: (9, 7)}
+_NEWER_STATUS: Final = (8, 2)
 _SHORT_EXPIRY_S: Final = 86_400
 
 
@@ -71,6 +72,8 @@ class Weight(Enum):
 
     FINE = "fine"
     WARNING = "warning"
+    GAPS = "gaps"
+    """Capture goes on, and rows are or may be missing in what it gets."""
     STOPS = "stops"
 
 
@@ -99,7 +102,7 @@ class Finding:
     @property
     def is_lacking(self) -> bool:
         """Whether something is to be done about it."""
-        return self.weight is Weight.STOPS or (
+        return self.weight in {Weight.STOPS, Weight.GAPS} or (
             self.weight is Weight.WARNING and bool(self.mend or self.note)
         )
 
@@ -228,6 +231,30 @@ class SourceFacts:
             mend=(f"GRANT {wanted} ON *.* TO {quoted_account(self.account)}",),
         )
 
+    def log_filters(self, only: str, ignored: str) -> Finding:
+        """Whether databases are left out of the source's own log.
+
+        Args:
+            only: `Binlog_Do_DB` of `log_end_statement`.
+            ignored: `Binlog_Ignore_DB` of it.
+        """
+        options = [
+            f"--{option}={database}"
+            for option, told in (("binlog-do-db", only), ("binlog-ignore-db", ignored))
+            for database in told.split(",")
+            if database
+        ]
+        if not options:
+            return Finding(key="binlog_do_db", value="")
+        return Finding(
+            key="binlog_do_db",
+            value=" ".join(options),
+            weight=Weight.GAPS,
+            reason=f"the source runs with {' '.join(options)}: what it leaves out of its log is in "
+            "no binlog",
+            note="start it without, and say what each binlog holds: CREATE BINLOG … LOG(…), IGNORE(…)",
+        )
+
     def check(self, *, server_id: int) -> None:
         """Refuse a source whose log does not say everything.
 
@@ -243,7 +270,8 @@ class SourceFacts:
 
     def warnings(self) -> Iterator[Finding]:
         """What is not wrong, but loses something."""
-        return (found for found in self.findings() if found.weight is Weight.WARNING)
+        weights = {Weight.WARNING, Weight.GAPS}
+        return (found for found in self.findings() if found.weight in weights)
 
     def _has(self, name: str, default: str = "") -> str:
         return self.variables.get(name, default)
@@ -396,7 +424,7 @@ class SourceFacts:
             key=key,
             value=value,
             wanted="ON",
-            weight=Weight.WARNING,
+            weight=Weight.GAPS,
             reason=f"the source has {key} = {value}: what it replicates is not in its own log",
             note=f"start it with --{key.replace('_', '-')}=ON if it is a replica",
         )
@@ -441,6 +469,18 @@ class SourceFacts:
         ):
             if name in self.variables:
                 yield Finding(key=name, value=self.variables[name])
+
+
+def log_end_statement(version: str) -> str:
+    """What tells where a server's log ends, and what is left out of it.
+
+    Its columns are File, Position, Binlog_Do_DB and Binlog_Ignore_DB. It needs BINLOG MONITOR, of
+    MySQL REPLICATION CLIENT.
+    """
+    if flavor_of(version) is Flavor.MARIADB:
+        return "SHOW MASTER STATUS"
+    numbers = tuple(int(number) for number in re.findall(r"\d+", version)[:2])
+    return "SHOW BINARY LOG STATUS" if numbers >= _NEWER_STATUS else "SHOW MASTER STATUS"
 
 
 def quoted_account(account: str) -> str:

@@ -26,10 +26,11 @@ from binlane.check.script import ScriptStatement
 from binlane.policy.refusals import Refusal, Why
 from binlane.session.report import BinlogResult, LoggedEvent
 from binlane.sql.servers import LoggingFormat
+from binlane.visible import visible
 
 WIDTH_MIN: Final = 40
 _CODES: Final = {"bad": "31;1", "warn": "33;1", "good": "32", "dim": "2", "bold": "1"}
-_UNPRINTABLE: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\ud800-\udfff]")
+_BLANKS: Final = dict.fromkeys(map(ord, "\t\n\r\v\f"), " ")
 _SPACE: Final = re.compile(r"\s+")
 _FORMATS: Final = {
     LoggingFormat.STATEMENT: "logged as statement",
@@ -209,17 +210,7 @@ def _event(event: LoggedEvent, width: int) -> str:
 
 def printable(text: str) -> str:
     """Text without what a terminal would obey; tabs and line ends are spaces."""
-    return _UNPRINTABLE.sub(_escaped, text)
-
-
-def _escaped(found: re.Match[str]) -> str:
-    character = found[0]
-    if character in "\t\n\r\v\f":
-        return " "
-    code = ord(character)
-    if 0xDC80 <= code <= 0xDCFF:
-        return f"\\x{code - 0xDC00:02x}"
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+    return visible(text.translate(_BLANKS))
 
 
 def cells(text: str) -> int:

@@ -10,6 +10,7 @@ import click
 
 from binlane.cli.cat_options import IGNORED, OPTIONS, REFUSED
 from binlane.cli.client_options import ClientCommand, GroupedOption
+from binlane.cli.talk import say
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -95,7 +96,7 @@ class _Run:
             return
         self.is_unmatched = self._filter.is_unmatched
         for text in () if self._request.given["quiet"] else self._filter.summary():
-            click.echo(f"binlane: {text}", err=True)
+            say(f"binlane: {text}", err=True)
 
     def _print_fast(self, renderer: Renderer, output: TextIO) -> None:
         from binlane.cli.cat_fast import print_fast  # noqa: PLC0415  # for large logs only
@@ -181,14 +182,14 @@ class _Run:
     def _left_out(self, part: LeftOut) -> None:
         self.has_damage = True
         self._cut()
-        click.echo(f"binlane: left out {part}", err=True)
+        say(f"binlane: left out {part}", err=True)
 
     def _note(self, text: str) -> None:
         """Tell the first few; all of them would hide everything else."""
         self._notes += 1
         if self._request.given["quiet"] or self._notes > _NOTES_MAX:
             return
-        click.echo(f"binlane: {text}", err=True)
+        say(f"binlane: {text}", err=True)
         if self._notes == _NOTES_MAX:
             click.echo("binlane: further notes of this kind are not printed", err=True)
 

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from binlane.client.schema import Definitions
 
 _DEFAULT_PORT: Final = 3306
+_UNREACHED_HINT: Final = "check --host and --port, or --socket, and whether the server runs"
+_UNTRUSTED_HINT: Final = "name the certificate that signed it: --ssl-ca FILE"
 _SERVER_ID_BASE: Final = 0x62000000
 _SERVER_ID_RANDOM: Final = 1 << 24
 
@@ -157,7 +159,14 @@ class _Server:
             waits=is_last and given["stop_never"],
             excluded=selection.exclude_gtids if kind == "BINLOG-DUMP-GTIDS" else None,
         )
-        with closing(read_remote(self._url, remote, bind_address=given["bind_address"])) as events:
+        events = read_remote(
+            self._url,
+            remote,
+            bind_address=given["bind_address"],
+            hint=_UNREACHED_HINT,
+            ca_hint=_UNTRUSTED_HINT,
+        )
+        with closing(events):
             for event in events:
                 if event.file != name and not goes_on:
                     return

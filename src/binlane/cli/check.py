@@ -18,7 +18,7 @@ from click.shell_completion import CompletionItem
 from binlane import __version__
 from binlane.cli.main import EXIT_UNUSABLE, EXIT_USAGE
 from binlane.cli.main import report as report_error
-from binlane.cli.talk import verbose_option
+from binlane.cli.talk import say, verbose_option
 from binlane.errors import ConfigError, StoreError
 from binlane.store.chunks import STDIN, open_chunks
 from binlane.store.compression import SUFFIXES
@@ -173,7 +173,7 @@ def command(  # noqa: PLR0913  # one parameter an option
     sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace")  # type: ignore[union-attr]  # a TextIOWrapper
     _write(run.report.begin())
     for name, problem in checker.problems:
-        click.echo(f"binlane: {problem.message} ({name}:{problem.line})", err=True)
+        say(f"binlane: {problem.message} ({name}:{problem.line})", err=True)
         run.tally.exit_code = EXIT_USAGE
     if checker.problems:
         click.echo("hint: what the schema makes there is not known to the check", err=True)

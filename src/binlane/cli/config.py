@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from binlane.cli.talk import verbose_option
+from binlane.cli.talk import say, verbose_option
 
 
 @click.group("config")
@@ -37,7 +37,7 @@ def check(*, config_path: Path | None, embedded: bool, quiet: bool) -> int:
 
     configuration = config_source(config_path, is_embedded=embedded).read()
     for warning in () if quiet else configuration.warnings:
-        click.echo(f"binlane: {warning}", err=True)
+        say(f"binlane: {warning}", err=True)
     check_files(configuration.settings)
     for section, values in () if quiet else effective(configuration.settings).items():
         if section:

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 import click
-import pymysql
 from rich.console import Console
 from rich.table import Table
 
@@ -109,6 +108,8 @@ class _Voice:
 
 def _tell(console: Console, voice: _Voice, story: Story, directory: Path) -> list[Check]:
     """Run the steps; a failure says which step it was and where the logs are."""
+    from pymysql import MySQLError  # noqa: PLC0415  # an extra's, without which there is --help
+
     checks: list[Check] = []
     for number, (title, step) in enumerate(story.steps, 2):
         console.print(f"[bold]{number}/7  {title}[/bold]")
@@ -119,7 +120,7 @@ def _tell(console: Console, voice: _Voice, story: Story, directory: Path) -> lis
                 mark = "[green]✓[/green]" if check.holds else "[red]✗[/red]"
                 console.print(f"  {mark}  {check.claim}", soft_wrap=True)
                 voice.say(check.detail, "dim")
-        except (BinlaneError, pymysql.MySQLError) as error:
+        except (BinlaneError, MySQLError) as error:
             hint = error.hint if isinstance(error, BinlaneError) else ""
             raise PeerError(
                 f"step {number} failed: {error}",

@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from binlane.cli.main import EXIT_WRONG
-from binlane.cli.talk import verbose_option
+from binlane.cli.talk import say, verbose_option
 
 
 @click.command("explain")
@@ -70,7 +70,7 @@ def command(
         click.echo(json.dumps(explanation_json(explanation), ensure_ascii=False))
     elif quiet:
         for fault in explanation.faults:
-            click.echo(f"{file}:{position}: {fault}")
+            say(f"{file}:{position}: {fault}")
     else:
         color = sys.stdout.isatty() and "NO_COLOR" not in os.environ
         width = shutil.get_terminal_size().columns

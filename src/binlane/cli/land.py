@@ -16,7 +16,7 @@ import click
 from binlane.cli import passwords
 from binlane.cli.filter_options import filter_terms, has_filter, takes_tables
 from binlane.cli.progress import LandingMeter
-from binlane.cli.talk import verbose_option
+from binlane.cli.talk import say, verbose_option
 from binlane.errors import ConfigError, StoreError
 
 if TYPE_CHECKING:
@@ -34,16 +34,25 @@ _SHIFTS: Final = {"": 0, "K": 10, "M": 20, "G": 30}
 
 @click.command("land")
 @click.argument("sources", metavar="SOURCE...", nargs=-1, required=True)
-@click.option("--into", required=True, metavar="URI", help="Where the tables are.")
+@click.option(
+    "--into",
+    required=True,
+    metavar="URI",
+    help="Where the tables are: a directory, or a URI such as s3://bucket/lake.",
+)
 @click.option(
     "--mode",
     default="current,changes",
     show_default=True,
     metavar="MODES",
-    help="current: the tables as they are; changes: every row change; history: every version.",
+    help="One or several of current (the tables as they are), changes (every row change) and"
+    " history (every version), with commas between.",
 )
 @click.option(
-    "--tables", default="", metavar="LISTS", help="shop.orders, crm or LOG(…), IGNORE(…)."
+    "--tables",
+    default="",
+    metavar="LISTS",
+    help="Tables and databases, as shop.orders,crm, or LOG(…), IGNORE(…); else all.",
 )
 @takes_tables
 @click.option("--follow", is_flag=True, help="Go on with what comes, until interrupted.")
@@ -52,16 +61,27 @@ _SHIFTS: Final = {"": 0, "K": 10, "M": 20, "G": 30}
     default="1s",
     show_default=True,
     metavar="TIME",
-    help="How often to look, with --follow.",
+    help="How often to look, with --follow: 500ms, 1s, 5m or 12h.",
 )
-@click.option("--checkpoint", metavar="URI", help="Of the journal; by default in the target.")
-@click.option("--format", "format_", default="delta", show_default=True, help="Of the tables.")
+@click.option(
+    "--checkpoint",
+    metavar="URI",
+    help="Where the place in the log is kept; by default in the target.",
+)
+@click.option(
+    "--format",
+    "format_",
+    default="delta",
+    show_default=True,
+    metavar="[delta|iceberg|parquet]",
+    help="Of the tables.",
+)
 @click.option(
     "--engine",
     type=click.Choice(["embedded", "spark"]),
     default="embedded",
     show_default=True,
-    help="Who runs the tasks.",
+    help="Who runs the tasks: processes of this machine, or Spark.",
 )
 @click.option(
     "--encryption-keys",
@@ -81,7 +101,7 @@ _SHIFTS: Final = {"": 0, "K": 10, "M": 20, "G": 30}
     default="168h",
     show_default=True,
     metavar="TIME",
-    help="How long files of earlier versions of tables stay for their readers.",
+    help="How long files of earlier versions of tables stay for their readers, such as 12h.",
 )
 @click.option(
     "--catalog",
@@ -89,11 +109,15 @@ _SHIFTS: Final = {"": 0, "K": 10, "M": 20, "G": 30}
     metavar="K=V",
     help="A property of an Iceberg catalog, name=… among them; by default it is in the target.",
 )
-@click.option("--batch-bytes", metavar="SIZE", help="Bytes of log of a batch, such as 64M.")
+@click.option(
+    "--batch-bytes",
+    metavar="SIZE",
+    help="Bytes of log of a batch, such as 64M or 1G; by default 256M.",
+)
 @click.option(
     "--snapshot",
     metavar="SERVER",
-    help="Take the rows of tables that are missing from this server; with --tables of those.",
+    help="A URL, mariadb://USER@HOST:PORT or mysql://…. Take the rows of tables that are missing from this server; with --tables of those.",
 )
 @click.option(
     "--password-file",
@@ -107,13 +131,24 @@ _SHIFTS: Final = {"": 0, "K": 10, "M": 20, "G": 30}
 @click.option(
     "--no-audit", is_flag=True, help="Do not count the log's rows, nor compare the tables with it."
 )
-@click.option("--master", metavar="URL", help="Of Spark, with --engine spark.")
-@click.option("--conf", multiple=True, metavar="K=V", help="A setting of Spark, likewise.")
-@click.option("--driver-memory", metavar="SIZE", help="Of Spark's driver, likewise.")
+@click.option("--master", metavar="URL", help="Of Spark, with --engine spark; by default local[*].")
+@click.option(
+    "--conf",
+    multiple=True,
+    metavar="spark.KEY=VALUE",
+    help="A setting of Spark, likewise; repeatable.",
+)
+@click.option(
+    "--driver-memory",
+    metavar="SIZE",
+    help="Of Spark's driver, such as 2g, likewise; by default 1g.",
+)
 @click.option(
     "--report", "report_file", metavar="FILE", help="Written at the end: .html, .json or text."
 )
-@click.option("--metrics", metavar="ADDRESS:PORT", help="Serve Prometheus' metrics meanwhile.")
+@click.option(
+    "--metrics", metavar="ADDRESS:PORT", help="Serve Prometheus' metrics and /healthz meanwhile."
+)
 @verbose_option
 @click.option("--quiet", is_flag=True, help="Print errors only.")
 def command(sources: tuple[str, ...], into: str, *, quiet: bool, **options: Any) -> int:
@@ -150,7 +185,7 @@ def command(sources: tuple[str, ...], into: str, *, quiet: bool, **options: Any)
     if not quiet:
         click.echo(text_report(report), nl=False)
     for name in report.given_up if quiet else ():
-        click.echo(f"binlane: {name} is given up: {report.tables[name].why_not}", err=True)
+        say(f"binlane: {name} is given up: {report.tables[name].why_not}", err=True)
     return 1 if report.given_up else 0
 
 

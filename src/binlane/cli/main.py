@@ -8,11 +8,12 @@ import importlib
 import os
 import sys
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 import click
 
 from binlane import __version__
+from binlane.cli.talk import say
 from binlane.errors import (
     BinlaneError,
     CodecError,
@@ -48,6 +49,7 @@ COMMANDS: Final = {
     "land": "Land a binlog's changes in tables.",
     "config": "Check the configuration.",
     "demo": "The whole story on this machine.",
+    "man": "Print or write manual pages.",
 }
 
 
@@ -84,11 +86,30 @@ class _Commands(click.Group):
 
 
 @click.command(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="binlane", message="%(prog)s %(version)s")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=lambda context, _, asked: _tell_version(context) if asked else None,
+    help="Show the version, and what this installation lacks.",
+)
 @click.option("--debug", is_flag=True, help="Show tracebacks.")
 def binlane(*, debug: bool) -> None:
     """Several named, scoped binary logs for a stock MariaDB or MySQL server."""
     del debug
+
+
+def _tell_version(context: click.Context) -> NoReturn:
+    from binlane.kernels.load import is_compiled, kernel_modules  # noqa: PLC0415 - for this alone
+
+    click.echo(f"binlane {__version__}")
+    if not is_compiled(kernel_modules()):
+        click.echo(
+            "without compiled kernels: the same results, but large logs take up to 90 times as long;\n"
+            "a wheel made by `./run wheel` has them, and so has a checkout after `./run setup`"
+        )
+    context.exit()
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -196,9 +217,9 @@ def report(error: BinlaneError) -> None:
     """Write an error and its hint to standard error, and what else is wrong of that kind."""
     others = error.others if isinstance(error, ConfigError) else ()
     for each in (error, *others):
-        click.echo(f"binlane: {each}", err=True)
+        say(f"binlane: {each}", err=True)
         if each.hint:
-            click.echo(f"hint: {each.hint}", err=True)
+            say(f"hint: {each.hint}", err=True)
 
 
 def exit_code(error: BinlaneError) -> int:

@@ -14,7 +14,7 @@ from binlane.cli.filter_options import filter_terms, load_schema, takes_filter
 from binlane.cli.main import EXIT_WRONG
 from binlane.cli.main import report as report_error
 from binlane.cli.schedules import read_schedule
-from binlane.cli.talk import verbose_option
+from binlane.cli.talk import say, verbose_option
 
 if TYPE_CHECKING:
     from binlane.route.job import Report
@@ -163,7 +163,7 @@ def _links(path: Path | None) -> TableLinks:
     catalog = SchemaCatalog()
     catalog.load(b"".join(open_chunks(str(path))).decode("utf-8", "surrogateescape"))
     for problem in catalog.problems:
-        click.echo(f"binlane: {problem.message} ({path}:{problem.line})", err=True)
+        say(f"binlane: {problem.message} ({path}:{problem.line})", err=True)
         click.echo("hint: foreign keys that stand there are not known", err=True)
     tables = map(catalog.base_table, catalog.tables)
     return links_of((table for table in tables if table), is_complete=not catalog.problems)
@@ -172,14 +172,14 @@ def _links(path: Path | None) -> TableLinks:
 def _tell(report: Report) -> None:
     """Say what was made, and what a user should know of it."""
     for note in report.notes:
-        click.echo(f"note: {note}", err=True)
+        say(f"note: {note}", err=True)
     for name, counts in report.counts.items():
-        click.echo(f"{name}: {counts.event_groups} event groups, {counts.events} events", err=True)
+        say(f"{name}: {counts.event_groups} event groups, {counts.events} events", err=True)
         for kind, number in sorted(counts.omissions.items()):
             what = f"{kind} left out {number} times" if number > 1 else f"{kind} left out once"
-            click.echo(f"note: {name}: {what}: may name something outside of the scope", err=True)
+            say(f"note: {name}: {what}: may name something outside of the scope", err=True)
         for incident in counts.incidents[:_INCIDENTS_SHOWN]:
-            click.echo(f"note: {name}: INCIDENT: {incident}", err=True)
+            say(f"note: {name}: INCIDENT: {incident}", err=True)
         if len(counts.incidents) > _INCIDENTS_SHOWN:
             more = len(counts.incidents) - _INCIDENTS_SHOWN
-            click.echo(f"note: {name}: {more} more INCIDENTs", err=True)
+            say(f"note: {name}: {more} more INCIDENTs", err=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import faulthandler
+import gc
 import logging
 import os
 from dataclasses import replace
@@ -45,13 +46,21 @@ def command(
     Each setting can be given by an environment variable, too: BINLANE_LISTEN_PORT for port of
     [listen]. Ends cleanly at SIGTERM or Ctrl-C; SIGHUP reads the settings again.
     """
+    # What is loaded stays, so that looking through it for what has gone is for nothing; and nothing
+    # here multiplies matrices, for which numpy would start a thread on each core.
+    gc.disable()
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from binlane.cli.settings_option import config_source  # noqa: PLC0415  # after --help
     from binlane.service import logs  # noqa: PLC0415  # as above
     from binlane.service.config import Configuration, check_files  # noqa: PLC0415  # as above
     from binlane.service.operation import Surroundings  # noqa: PLC0415  # as above
     from binlane.service.serve import serve  # noqa: PLC0415  # as above
     from binlane.service.systemd import Manager  # noqa: PLC0415  # as above
+    from binlane.service.workers.spares import Spares  # noqa: PLC0415  # as above
+    from binlane.service.workers.worker import work  # noqa: PLC0415  # as above
 
+    gc.freeze()
+    gc.enable()
     source = config_source(config_path, is_embedded=embedded)
     level = logs.LogLevel.DEBUG if verbose else logs.LogLevel.WARNING if quiet else None
 
@@ -74,8 +83,13 @@ def command(
     check_files(configuration.settings)
     # A watchdog's SIGABRT leaves all threads' stacks in the log.
     faulthandler.enable()
+    workers = configuration.settings.port.workers
     surroundings = Surroundings(
-        port_file=port_file, manager=Manager.of(os.environ), read_again=read, set_log=set_log
+        port_file=port_file,
+        manager=Manager.of(os.environ),
+        read_again=read,
+        set_log=set_log,
+        spares=Spares.fork(workers if workers > 1 else 0, work),
     )
     asyncio.run(serve(configuration.settings, surroundings))
     return 0

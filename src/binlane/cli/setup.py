@@ -9,7 +9,7 @@ from typing import Final
 import click
 
 from binlane.cli import passwords
-from binlane.cli.talk import verbose_option
+from binlane.cli.talk import say, verbose_option
 
 _PASSWORD_BYTES: Final = 18
 _LACKING: Final = 1
@@ -39,6 +39,11 @@ _LACKING: Final = 1
     is_flag=True,
     help="Make no table binlane.marks: binlogs of statements then lack temporary tables.",
 )
+@click.option(
+    "--rows-only",
+    is_flag=True,
+    help="Prepare for binlogs of rows alone: the account gets REPLICATION SLAVE and nothing else.",
+)
 @verbose_option
 @click.option("--quiet", is_flag=True, help="Print nothing; the exit code tells.")
 def command(  # noqa: PLR0913  # its options
@@ -49,6 +54,7 @@ def command(  # noqa: PLR0913  # its options
     create_user: str | None,
     create_password_file: Path | None,
     has_no_marks: bool,
+    rows_only: bool,
     quiet: bool,
 ) -> int:
     """Prepare SERVER as a source: settings of its log, and privileges of the account.
@@ -59,7 +65,7 @@ def command(  # noqa: PLR0913  # its options
     lacks; 1: something does, and the script says what; 3: the server cannot be reached.
     """
     from binlane.client.settings import ServerUrl  # noqa: PLC0415  # after --help
-    from binlane.service.setup import NewAccount, set_up  # noqa: PLC0415  # as above
+    from binlane.service.setup import NewAccount, Purpose, set_up  # noqa: PLC0415  # as above
 
     url = ServerUrl.parse(server, key="SERVER")
     new = None
@@ -74,8 +80,11 @@ def command(  # noqa: PLR0913  # its options
     elif create_password_file is not None:
         raise click.UsageError("--create-password-file: goes with --create-user")
     password = passwords.password_of(password_file, url.user)
-    say = _silent if quiet else click.echo
-    done = set_up(url, password, say, is_check=is_check, new=new, has_marks=not has_no_marks)
+    tell = _silent if quiet else say
+    purpose = Purpose.JUDGED if has_no_marks else Purpose.ALL
+    if rows_only:
+        purpose = Purpose.ROWS
+    done = set_up(url, password, tell, is_check=is_check, new=new, purpose=purpose)
     return _LACKING if done.lacking else 0
 
 

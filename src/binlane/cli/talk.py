@@ -5,11 +5,10 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Callable
-from typing import Final
 
 import click
 
-_FORMAT: Final = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+from binlane.visible import visible
 
 
 def log_to_stderr(*, verbose: bool, quiet: bool, usual: int = logging.WARNING) -> None:
@@ -21,7 +20,16 @@ def log_to_stderr(*, verbose: bool, quiet: bool, usual: int = logging.WARNING) -
         usual: Level where neither is said.
     """
     level = logging.DEBUG if verbose else logging.WARNING if quiet else usual
-    logging.basicConfig(stream=sys.stderr, level=level, format=_FORMAT)
+    from binlane.service.logs import TEXT, TextFormatter  # noqa: PLC0415  # after --help
+
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(TextFormatter(TEXT))
+    logging.basicConfig(level=level, handlers=[handler])
+
+
+def say(text: object, *, err: bool = False) -> None:
+    """Print a line for people; whatever others made up stands in it as it is (`visible`)."""
+    click.echo(visible(str(text)), err=err)
 
 
 def verbose_option(command: Callable[..., int]) -> Callable[..., int]:

@@ -13,7 +13,7 @@ import click
 
 from binlane.cli.main import EXIT_WRONG
 from binlane.cli.schedules import read_schedule
-from binlane.cli.talk import verbose_option
+from binlane.cli.talk import say, verbose_option
 
 if TYPE_CHECKING:
     from binlane.route.schedule import Schedule
@@ -133,7 +133,7 @@ def _told(faults: Iterable[str], *, quiet: bool, figures: Callable[[], str]) -> 
     """Print faults as they are found, and how many they were; the exit status."""
     count = 0
     for fault in faults:
-        click.echo(fault)
+        say(fault)
         count += 1
     said = f"{count} fault{'s' if count > 1 else ''} found" if count else "no faults"
     if sys.stderr.isatty() and not quiet:

@@ -18,8 +18,8 @@ _READ_BYTES: Final = 1 << 20
 _CONNECT_S: Final = 10.0
 # Two heartbeats may be late on a busy machine.
 _SILENT_S: Final = 2.5 * HEARTBEAT_PERIOD_S
-_HINT: Final = "check --host and --port, or --socket, and whether the server runs"
-_CA_HINT: Final = "name the certificate that signed it: --ssl-ca FILE"
+UNREACHED_HINT: Final = "check the address, and whether the server runs"
+UNTRUSTED_HINT: Final = "name the certificate that signed it in its URL: ?ssl-ca=PATH"
 
 
 class ServerConnection:
@@ -44,8 +44,8 @@ class ServerConnection:
         *,
         connect_s: float = _CONNECT_S,
         silent_s: float = _SILENT_S,
-        hint: str = _HINT,
-        ca_hint: str = _CA_HINT,
+        hint: str = UNREACHED_HINT,
+        ca_hint: str = UNTRUSTED_HINT,
     ) -> None:
         self._url = url
         self._hint, self._ca_hint = hint, ca_hint

@@ -9,7 +9,7 @@ from collections.abc import Generator
 from contextlib import closing
 from dataclasses import replace
 
-from binlane.client.connection import ServerConnection
+from binlane.client.connection import UNREACHED_HINT, UNTRUSTED_HINT, ServerConnection
 from binlane.client.remote_machine import (
     RemoteBytes,
     RemoteEnd,
@@ -21,7 +21,12 @@ from binlane.client.settings import ServerUrl
 
 
 def read_remote(
-    url: ServerUrl, request: RemoteRequest, *, bind_address: str | None = None
+    url: ServerUrl,
+    request: RemoteRequest,
+    *,
+    bind_address: str | None = None,
+    hint: str = UNREACHED_HINT,
+    ca_hint: str = UNTRUSTED_HINT,
 ) -> Generator[RemoteEvent, None, None]:
     """The events of a server's log; close the iterator to close the connection.
 
@@ -29,6 +34,8 @@ def read_remote(
         url: The server.
         request: From where on, and how far.
         bind_address: Own address to connect from; any by default.
+        hint: As of `ServerConnection`.
+        ca_hint: Likewise.
 
     Raises:
         PeerError: If the server cannot be reached, refuses something, or goes away.
@@ -36,7 +43,7 @@ def read_remote(
         CodecError: If an event is damaged, with the server's file and position.
     """
     machine = RemoteMachine(request)
-    connection = ServerConnection(url, bind_address)
+    connection = ServerConnection(url, bind_address, hint=hint, ca_hint=ca_hint)
     with closing(connection):
         while True:
             for output in machine.receive(connection.read()):

@@ -33,12 +33,21 @@ def statement_bytes(event: QueryEvent, text: str) -> bytes:
     """
     codec = _codec_of(event)
     try:
-        data = codec.encode(text)
+        data = encoded(event, text)
         if codec.decode(data) == text:
             return data
     except UnicodeError:
         pass
     raise UnsupportedError("a statement cannot be written in the character set of its client")
+
+
+def encoded(event: QueryEvent, text: str) -> bytes:
+    """The bytes of a part of an event's text.
+
+    Raises:
+        UnicodeError: If the character set has not all of its characters.
+    """
+    return _codec_of(event).encode(text)
 
 
 def _codec_of(event: QueryEvent) -> ClientCodec:

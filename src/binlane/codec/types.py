@@ -147,6 +147,26 @@ COUNTED_BLOBS: Final = frozenset(
 """Types whose values come behind a length of as many bytes as their metadata says."""
 
 
+ROWS_TYPES: Final = frozenset(
+    {
+        EventType.WRITE_ROWS_V1,
+        EventType.UPDATE_ROWS_V1,
+        EventType.DELETE_ROWS_V1,
+        EventType.WRITE_ROWS,
+        EventType.UPDATE_ROWS,
+        EventType.DELETE_ROWS,
+        EventType.WRITE_ROWS_COMPRESSED_V1,
+        EventType.UPDATE_ROWS_COMPRESSED_V1,
+        EventType.DELETE_ROWS_COMPRESSED_V1,
+        EventType.WRITE_ROWS_COMPRESSED,
+        EventType.UPDATE_ROWS_COMPRESSED,
+        EventType.DELETE_ROWS_COMPRESSED,
+        EventType.PARTIAL_UPDATE_ROWS,
+    }
+)
+"""Types of events that hold rows of a table, of both servers; not those of before their first releases."""
+
+
 class HeaderFlag(IntFlag):
     """Flags of the common header."""
 

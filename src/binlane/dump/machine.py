@@ -10,6 +10,11 @@ behind groups that it has already: an artificial GTID_LIST for a MariaDB, a hear
 Whoever keeps MySQL's GTIDs gets an empty transaction in the place of each that the binlog leaves out
 (`left_out`).
 
+A MariaDB that follows by file and position comes back behind the last event that it has, be it inside
+of a statement of several rows events. Before the last of them it takes no other event but heartbeats
+(error 1595, "could not queue event from master"), not even what begins a dump: that is sent behind the
+statement then. Its relay log so has the whole statement, whose TABLE_MAP it has already.
+
 Source: MariaDB 10.11 sql/sql_repl.cc; packets of MariaDB 10.11.19 (tests/golden/dump). MySQL 9.7
 sql/rpl_binlog_sender.cc.
 """
@@ -29,7 +34,7 @@ from binlane.codec.heartbeat import HeartbeatEvent, HeartbeatV2Event
 from binlane.codec.packets.framing import FRAME_PAYLOAD_MAX, frame, frame_count
 from binlane.codec.packets.replies import EofPacket, error_packet
 from binlane.codec.transaction import GtidListEvent
-from binlane.codec.types import EventType, HeaderFlag
+from binlane.codec.types import ROWS_TYPES, EventType, HeaderFlag
 from binlane.dump.left_out import NOTED, LeftOut, Place, empty_transactions
 from binlane.dump.packing import SLICE_BYTES, Packer
 from binlane.dump.plain_form import LENGTH_MAX, QUERIES, plain_event
@@ -94,6 +99,8 @@ class Dump:
         self.has_ended = False
         self.needed_bytes = 0
         self._makes_plain = False
+        # Of the file that the replica came back to inside of a statement, until that is over.
+        self._inside: FileHead | None = None
         # Of an event that passes in parts:
         self._passing_bytes = self._frame_bytes = 0
         self._is_last_frame = True
@@ -122,7 +129,12 @@ class Dump:
         return self._made(rotate, is_artificial=True)
 
     def open_file(
-        self, head: FileHead, *, position: int = BEGINNING, after: Position | None = None
+        self,
+        head: FileHead,
+        *,
+        position: int = BEGINNING,
+        after: Position | None = None,
+        inside_statement: bool = False,
     ) -> bytes:
         """Begin a file: an artificial ROTATE and its FORMAT_DESCRIPTION.
 
@@ -131,13 +143,17 @@ class Dump:
             position: Where to start in it, in bytes; an event begins there.
             after: Of the first file by GTID: where the log begins of which the replica has all that
                 stands before this file; None for the beginning of this file.
+            inside_statement: A rows event begins at `position`.
 
         Returns:
-            Packets. `position` is behind the FORMAT_DESCRIPTION, or where it was asked to start.
+            Packets; none where `feed` sends them behind the statement. `position` is behind the FORMAT_DESCRIPTION, or where it was asked to start.
         """
         first = head.format_description
         self.file, self._server_id = head.file, first.header.server_id
         self.position = first.next_position if position == BEGINNING else position
+        if inside_statement and self._can_go_on_inside(head):
+            self._inside, self._format = head, head.format
+            return b""
         if self._skipper is not None:
             self._skipper.enter(head.done, head.format)
         if self._left_out is not None:
@@ -151,6 +167,11 @@ class Dump:
         format_description = encode_event(self._format_description(first, position), None)
         self._is_first_file = False
         return rotate + self._packet(format_description)
+
+    def _can_go_on_inside(self, head: FileHead) -> bool:
+        # Without a FORMAT_DESCRIPTION a replica takes checksums to be as it asked for them.
+        has_checksums = head.format.checksum == self._request.checksum
+        return self._request.goes_on_anywhere and has_checksums
 
     def skip_to(self, position: int, done: Position) -> None:
         """Go on at another position of the file; the replica has all groups before it.
@@ -176,7 +197,8 @@ class Dump:
     @property
     def can_be_packed(self) -> bool:
         """Whether what comes next may be packed: nothing is left out but what has its own type."""
-        return not self._passing_bytes and (self._skipper is None or self._skipper.is_done)
+        is_plain = self._inside is None and not self._passing_bytes
+        return is_plain and (self._skipper is None or self._skipper.is_done)
 
     def pack(self, packer: Packer, size: int) -> memoryview:
         """Forward whole events of the file, as `feed` does, from a packer's room; no large ones.
@@ -220,7 +242,7 @@ class Dump:
         parts: list[bytes | memoryview] = []
         self.needed_bytes = 0
         view = memoryview(data)
-        is_done = self._skipper is None or self._skipper.is_done
+        is_done = self._inside is None and (self._skipper is None or self._skipper.is_done)
         sends_all, notes = is_done and self._request.wants_annotate, self._left_out
         while size - offset >= HEADER_LENGTH:
             (length,) = _LENGTH.unpack_from(data, offset + _LENGTH_OFFSET)
@@ -359,6 +381,9 @@ class Dump:
     def _is_sent(self, data: bytes, offset: int, parts: list[bytes | memoryview]) -> bool:
         """Whether the event at `offset` is sent; what has to stand before it is put into `parts`."""
         type_code = data[offset + _TYPE_OFFSET]
+        if self._inside is not None and type_code not in ROWS_TYPES:
+            head, self._inside = self._inside, None
+            parts.append(self.open_file(head, position=self.position))
         if self._skipper is not None and self._skipper.leaves_out(type_code, data, offset):
             return False
         if type_code in GTID_TYPES:

@@ -23,6 +23,7 @@ class DumpProgress:
         complete_s: When it last stood at the end of the binlog, as `time.time`; None before.
         last_timestamp: Of an event among those that were sent last, seconds since 1970; None
             before one. Events that are read at once, some hundred kilobytes, have that of the first.
+        failure: The error that ended it for the reader; empty where none did.
     """
 
     begun_s: float = field(default_factory=time.time)
@@ -32,6 +33,7 @@ class DumpProgress:
     sending_since_s: float | None = None
     complete_s: float | None = None
     last_timestamp: int | None = None
+    failure: str = ""
 
     def read(self, data: bytes) -> None:
         """Note what was sent: bytes of the file that begin with an event."""

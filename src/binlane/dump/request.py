@@ -100,6 +100,13 @@ class DumpRequest:
         return bool(self.flags & DumpFlag.NON_BLOCK)
 
     @property
+    def goes_on_anywhere(self) -> bool:
+        """Whether a MariaDB follows by file and position, and so comes back wherever it was cut off."""
+        follows = self.server_id != 0 and not self.is_non_blocking
+        by_file = self.flavor is Flavor.MARIADB and self.connect_state is None
+        return follows and by_file and self.heartbeat_period_s is not None
+
+    @property
     def keeps_gtids(self) -> bool:
         """Whether whoever asks keeps a set of what it has done: a MySQL by GTID; no tool without id."""
         return isinstance(self.connect_state, GtidSet) and self.server_id != 0

@@ -19,7 +19,9 @@ from pathlib import Path
 from typing import BinaryIO, Final, TypeVar
 from weakref import WeakKeyDictionary
 
+from binlane.codec.event import EventHeader
 from binlane.codec.format import HEADER_LENGTH
+from binlane.codec.types import ROWS_TYPES
 from binlane.dump.machine import BEGINNING, Dump
 from binlane.dump.packing import SLICE_BYTES, Packer, can_pack
 from binlane.dump.progress import DumpProgress
@@ -117,8 +119,8 @@ async def serve_dump(  # noqa: PLR0913 - each comes from somebody else
     """
     dump = Dump(request) if dump is None else dump
     named = {"binlog": live.name}
+    progress = DumpProgress() if progress is None else progress
     try:
-        progress = DumpProgress() if progress is None else progress
         stream = _Stream(
             *(request, live, dump, send),
             source_id=source_id,
@@ -136,6 +138,7 @@ async def serve_dump(  # noqa: PLR0913 - each comes from somebody else
         logger.info(
             "dump of %s to replica %d: %s", live.name, request.server_id, error, extra=named
         )
+        progress.failure = error.message
         if dump.is_inside_event:
             raise ConnectionAbortedError("the rest of an event is not sent") from None
         return dump.error(error)
@@ -143,6 +146,7 @@ async def serve_dump(  # noqa: PLR0913 - each comes from somebody else
         raise  # the replica has gone: nobody is left to be told
     except (CodecError, OSError) as error:
         logger.exception("dump of %s to replica %d", live.name, request.server_id, extra=named)
+        live.unreadable[progress.file or request.file] = str(error)
         if dump.is_inside_event:
             raise ConnectionAbortedError("the rest of an event cannot be sent") from None
         return dump.error(refusal(f"error reading log entry: {error}", hint="run binlane verify"))
@@ -202,12 +206,14 @@ class _Stream:
 
     async def run(self) -> None:
         """Send everything; returns only if the dump does not wait."""
-        file, head, position = await self._start()
+        file, head, position, inside = await self._start()
         is_first = True
         while True:
             with self._live.reading(file.name), file.path.open("rb") as stream:
                 self._check_unchanged(file.name, stream)
-                opened = self._dump.open_file(head, position=position, after=self._after)
+                opened = self._dump.open_file(
+                    head, position=position, after=self._after, inside_statement=inside
+                )
                 await self._deliver(opened)
                 self._places.clear()
                 if self._dump.tells_left_out:
@@ -217,11 +223,13 @@ class _Stream:
                     await self._skip_done(file, stream, self._request.connect_state)
                 is_first = False
                 next_file = await self._send_file(file, stream)
+                self._live.unreadable.pop(file.name, None)
             if next_file is None:
                 return
-            file, head, position = next_file, _read_head(next_file), BEGINNING
+            file, head, position, inside = next_file, _read_head(next_file), BEGINNING, False
 
-    async def _start(self) -> tuple[BinlogFile, FileHead, int]:
+    async def _start(self) -> tuple[BinlogFile, FileHead, int, bool]:
+        """The first file, where it is sent from, and whether that is inside of a statement of rows."""
         if self._request.connect_state is not None:
             return await self._start_by_gtid(self._request.connect_state)
         name, position = self._request.file, self._request.position
@@ -236,9 +244,12 @@ class _Stream:
             size = end.position if end.file == file.name else os.fstat(stream.fileno()).st_size
             data = _read(stream, position, HEADER_LENGTH) if position <= size else b""
         check_position(FilePosition(file.name, position), data, end=size)
-        return file, _read_head(file), position
+        inside = len(data) == HEADER_LENGTH and EventHeader.decode(data).type_code in ROWS_TYPES
+        return file, _read_head(file), position, inside
 
-    async def _start_by_gtid(self, connect_state: Position) -> tuple[BinlogFile, FileHead, int]:
+    async def _start_by_gtid(
+        self, connect_state: Position
+    ) -> tuple[BinlogFile, FileHead, int, bool]:
         deadline_s = _now_s() + WATERMARK_TIMEOUT_S
         while True:
             version, left_s = self._live.version, deadline_s - _now_s()
@@ -261,7 +272,7 @@ class _Stream:
         if isinstance(connect_state, GtidSet):
             left = published.files[published.files.index(file) :]
             file = left[await asyncio.to_thread(first_lacking, left, connect_state)]
-        return file, _read_head(file), BEGINNING
+        return file, _read_head(file), BEGINNING, False
 
     async def _skip_done(self, file: BinlogFile, stream: BinaryIO, connect_state: Position) -> None:
         """Leave out what the replica has as far as the file's index of groups tells where it ends."""

@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 
 from binlane.codec.packets.results import Cell, ColumnDefinition
+from binlane.errors import Diagnostic
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,12 +16,14 @@ class OkAnswer:
     Attributes:
         affected_rows: As the client shows it.
         info: For people.
-        warnings: How many there are.
+        warnings: How many the source has of it.
+        diagnostics: What SHOW WARNINGS lists where binlane has them, and not the source.
     """
 
     affected_rows: int = 0
     info: str = ""
     warnings: int = 0
+    diagnostics: tuple[Diagnostic, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +33,12 @@ class RowsAnswer:
     Attributes:
         columns: Heads: a name is a column of text.
         rows: One cell a column; None is NULL.
+        diagnostics: As of `OkAnswer`.
     """
 
     columns: Sequence[ColumnDefinition | str]
     rows: Sequence[Sequence[Cell]]
+    diagnostics: tuple[Diagnostic, ...] = ()
 
     @property
     def heads(self) -> list[ColumnDefinition]:

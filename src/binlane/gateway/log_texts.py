@@ -1,8 +1,10 @@
-"""What peers say, as it is put into the log: no longer than anybody reads."""
+"""What peers say, as it is put into the log: no longer than anybody reads, and nothing but seen."""
 
 from __future__ import annotations
 
 from typing import Final
+
+from binlane.visible import visible
 
 _SHOWN_MAX: Final = 300
 
@@ -11,5 +13,5 @@ def shown(value: object) -> str:
     """The text of something that a peer may have made as long as it liked."""
     text = str(value)
     if len(text) <= _SHOWN_MAX:
-        return text
-    return f"{text[:_SHOWN_MAX]}… ({len(text)} characters)"
+        return visible(text)
+    return f"{visible(text[:_SHOWN_MAX])}… ({len(text)} characters)"

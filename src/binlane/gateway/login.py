@@ -43,8 +43,9 @@ _NOT_OFFERED: Final = _COMPRESSION | Capability.SSL | Capability.OPTIONAL_RESULT
 _FAREWELL: Final = Capability.PROTOCOL_41 | Capability.SECURE_CONNECTION | Capability.LONG_PASSWORD
 _UTF8: Final = 33
 _CAPABILITIES_LENGTH: Final = 4
-# What clients call a connection that did not become TLS.
-NO_TLS_ERRNO: Final = 2026
+BAD_HANDSHAKE_ERRNO: Final = 1043
+"""A connection that cannot be made as one side wants it. What clients call a failed TLS, 2026, is of the
+numbers that they keep for themselves: from a server some take it for a malformed packet."""
 # Nobody's account, and what the source's log shows of it. Short enough for MySQL.
 _LEFT: Final = "client-left-before-login"
 # A login with the longest connection attributes that servers take.
@@ -102,8 +103,8 @@ class LoginRules:
         if not is_offered:
             raise StatementError(
                 f"the source offers no TLS, and ssl-mode={mode.value} of source.url wants it",
-                errno=NO_TLS_ERRNO,
-                sqlstate="HY000",
+                errno=BAD_HANDSHAKE_ERRNO,
+                sqlstate="08S01",
             )
         return True
 
@@ -299,7 +300,9 @@ class Login:
     def _begin_client_tls(self) -> None:
         if not self._rules.offers_tls:
             raise StatementError(
-                "TLS is not offered here: connect without it", errno=1043, sqlstate="08S01"
+                "TLS is not offered here: connect without it",
+                errno=BAD_HANDSHAKE_ERRNO,
+                sqlstate="08S01",
             )
         self.phase = LoginPhase.CLIENT_TLS
 
@@ -332,7 +335,9 @@ class Login:
         wanted = SslRequest.read(Reader(payload)).capabilities
         if wanted & _COMPRESSION:
             raise StatementError(
-                "compression is not offered here: connect without it", errno=1043, sqlstate="08S01"
+                "compression is not offered here: connect without it",
+                errno=BAD_HANDSHAKE_ERRNO,
+                sqlstate="08S01",
             )
         if Capability.SSL in wanted and not self._client_has_tls:
             raise CodecError("the client announces TLS, and does not begin it")

@@ -66,6 +66,7 @@ from binlane.gateway.answers import OkAnswer, RowsAnswer, RowsInParts
 from binlane.gateway.authentication import Authentication, clear_password_refusal
 from binlane.gateway.client_statements import ClientStatements, Uncut, Unwritten, bare
 from binlane.gateway.counts import PortCounts
+from binlane.gateway.diagnostics import OwnDiagnostics
 from binlane.gateway.followed_replies import FollowedReplies, Role
 from binlane.gateway.handler import SessionAge
 from binlane.gateway.judge import (
@@ -74,6 +75,7 @@ from binlane.gateway.judge import (
     PASS,
     ClientStatement,
     Done,
+    Give,
     Judge,
     Pass,
     Refuse,
@@ -281,6 +283,7 @@ class Relay:
             `begin_tls` says that it does.
         user: Account name, empty before the login.
         variables: User variables that bear on replication, by lower-case name.
+        diagnostics: What SHOW WARNINGS tells where the source does not.
         replica: What COM_REGISTER_SLAVE said.
         has_more: Whether `read_on` has to be called, once others had their turn.
         find_judge: Called once when the client logs in: who judges its statements.
@@ -297,7 +300,7 @@ class Relay:
         *("_refusal", "_reply", "_reply_number", "_reply_packets", "_reply_reader", "_rules"),
         *("_statements", "_thens", "_to_client", "_to_source", "_tracker", "_watchers"),
         *("find_judge", "has_more", "judge", "question", "replica", "tls_side", "user"),
-        "variables",
+        *("diagnostics", "variables"),
     )
 
     def __init__(self, rules: LoginRules = _PLAIN, *, counts: PortCounts | None = None) -> None:
@@ -329,6 +332,7 @@ class Relay:
         self.question: Question | None = None
         self.user = ""
         self.variables: dict[str, str | None] = {}
+        self.diagnostics = OwnDiagnostics()
         self.replica: RegisterSlave | None = None
         self._logins = self._commands = 0
         self.has_more = False
@@ -583,6 +587,8 @@ class Relay:
         assert isinstance(question, Statement), "a dump is not handed on"
         packet, self.question = question.packet, None
         self._commands += 1
+        if self._followed is None and not question.is_prepared:
+            self.diagnostics.forget()
         number = Command.STMT_PREPARE if question.is_prepared else Command.QUERY
         if text is not None:
             packet = frame(encode_query(text, self.capabilities), 0)
@@ -660,17 +666,27 @@ class Relay:
     def end_rows(self) -> None:
         """End the rows."""
         self._end_rows()
+        self._tell_rows()
         self._close_question()
 
     def answer(self, answer: OkAnswer | RowsAnswer) -> None:
         """Answer the open statement, or let the replica register."""
         self._answer(answer)
+        if isinstance(answer, OkAnswer) or answer.diagnostics:
+            self.diagnostics.tell(answer.diagnostics)
+        else:
+            self._tell_rows()
         self._close_question()
+
+    def _tell_rows(self) -> None:
+        if isinstance(self.question, Statement):
+            self.diagnostics.give_rows(self.question.text, flavor_of(self.server_version))
 
     def refuse(self, error: StatementError) -> None:
         """Answer the open question with an error."""
         self._counts.refuse(error, is_judged=isinstance(self.question, Judging))
         self._reply_to_client([error_packet(error)])
+        self.diagnostics.tell(error.listed)
         self._close_question()
 
     def count_fault(self) -> None:
@@ -853,6 +869,8 @@ class Relay:
             if command == Command.STMT_EXECUTE and len(head) < min(length, FLAGS_END):
                 return False
             self._commands += 1
+            if command in _JUDGED_COMMANDS or command == Command.INIT_DB:
+                self.diagnostics.forget()
             self._tracker.expect(command, opens_cursor=opens_cursor(head))
             self._begin_to_pass(length)
             return True
@@ -871,10 +889,52 @@ class Relay:
             self._open(command, payload, packet)
         else:
             self._commands += 1
+            if command == Command.QUERY:
+                self.diagnostics.forget()
             self._forward_session_command(command, packet)
         return True
 
+    def _own_answer(self, number: int, payload: bytes) -> RowsAnswer | str | None:
+        """What a statement about warnings gives, where the source has not got them; as `answer` there."""
+        if not self.diagnostics.are_own:
+            return None
+        statement = self._statement_of(number, payload)
+        if not self.diagnostics.concern(statement):
+            return None
+        own = self.diagnostics.answer(text_of(statement), flavor_of(self.server_version))
+        is_text = number == Command.QUERY
+        return own if is_text or isinstance(own, RowsAnswer) else None
+
+    def _statement_of(self, number: int, payload: bytes) -> bytes:
+        """What a command runs; empty if it runs none that is known, or takes values."""
+        if number == Command.QUERY:
+            return decode_query(payload, self.capabilities)
+        if number == Command.STMT_EXECUTE:
+            return bytes_of(self._statements.prepared.text(payload))
+        return b""
+
+    def _answer_own(self, answer: RowsAnswer | str, number: int, payload: bytes) -> None:
+        """Give what `_own_answer` has found."""
+        if isinstance(answer, RowsAnswer):
+            self._reply_number = 1
+            self._is_binary = number != Command.QUERY
+            self._answer(answer)
+            statement = text_of(self._statement_of(number, payload))
+            self.diagnostics.give_rows(statement, flavor_of(self.server_version))
+            self._reply_number = 1
+            self._is_binary = False
+            return
+        self._commands += 1
+        packet = frame(encode_query(answer, self.capabilities), 0)
+        if self._followed is None or self.judge is None:
+            self._forward(Command.QUERY, packet)
+        else:
+            command = ClientCommand(Command.QUERY, packet[FRAME_HEADER_LENGTH:], packet)
+            self._take_command(self._followed, self.judge, command)
+
     def _is_question(self, command: int, payload: bytes) -> bool:
+        if self._own_answer(command, payload) is not None:
+            return True
         if command == Command.QUERY:
             return may_concern_binlogs(decode_query(payload, self.capabilities))
         if command == Command.STMT_PREPARE:
@@ -883,7 +943,10 @@ class Relay:
 
     def _open(self, command: int, payload: bytes, packet: bytes) -> None:
         """Answer a command, or have it answered."""
-        if command == Command.BINLOG_DUMP:
+        own = self._own_answer(command, payload)
+        if own is not None:
+            self._answer_own(own, command, payload)
+        elif command == Command.BINLOG_DUMP:
             self.question = BinlogDump.decode(payload)
         elif command == Command.REGISTER_SLAVE:
             self.question = self.replica = RegisterSlave.decode(payload)
@@ -904,6 +967,7 @@ class Relay:
 
     def _begin_anew(self, command: int, packet: bytes) -> bool:
         """COM_CHANGE_USER and COM_RESET_CONNECTION; False where the user is refused."""
+        self.diagnostics.forget()
         if command == Command.CHANGE_USER:
             self._logins += 1
             change = ChangeUser.decode(packet[FRAME_HEADER_LENGTH:], self.capabilities)
@@ -1017,7 +1081,7 @@ class Relay:
         if self._is_running or self._passing_bytes or self._continues or self._passes_large:
             return False
         says = self._statements
-        if self._authentication is not None or says.has_attributes:
+        if self._authentication is not None or says.has_attributes or self.diagnostics.are_own:
             return False
         query = data[FRAME_HEADER_LENGTH + 1 :]
         statements = None if may_concern_binlogs(query) else says.only(query)
@@ -1096,7 +1160,9 @@ class Relay:
         )
 
     def _asks(self, number: int, payload: bytes) -> bool:
-        """Whether a command is a question for those who know the binlogs."""
+        """Whether a command is a question for those who know the binlogs, or about what they said."""
+        if self._own_answer(number, payload) is not None:
+            return True
         if number == Command.QUERY:
             return len(payload) <= INSPECTED_MAX and may_concern_binlogs(
                 self._statements.query(payload)
@@ -1172,6 +1238,13 @@ class Relay:
         """Do what was said; a question is open behind it only if rows are to be sent in parts."""
         is_large = not command.packet
         self._counts.judge(verdict)
+        if isinstance(verdict, Give):
+            self.diagnostics.forget()
+        elif self.diagnostics.are_own and not isinstance(verdict, Refuse):
+            text = statements[0].text if len(statements) == 1 else ""
+            is_open = self.diagnostics.runs(text, flavor_of(self.server_version))
+            if is_open and isinstance(verdict, Pass):
+                self.diagnostics.forget()  # nobody hears what comes of it
         if isinstance(verdict, Pass):
             self._tracker.expect(command.number, opens_cursor=opens_cursor(command.payload))
             self._to_source.append(command.packet)
@@ -1185,6 +1258,7 @@ class Relay:
                 self._refusal, self._passes_large = verdict.error, True
             else:
                 self._reply_to_client([error_packet(verdict.error)])
+            self.diagnostics.tell(verdict.error.listed)
         else:
             self._is_binary = command.number != Command.QUERY
             if isinstance(verdict.answer, RowsInParts):
@@ -1229,6 +1303,7 @@ class Relay:
     def answered(self, replies: list[Reply]) -> int:
         """Be told what came of a command; by how many its count of warnings grows."""
         assert self.judge is not None, "it let the command run"
+        self.diagnostics.ran(replies)
         done = self.judge.done(replies)
         return 0 if done is NOTHING_LEFT else self._take(done).warnings
 
@@ -1266,6 +1341,7 @@ class Relay:
         prepared = self._statements.prepared
         watcher: Callable[[bytes], None] | None = None
         if number == Command.INIT_DB:
+            self.diagnostics.forget()
             watcher = partial(self._database_used, judge, text_of(payload[1:]))
         elif number == Command.SET_OPTION:
             watcher = partial(self._option_set, Reader(payload).unpack(_OPTION)[1])
@@ -1374,16 +1450,18 @@ class Relay:
         if isinstance(answer, RowsAnswer):
             self.begin_rows(answer.heads)
             self.rows(answer.rows)
-            self._end_rows()
+            self._end_rows(warnings=len(answer.diagnostics))
             return
         packet = OkPacket(
             affected_rows=answer.affected_rows,
             status=self._tracker.status,
-            warnings=answer.warnings,
+            warnings=answer.warnings or len(answer.diagnostics),
             info=answer.info.encode(),
         )
         self._reply_to_client([packet.encode(self.capabilities)])
 
-    def _end_rows(self) -> None:
-        end = encode_end_of_rows(capabilities=self.capabilities, status=self._tracker.status)
+    def _end_rows(self, warnings: int = 0) -> None:
+        end = encode_end_of_rows(
+            capabilities=self.capabilities, status=self._tracker.status, warnings=warnings
+        )
         self._reply_to_client([end])

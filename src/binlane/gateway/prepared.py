@@ -196,6 +196,15 @@ class PreparedStatements:
         given = sum(map(len, prepared.long_data.values()))
         return len(prepared.text) + len(payload) + given > LONG
 
+    def text(self, payload: bytes) -> str:
+        """The text of what an execution runs; empty if that is not known, or takes values.
+
+        Args:
+            payload: Of a COM_STMT_EXECUTE.
+        """
+        prepared = self._find(_statement_id(payload))
+        return "" if prepared is None or prepared.parameter_count else prepared.text
+
     def own(self, payload: bytes) -> str | None:
         """The text of what an execution runs, if binlane answers it.
 

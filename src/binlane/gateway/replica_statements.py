@@ -52,7 +52,7 @@ _LEAD: Final = re.compile(
     rb"""(?six)
     (?: \s | /\*M?!\d*+ | /\*.*?\*/ | --[\x00-\x20][^\n]*+\n | \#[^\n]*+\n | \( | (?!) )*+
     (?: SELECT|SHOW|SET|CREATE|ALTER|DROP|FLUSH|PURGE|EXPLAIN|DESCRIBE|DESC|GRANT|REVOKE|WITH
-      | TABLE|START|STOP|DO | (?P<kill>KILL) )\b
+      | TABLE|START|STOP|DO|ACKNOWLEDGE | (?P<kill>KILL) )\b
     """
 )
 
@@ -115,9 +115,10 @@ SNAPSHOT: Final = ("binlog_snapshot_file", "binlog_snapshot_position")
 MYSQL_FACTS: Final = frozenset({Fact.GTID_EXECUTED, Fact.GTID_PURGED})
 """Facts of which only a MySQL source's sessions can ask; the source answers them to others."""
 
-UNKNOWN_TO_MYSQL: Final = frozenset({Fact.SEMI_SYNC, Fact.SEMI_SYNC_SOURCE})
-"""Variables that a MySQL source does not seem to have: a replica that is told a value, even OFF, waits
-for packets of semi-synchronous replication."""
+OF_SEMI_SYNC: Final = frozenset({Fact.SEMI_SYNC, Fact.SEMI_SYNC_SOURCE})
+"""Variables that a source does not seem to have: a replica of either flavor that is shown a value, even
+OFF, waits for packets of semi-synchronous replication. A MySQL has them with a plugin alone, so that
+to read one is an error there; a MariaDB's is OFF."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -459,7 +460,7 @@ _PATTERNS: Final[
     ),
     (re.compile("KILL (?:(?:HARD|SOFT) )?(?:(?:CONNECTION|QUERY) (?:ID )?)?0"), _kill),
 )
-_OF_BOTH: Final = OWN | UNKNOWN_TO_MYSQL | _SHOWN_GLOBALLY
+_OF_BOTH: Final = OWN | OF_SEMI_SYNC | _SHOWN_GLOBALLY
 _FACTS: Final = {fact.value: fact for fact in Fact}
 
 

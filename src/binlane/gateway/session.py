@@ -26,7 +26,7 @@ from binlane.gateway.followed_replies import reply_of
 from binlane.gateway.handler import Handler, SessionAge
 from binlane.gateway.judge import Judge, Reply
 from binlane.gateway.log_texts import shown
-from binlane.gateway.login import NO_TLS_ERRNO
+from binlane.gateway.login import BAD_HANDSHAKE_ERRNO
 from binlane.gateway.long_texts import read_beside
 from binlane.gateway.machine import (
     Cutting,
@@ -42,9 +42,9 @@ from binlane.gateway.machine import (
 from binlane.gateway.privileges import Privilege, check
 from binlane.gateway.replica_statements import (
     CONSTANTS,
+    OF_SEMI_SYNC,
     OWN,
     SNAPSHOT,
-    UNKNOWN_TO_MYSQL,
     VARIABLES,
     Asked,
     Fact,
@@ -63,11 +63,12 @@ from binlane.gateway.side import Side, nothing
 from binlane.gateway.socket_accounts import check_account
 from binlane.names import quote
 from binlane.positions import FilePosition
+from binlane.sql.servers import Dialect
+from binlane.sql.tokens import tokenise
 
-_BAD_HANDSHAKE: Final = 1043
 _UNKNOWN_SYSTEM_VARIABLE: Final = 1193
 _NOT_PREPARED: Final = 1295
-_HIDDEN_IN_MYSQL: Final = frozenset(fact.value for fact in UNKNOWN_TO_MYSQL)
+_HIDDEN: Final = frozenset(fact.value for fact in OF_SEMI_SYNC)
 _WAITING_MAX: Final = 1 << 20
 _WITHOUT_ASCII: Final = frozenset(("ucs2", "utf16", "utf16le", "utf32", "filename"))
 """Character sets in which ASCII stands in other bytes: what is asked could not be read."""
@@ -382,7 +383,9 @@ class Session:
         if client.failure and not client.is_encrypted:
             relay.refuse_login(
                 StatementError(
-                    f"Bad handshake: {client.failure}", errno=_BAD_HANDSHAKE, sqlstate="08S01"
+                    f"Bad handshake: {client.failure}",
+                    errno=BAD_HANDSHAKE_ERRNO,
+                    sqlstate="08S01",
                 )
             )
             client.write_in_clear(relay.take_to_client())
@@ -426,7 +429,11 @@ class Session:
         """Say why there is no login, where TLS with the source came to nothing."""
         if self._source.failure:
             self._relay.refuse_login(
-                StatementError(f"the source: {self._source.failure}", errno=NO_TLS_ERRNO)
+                StatementError(
+                    f"the source: {self._source.failure}",
+                    errno=BAD_HANDSHAKE_ERRNO,
+                    sqlstate="08S01",
+                )
             )
             self._client.write(self._relay.take_to_client())
 
@@ -571,13 +578,14 @@ class Session:
             if any(not isinstance(place.what, UserVariable) for place in statement.places):
                 raise _not_prepared()
             return None
+        filled = _with_numbers(text, self._flavor)
         if isinstance(statement, Shows):
             is_ours = statement.is_exact
         else:
-            is_ours = statement is None and await self._handler.answers(self, text)
+            is_ours = statement is None and await self._handler.answers(self, filled)
         if not is_ours:
             return None
-        if self._relay.judge is None:
+        if self._relay.judge is None or filled != text:
             raise _not_prepared()
         # The servers tell the columns of SHOW before it is executed.
         shown = await self._answer_recognised(text, statement) if _SHOW.match(text) else None
@@ -614,7 +622,7 @@ class Session:
         if isinstance(what, GtidPositionAt):
             done = await self._handler.gtid_position_at(self, what.place)
             return {} if done is None else {what: str(done)}
-        if self._flavor is Flavor.MYSQL and what in UNKNOWN_TO_MYSQL:
+        if self._flavor is Flavor.MYSQL and what in OF_SEMI_SYNC:
             raise StatementError(
                 f"Unknown system variable '{what.value}'",
                 errno=_UNKNOWN_SYSTEM_VARIABLE,
@@ -644,8 +652,7 @@ class Session:
         shown: list[Sequence[Cell]] = []
         for row in rows:
             name = _text(row[0]).lower()
-            is_hidden = self._flavor is Flavor.MYSQL and name in _HIDDEN_IN_MYSQL
-            if not is_hidden:
+            if name not in _HIDDEN:
                 shown.append((*row[:-1], told[name].encode()) if name in told else row)
         return RowsAnswer(result.heads, shown)
 
@@ -743,6 +750,18 @@ class Session:
             self._relay.refuse(error)
         else:
             self._relay.end_dump(last_packet)
+
+
+def _with_numbers(text: str, flavor: Flavor) -> str:
+    """A statement that is to be prepared, with numbers in the places of its values."""
+    try:
+        tokens = list(tokenise(text, Dialect(flavor=flavor.value)))
+    except StatementError:
+        return text
+    places = [token.offset for token in tokens if token.text == "?"]
+    for place in reversed(places):
+        text = f"{text[:place]}1{text[place + 1 :]}"
+    return text
 
 
 def _text(cell: Cell) -> str:

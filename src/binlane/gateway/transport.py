@@ -14,7 +14,7 @@ from binlane.client.account import seal, tls_context
 from binlane.client.settings import ServerUrl
 from binlane.codec.packets.framing import frame
 from binlane.codec.packets.replies import ErrPacket
-from binlane.errors import BinlaneError, ConfigError
+from binlane.errors import BinlaneError, ConfigError, SourceDownError
 from binlane.gateway.counts import LoginOutcome, PortCounts
 from binlane.gateway.crowd import Crowd
 from binlane.gateway.handler import Handler
@@ -29,7 +29,6 @@ from binlane.gateway.settings import GatewaySettings, TlsMode
 from binlane.gateway.side import Side
 from binlane.gateway.tls import TlsRole
 
-_CANNOT_CONNECT_ERRNO: Final = 2003
 _TOO_MANY_ERRNO: Final = 1040
 # The source's answer to a login that a client did not begin.
 _LEAVE_TIMEOUT_S: Final = 2.0
@@ -361,8 +360,8 @@ def _source(settings: GatewaySettings) -> str:
 
 
 def _cannot_connect(settings: GatewaySettings) -> bytes:
-    text = f"Can't connect to the source server {_source(settings)}: try again later"
-    return ErrPacket(errno=_CANNOT_CONNECT_ERRNO, message=text, sqlstate=None).encode()
+    error = SourceDownError(f"binlane cannot reach its source {_source(settings)}: try again later")
+    return ErrPacket(errno=error.errno, message=error.message, sqlstate=None).encode()
 
 
 def _too_many() -> bytes:

@@ -9,6 +9,7 @@ from html import escape
 from typing import Final
 
 from binlane.landing.progress import LandingReport, TableReport
+from binlane.visible import visible
 
 _STYLE: Final = """
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 72rem; padding: 0 1rem }
@@ -41,7 +42,7 @@ def text_report(report: LandingReport) -> str:
         *(f"  note: {note}" for note in _notes(report)),
         "",
     ]
-    return "\n".join(lines)
+    return "\n".join(map(visible, lines))
 
 
 def json_report(report: LandingReport) -> str:

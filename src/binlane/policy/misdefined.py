@@ -9,6 +9,7 @@ MySQL 9.7, in whose order things are looked at; measured, tests/vectors/errors.t
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -22,12 +23,12 @@ from binlane.sql.schema import ForeignKey, Key, Table
 from binlane.sql.servers import Fact
 from binlane.sql.table_changes import (
     PRIMARY,
+    KeyNames,
     column_keys,
     column_references,
     foreign_key_of,
     has_key,
     key_of,
-    made_up_name,
     named_engine,
     without_key,
 )
@@ -57,7 +58,6 @@ _DROPS: Final = {
 _CHANGES: Final = frozenset(("MODIFY COLUMN", "CHANGE COLUMN", "RENAME COLUMN"))
 _MADE_UP: Final = "_ibfk_"
 """In the name that the servers give a foreign key."""
-_OF_PERIODS: Final = "WITHOUT OVERLAPS"
 
 
 class _Wrong(Exception):  # noqa: N818  # found, not raised by what runs
@@ -174,7 +174,7 @@ def _add_key(made: _Definition, node: KeyDefinition, facts: StatementFacts) -> N
         raise _Wrong(refusal(1280, name))
     if node.kind != "FOREIGN":
         key = key_of(node, facts)
-        is_plain = _OF_PERIODS not in node.words
+        is_plain = not node.parts[-1].is_period
         made.keys.append(key if is_plain else replace(key, columns=key.columns[:-1]))
         return
     assert node.references is not None, "the grammar demands it"
@@ -216,7 +216,12 @@ class _Alteration:
         self._names = {column.name.lower() for column in table.definition.columns}
         self._keys = {key.name.lower() for key in table.keys}
         self._actions = [action for action in tree.actions if not self._is_needless(action)]
-        self._left = [*self._actions]
+        # In the order of the text.
+        self._left: dict[AlterAction, None] = dict.fromkeys(self._actions)
+        self._meaning: dict[tuple[str, str], deque[AlterAction]] = {}
+        for action in self._actions:
+            meant = (action.kind, (action.name or PRIMARY).lower())
+            self._meaning.setdefault(meant, deque()).append(action)
 
     def _is_needless(self, action: AlterAction) -> bool:
         """Whether MariaDB leaves out an action because of its IF EXISTS or IF NOT EXISTS."""
@@ -235,11 +240,12 @@ class _Alteration:
 
     def _take(self, name: str, *kinds: str) -> AlterAction | None:
         """Take the first action of some kinds that means a name off the list."""
-        for action in self._left:
-            if action.kind in kinds and (action.name or PRIMARY).lower() == name.lower():
-                self._left.remove(action)
-                return action
-        return None
+        found = [one for kind in kinds if (one := self._meaning.get((kind, name.lower())))]
+        if not found:
+            return None
+        action = min(found, key=lambda one: one[0].at).popleft()
+        del self._left[action]
+        return action
 
     def definition(self) -> _Definition:
         made = _definition_of(self._table)
@@ -283,15 +289,32 @@ class _Alteration:
                 columns += [*map(_column, action.columns)] or [(new, is_counting)]
         for action in self._actions:
             is_lost = action in self._left
-            if is_lost and action.kind in _CHANGES:
+            if is_lost and action.kind in _CHANGES and not self._changes_added(columns, action):
                 raise self._unknown(action.name)
             if action.kind == "ADD COLUMN" or action in later:
                 self._place(columns, action)
         for action in self._left:
-            if action.kind == "ALTER COLUMN":
+            if action.kind == "ALTER COLUMN" and not self._has_added(columns, action.name):
                 raise self._unknown(action.name)
         made.columns = columns
         return changed
+
+    def _changes_added(self, columns: list[tuple[str, bool]], action: AlterAction) -> bool:
+        """Take away the column that MariaDB puts another in place of: one that was added before."""
+        new = action.columns[0].name if action.columns else ""
+        if not self._has_added(columns, new):
+            return False
+        columns[:] = [one for one in columns if one[0].lower() != new.lower()]
+        columns += map(_column, action.columns)
+        return True
+
+    def _has_added(self, columns: Iterable[tuple[str, bool]], name: str) -> bool:
+        """Whether MariaDB finds a column among those that the statement has added so far."""
+        return (
+            self._server.is_mariadb
+            and name.lower() not in self._names
+            and any(one.lower() == name.lower() for one, _ in columns)
+        )
 
     def _place(self, columns: list[tuple[str, bool]], action: AlterAction) -> None:
         place = len(columns)
@@ -366,7 +389,7 @@ def _check(made: _Definition, server: Server) -> None:
     if len(counting) > 1:
         raise _Wrong(refusal(1075))
     looks: list[Callable[[Key], None]] = [
-        partial(_look_at_name, taken=set()),
+        partial(_look_at_name, taken=KeyNames()),
         partial(_look_for_columns, names=None if made.is_open else names),
         _look_for_columns_twice,
     ]
@@ -400,16 +423,16 @@ def _look_for_columns_twice(key: Key) -> None:
         seen.add(column.lower())
 
 
-def _look_at_name(key: Key, taken: set[str]) -> None:
+def _look_at_name(key: Key, taken: KeyNames) -> None:
     """Whether there is a key of that name before it; one for a foreign key may come to nothing."""
     if key.parts == (_FOR_REFERENCE,):
         return
     name = key.name
-    if key.is_primary and PRIMARY.lower() in taken:
+    if key.is_primary and PRIMARY in taken:
         raise _Wrong(refusal(1068))
-    if name.lower() in taken:
+    if name in taken:
         raise _Wrong(refusal(1061, name))
-    taken.add((name or made_up_name(key.columns[0] or "functional_index", taken)).lower())
+    taken.named(key)
 
 
 # Foreign keys -------------------------------------------------------------------------------------

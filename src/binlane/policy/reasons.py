@@ -34,12 +34,13 @@ from binlane.sql.facts import (
     SystemVariableUse,
     VariableScope,
 )
+from binlane.sql.name_finder import SEQUENCE_FUNCTIONS
 from binlane.sql.reading import read_expression
 from binlane.sql.schema import Objects, Table
 from binlane.sql.servers import Dialect, Fact
 from binlane.sql.table_definitions import TableColumn
-from binlane.sql.tree.definitions import Column, CreateTable
-from binlane.sql.tree.expressions import Default, told, walk
+from binlane.sql.tree.definitions import AlterTable, Column, CreateTable
+from binlane.sql.tree.expressions import Default, Expression, told, walk
 from binlane.sql.tree.statements import Delete, Insert, Update
 
 
@@ -503,6 +504,45 @@ def used_defaults(
         if _is_varying(column, table, server):
             what = f"the default of {table.name.plain}.{column.name}"
             yield place.found(Reason.SYSTEM_FUNCTION, what, place.offset, place.length)
+
+
+def added_unsafe_defaults(facts: StatementFacts, server: Server) -> Iterator[ReasonFound]:
+    """What is found unsafe in the defaults of the columns that ALTER TABLE adds.
+
+    The rows that are there get them, which a replica would do by itself.
+    """
+    for default, start, is_added in _new_defaults(facts):
+        for use in default.functions if is_added else ():
+            if is_unsafe_function(use, StatementKind.DO, server):
+                what = f"{use.name.lower()}()"
+                yield OWN_TEXT.found(Reason.SYSTEM_FUNCTION, what, start + use.offset, use.length)
+
+
+def default_sequences(facts: StatementFacts) -> Iterator[tuple[str, ReasonFound]]:
+    """The functions of sequences that MariaDB's new defaults call: NEXTVAL, LASTVAL or SETVAL."""
+    for default, start, _ in _new_defaults(facts):
+        for use in default.functions:
+            if use.database is None and use.upper_name in SEQUENCE_FUNCTIONS:
+                what, place = f"{use.name.lower()}()", start + use.offset
+                found = OWN_TEXT.found(Reason.SYSTEM_FUNCTION, what, place, use.length)
+                yield use.upper_name, found
+
+
+def _new_defaults(facts: StatementFacts) -> Iterator[tuple[StatementFacts, int, bool]]:
+    """The defaults that CREATE and ALTER TABLE give, where they begin, and whether ALTER adds them."""
+    tree = facts.tree
+    expressions: list[tuple[Expression | None, bool]] = []
+    if isinstance(tree, CreateTable):
+        expressions += ((one.default, False) for one in tree.elements if isinstance(one, Column))
+    elif isinstance(tree, AlterTable):
+        for action in tree.actions:
+            is_added = action.kind == "ADD COLUMN"
+            expressions += ((one.default, is_added) for one in action.columns)
+            expressions.append((action.default, False))
+    for expression, is_added in expressions:
+        if expression is not None:
+            text, start = facts.text_of(expression), facts.place(expression.at)
+            yield default_facts(text, "", facts.dialect), start, is_added
 
 
 def prepared_defaults(

@@ -12,7 +12,7 @@ from typing import Final
 
 from binlane.names import TableName
 from binlane.policy import reasons
-from binlane.policy.reasons import ReasonFound
+from binlane.policy.reasons import Reason, ReasonFound
 from binlane.policy.server import Server
 from binlane.sql.facts import Shift
 from binlane.sql.schema import Routine
@@ -144,6 +144,13 @@ def unsafe_and_statement_engine(found: ReasonFound, server: Server) -> Refusal:
     return Refusal(1663, _GENERAL, "ER_BINLOG_UNSAFE_AND_STMT_ENGINE", message, why=(why,))
 
 
+def unsafe_default_is_added(found: ReasonFound, server: Server) -> Refusal:
+    """1674: MySQL's ALTER TABLE adds a column whose DEFAULT may give others on a replica."""
+    why = Why(what=found.what, offset=found.offset, length=found.length)
+    text = reasons.text(found.reason, server)
+    return Refusal(1674, _GENERAL, reasons.symbol(found.reason), text, why=(why,))
+
+
 def row_injection_and_statement_engine(server: Server) -> Refusal:
     """1664: row events for a table that can be logged as statement only."""
     why = (
@@ -215,6 +222,14 @@ CREATE_SELECT_AND_GTID: Final = Refusal(
     "Statement violates GTID consistency: CREATE TABLE ... SELECT.",
 )
 """MySQL's GTID consistency allows no CREATE … SELECT of an engine without atomic DDL."""
+
+
+def invisible_key_and_statement_mode(server: Server) -> Refusal:
+    """4112: MySQL's CREATE … SELECT under mode STATEMENT, of a table that gets its key by itself."""
+    reason = Reason.CREATE_SELECT_WITH_GIPK
+    return Refusal(4112, _GENERAL, reasons.symbol(reason), reasons.text(reason, server))
+
+
 TEMPORARY_TABLE_AND_GTID: Final = Refusal(
     *(3748, _GENERAL, "ER_CLIENT_GTID_UNSAFE_CREATE_DROP_TEMP_TABLE_IN_TRX_IN_SBR"),
     "Statement violates GTID consistency: CREATE TEMPORARY TABLE and DROP TEMPORARY TABLE "
@@ -384,6 +399,11 @@ _TEXTS: Final[Mapping[int, tuple[str, ...]]] = MappingProxyType(
             *("HY000", "ER_COMMIT_NOT_ALLOWED_IN_SF_OR_TRG"),
             "Explicit or implicit commit is not allowed in stored function or trigger.",
             "Explicit or implicit commit is not allowed in stored function or trigger",
+        ),
+        1792: (
+            *("25006", "ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION"),
+            "Cannot execute statement in a READ ONLY transaction.",
+            "Cannot execute statement in a READ ONLY transaction",
         ),
         1822: (
             *("HY000", "ER_FK_NO_INDEX_PARENT"),

@@ -125,6 +125,18 @@ class Isolation(IntEnum):
     SERIALIZABLE = 3
 
 
+class Characteristics(NamedTuple):
+    """What SET TRANSACTION says of transactions.
+
+    Attributes:
+        isolation: Their isolation level.
+        is_read_only: They change no table that is not temporary.
+    """
+
+    isolation: Isolation = Isolation.REPEATABLE_READ
+    is_read_only: bool = False
+
+
 class Circumstances(NamedTuple):
     """The session in which a statement is decided.
 

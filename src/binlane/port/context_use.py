@@ -293,6 +293,7 @@ class _Finder:
         self.programs = [each for each, _ in self.inner]
         self.texts = [facts, *self._views(), *self.programs, *self._defaults()]
         self.functions = [use for text in self.texts for use in text.functions]
+        self._texts_of = {id(use): text.text for text in self.texts for use in text.functions}
 
     def reads_variable(self, name: str) -> bool:
         return any(use.name == name for text in self.texts for use in text.system_variables)
@@ -350,10 +351,8 @@ class _Finder:
 
     def _text(self, use: FunctionUse) -> str:
         """What stands in the parentheses of a call; of one in another text than the statement's."""
-        for text in self.texts:
-            if use in text.functions:
-                return text.text[use.offset : use.offset + use.length].partition("(")[2].strip(" )")
-        return ""
+        text = self._texts_of.get(id(use), "")
+        return text[use.offset : use.offset + use.length].partition("(")[2].strip(" )")
 
     def of_columns(self) -> Iterator[_TimeUse]:
         """What columns with times ask for, and defaults that are the current time."""

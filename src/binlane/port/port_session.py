@@ -91,6 +91,7 @@ from binlane.port.refusals import (
 from binlane.port.unfollowed import Unfollowed, are_unscoped_rows
 from binlane.port.user_variables import asked as asked_variable
 from binlane.port.warnings import Warnings
+from binlane.programs.host import STEPS_BESIDE_OTHERS_MAX
 from binlane.programs.routines import trimmed
 from binlane.programs.runner import is_program
 from binlane.scope.definition import Definition
@@ -178,7 +179,7 @@ class PortSession:
         self._long_texts = LongTexts()
         self._unfollowed = Unfollowed(self._first_dialect, self._long_texts)
         self._warnings = Warnings(self._flavor)
-        self._refusals = Refusals(client, self._warnings)
+        self._refusals = Refusals(client)
         self._is_out_of_step = False
         self._is_in_transaction = False
         # Temporary tables may be there of which the model does not know.
@@ -515,6 +516,7 @@ class PortSession:
         session.begin_with(parts.global_values(), before)
         is_new = self._reader is None and not self._unfollowed.has_passed
         session.programs.hides_prepared = not is_new
+        session.programs.effort.most = STEPS_BESIDE_OTHERS_MAX
         if circumstances.is_in_transaction:
             session.execute("BEGIN")
         model = self._model = PlannedSession(session)
@@ -688,9 +690,6 @@ class PortSession:
     async def _answer(self, model: PlannedSession, facts: StatementFacts) -> RowsAnswer | None:
         """The rows of a statement that asks for the binlogs' variables, or for warnings."""
         warnings, ask = self._warnings, self._client.query_source
-        refused = warnings.of_refused(facts)
-        if refused is not None:
-            return refused
         questions = warnings.questions(facts)
         if questions:
             errors_max = model.session.system_variable("max_error_count")

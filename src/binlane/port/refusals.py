@@ -9,11 +9,16 @@ from typing import Final
 
 from binlane.check.hints import HINTS
 from binlane.client.prepared_texts import quoted
-from binlane.errors import StatementError, UnjudgedError, UnsafeStatementError
+from binlane.errors import (
+    HINT_ERRNO,
+    Diagnostic,
+    StatementError,
+    UnjudgedError,
+    UnsafeStatementError,
+)
 from binlane.gateway.handler import SessionContext
 from binlane.policy.refusals import Refusal, Why
 from binlane.port.parts import PortParts
-from binlane.port.warnings import Warnings
 from binlane.programs.runner import is_program
 from binlane.scope.safety import ROW_HINT, SPLIT_HINT
 from binlane.session.group_plans import PlannedSession
@@ -23,7 +28,9 @@ from binlane.sql.facts import DDL_KINDS, StatementFacts, StatementKind
 from binlane.sql.tree.statements import Prepare
 
 NOT_PREPARED: Final = StatementError(
-    "This command is not supported in the prepared statement protocol yet", errno=1295
+    "This command is not supported in the prepared statement protocol yet",
+    errno=1295,
+    hint="send it as text",
 )
 NO_BULK: Final = StatementError(
     "Only row based replication supported for bulk operations",
@@ -81,12 +88,10 @@ class Refusals:
 
     Args:
         client: The session on the source.
-        warnings: What SHOW WARNINGS is to say of a refusal.
     """
 
-    def __init__(self, client: SessionContext, warnings: Warnings) -> None:
+    def __init__(self, client: SessionContext) -> None:
         self._client = client
-        self._warnings = warnings
 
     async def of(
         self,
@@ -105,10 +110,8 @@ class Refusals:
         error = result.error
         if error is None or not _is_own(error):
             return None
-        error = as_told(error, await self._seen(shared))
-        whys = [why.hint for why in error.why] or [HINTS.get(error.symbol, "")]
-        self._warnings.refuse(error, dict.fromkeys(filter(None, whys)))
-        return StatementError(error.message, errno=error.errno, sqlstate=error.sqlstate)
+        seen = await self._seen(shared)
+        return as_error(as_told(error, seen), seen)
 
     async def _seen(self, shared: PortParts) -> Collection[str] | None:
         """The binlogs that the client may see; None for all."""
@@ -189,6 +192,39 @@ def as_told(refusal: Refusal, seen: Collection[str] | None) -> Refusal:
     return Refusal(
         refusal.errno, refusal.sqlstate, refusal.symbol, str(error), why=(Why(hint=hint),)
     )
+
+
+def as_error(refusal: Refusal, seen: Collection[str] | None) -> StatementError:
+    """What a client gets: the text of the server or the seed, and behind it who refuses, and what helps.
+
+    Args:
+        refusal: As the account may know it.
+        seen: As of `as_told`.
+    """
+    reasons = [each for one in (refusal, *refusal.others) for each in (one, *one.behind)]
+    whys = [why.hint for why in refusal.why] or [HINTS.get(refusal.symbol, "")]
+    hints = tuple(dict.fromkeys((_refuser(refusal, seen), *filter(None, whys))))
+    return StatementError(
+        refusal.message,
+        errno=refusal.errno,
+        sqlstate=refusal.sqlstate,
+        hint="; ".join(hints),
+        diagnostics=(
+            *(Diagnostic("Error", one.errno, one.message) for one in reasons),
+            *(Diagnostic("Note", HINT_ERRNO, hint) for hint in hints),
+        ),
+    )
+
+
+def _refuser(refusal: Refusal, seen: Collection[str] | None) -> str:
+    """Who refuses a statement, for which binlogs, and how to see more of it."""
+    names = [name for name in refusal.binlogs if seen is None or name in seen]
+    listed = ", ".join(f"'{name}'" for name in names)
+    of = f" for {'binlogs' if len(names) > 1 else 'binlog'} {listed}" if names else ""
+    more = (
+        "" if seen is not None and not seen else ": EXPLAIN BINLOG before the statement says more"
+    )
+    return f"binlane refuses it{of}{more}"
 
 
 def _is_nameless(refusal: Refusal) -> bool:

@@ -12,40 +12,21 @@ not in its log, of which binlogs of statements know nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
-from binlane.codec.packets.results import Cell, ColumnDefinition, ResultSet
+from binlane.codec.packets.results import Cell, ResultSet
 from binlane.codec.types import Flavor
 from binlane.gateway.answers import RowsAnswer
+from binlane.gateway.diagnostics import ABOUT_WARNINGS, limit_of, uses_no_tables
 from binlane.gateway.judge import Reply
-from binlane.policy.refusals import Refusal
 from binlane.session.report import Note
-from binlane.sql.facts import StatementFacts, StatementKind
-from binlane.sql.tokens import TokenKind, tokenise
+from binlane.sql.facts import StatementFacts
+from binlane.sql.tokens import tokenise
 
 LIST: Final = "SHOW WARNINGS"
 ERRORS: Final = "SHOW ERRORS"
 COUNT: Final = "SHOW COUNT(*) WARNINGS"
-_HEADS: Final = ("Level", ColumnDefinition.integer("Code"), "Message")
-_HINT: Final = "1105"
-_Row = tuple[str, str, str]
-_ABOUT_WARNINGS: Final = frozenset(
-    ("SHOW WARNINGS", "SHOW ERRORS", "SHOW COUNT", "GET DIAGNOSTICS")
-)
-_WITHOUT_TABLES: Final = frozenset(
-    (
-        *(StatementKind.SET, StatementKind.SELECT, StatementKind.DO, StatementKind.BEGIN),
-        *(StatementKind.COMMIT, StatementKind.ROLLBACK, StatementKind.SAVEPOINT),
-        *(StatementKind.ROLLBACK_TO, StatementKind.RELEASE_SAVEPOINT, StatementKind.XA),
-        *(StatementKind.PREPARE, StatementKind.DEALLOCATE),
-        *(StatementKind.CREATE_ROUTINE, StatementKind.DROP_ROUTINE, StatementKind.DROP_EVENT),
-        *(StatementKind.CREATE_DATABASE, StatementKind.ALTER_DATABASE, StatementKind.DROP_DATABASE),
-    )
-)
-"""Kinds of statements that leave MariaDB's warnings where they name no tables."""
-_KEEPING_VERBS: Final = ("USE", "CREATE USER", "DROP USER")
-"""How others of those begin."""
 _NOT_ROLLED_BACK: Final = b"1196"
 _NO_ROWS: Final = frozenset((b"1105", b"1870"))
 _NO_ROWS_TEXT: Final = b"Row events are not logged for "
@@ -66,28 +47,14 @@ class Warnings:
         self._is_mariadb = flavor is Flavor.MARIADB
         self._have()
 
-    def _have(
-        self, notes: tuple[Note, ...] = (), refused: tuple[_Row, ...] = (), *, hides: bool = False
-    ) -> None:
-        self._notes, self._refused, self._hides = notes, refused, hides
-        self.are_changed = bool(notes or refused or hides)
+    def _have(self, notes: tuple[Note, ...] = (), *, hides: bool = False) -> None:
+        self._notes, self._hides = notes, hides
+        self.are_changed = bool(notes or hides)
 
     @property
     def count(self) -> int:
         """How many more there are than the source says."""
-        return len(self._refused) or len(self._notes) - self._hides
-
-    def refuse(self, refusal: Refusal, hints: Iterable[str]) -> None:
-        """Be told that binlane refused a statement, which the source has not seen.
-
-        Args:
-            refusal: Why.
-            hints: What would help, a sentence each.
-        """
-        reasons = [each for one in (refusal, *refusal.others) for each in (one, *one.behind)]
-        errors = [("Error", str(one.errno), one.message) for one in reasons]
-        notes = [("Note", _HINT, hint) for hint in hints]
-        self._have(refused=(*errors, *notes))
+        return len(self._notes) - self._hides
 
     def follow(
         self,
@@ -116,31 +83,15 @@ class Warnings:
         """Be told that something else ran, such as COM_INIT_DB or COM_RESET_CONNECTION."""
         self._have()
 
-    def of_refused(self, facts: StatementFacts) -> RowsAnswer | None:
-        """Answer a statement that asks for what the last one was refused for; None for others."""
-        if not self._refused:
-            return None
-        rows = self._refused
-        if facts.verb == ERRORS or (facts.verb == "SHOW COUNT" and not _counts_warnings(facts)):
-            rows = tuple(row for row in rows if row[0] == "Error")
-        if facts.verb in (LIST, ERRORS):
-            first, rows_max = _limit(facts)
-            return RowsAnswer(_HEADS, rows[first:][:rows_max])
-        if facts.verb != "SHOW COUNT":
-            return None
-        name = "@@session.warning_count" if _counts_warnings(facts) else "@@session.error_count"
-        return RowsAnswer([ColumnDefinition.integer(name)], [[str(len(rows))]])
-
     def _keeps(self, facts: StatementFacts, replies: Sequence[Reply]) -> bool:
         """Whether the warnings of the statement before are still there."""
         if any(reply.errno for reply in replies):
             return False
-        if facts.verb in _ABOUT_WARNINGS:
+        if facts.verb in ABOUT_WARNINGS:
             return True
         return (
             self._is_mariadb
-            and (facts.effects.kind in _WITHOUT_TABLES or facts.verb.startswith(_KEEPING_VERBS))
-            and not facts.tables
+            and uses_no_tables(facts)
             and not any(reply.warnings for reply in replies)
         )
 
@@ -171,7 +122,7 @@ class Warnings:
         is_full = counted > len(listed.rows)
         own = [row for row in listed.rows if not (self._hides and _is_of_rows(row))]
         rows = list(own) if is_full else _merged(own, self._notes)
-        first, rows_max = _limit(facts)
+        first, rows_max = limit_of(list(tokenise(facts.text, facts.dialect)))
         return RowsAnswer(listed.heads, rows[:errors_max][first:][:rows_max])
 
 
@@ -195,18 +146,3 @@ def _merged(
     while place and rows[place - 1][1] == _NOT_ROLLED_BACK:
         place -= 1
     return [*rows[:place], *own, *rows[place:]]
-
-
-def _limit(facts: StatementFacts) -> tuple[int, int | None]:
-    """How many rows are left out, and how many are given at most."""
-    numbers: list[int] = []
-    is_behind_offset = False
-    for token in tokenise(facts.text, facts.dialect):
-        if token.kind is TokenKind.NUMBER:
-            numbers.append(int(token.text))
-        is_behind_offset |= token.word == "OFFSET"
-    if not numbers:
-        return 0, None
-    if len(numbers) == 1:
-        return 0, numbers[0]
-    return (numbers[1], numbers[0]) if is_behind_offset else (numbers[0], numbers[1])

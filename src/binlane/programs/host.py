@@ -97,9 +97,12 @@ def table_in_use(name: TableName, *, is_mariadb: bool) -> Refusal:
 
 
 STEPS_MAX: Final = 40_000
-"""After so many statements and rounds a program is not followed any longer."""
-STEPS_OF_ALL_MAX: Final = 20_000
-"""After so many on all ways together no further way is followed."""
+"""After so many statements and rounds a program is not followed any longer; after half as many on
+all ways together no further way is."""
+STEPS_BESIDE_OTHERS_MAX: Final = 8_000
+"""The same where other sessions wait meanwhile."""
+CHARACTERS_OF_STEP: Final = 4_096
+"""Characters of variables that a round of a loop may look at for each step."""
 
 
 @dataclass(slots=True)
@@ -157,23 +160,25 @@ class Effort:
         steps: Statements and rounds of loops so far.
         unfollowed: What could not be followed, and so is not known; empty if nothing.
         steps_of_all: Those of all ways before the one that is followed now.
+        most: So many steps may be taken.
     """
 
     steps: int = 0
     unfollowed: str = ""
     steps_of_all: int = 0
+    most: int = STEPS_MAX
 
-    def spend(self) -> bool:
-        """Take one step; whether there may be more."""
-        self.steps += 1
-        if self.steps > STEPS_MAX and not self.unfollowed:
-            self.unfollowed = f"it runs more than {STEPS_MAX:,} statements, which are not followed"
-        return self.steps <= STEPS_MAX
+    def spend(self, steps: int = 1) -> bool:
+        """Take a step, or what takes as long as several; whether there may be more."""
+        self.steps += steps
+        if self.steps > self.most and not self.unfollowed:
+            self.unfollowed = f"it runs more than {self.most:,} statements, which are not followed"
+        return self.steps <= self.most
 
     @property
     def is_spent(self) -> bool:
         """Whether no more ways of the statement are to be followed."""
-        return self.steps_of_all > STEPS_OF_ALL_MAX
+        return self.steps_of_all > self.most // 2
 
     def begin_way(self) -> None:
         """The statement is followed again, on another way."""
@@ -182,7 +187,7 @@ class Effort:
 
     def give_up(self, reason: str) -> None:
         """Take no more steps."""
-        self.steps, self.unfollowed = STEPS_MAX, reason
+        self.steps, self.unfollowed = self.most, reason
 
     def reset(self) -> None:
         """A new statement of the client begins."""

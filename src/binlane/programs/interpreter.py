@@ -21,7 +21,7 @@ from binlane.programs.environment import (
     RoutineEnvironment,
     condition_of,
 )
-from binlane.programs.host import NO_DATA, handles
+from binlane.programs.host import CHARACTERS_OF_STEP, NO_DATA, handles
 from binlane.programs.ways import Condition
 from binlane.sql.evaluation.values import UNKNOWN, Unknown, Value, equal, plain_text, truth
 from binlane.sql.parser import Stopped, parse_body
@@ -351,7 +351,7 @@ class Interpreter:
             if state == before and ways.fresh == fresh:
                 effort.give_up("a loop in it does not end")
             before, fresh = state, ways.fresh
-            if not effort.spend():
+            if not effort.spend(1 + len(state) // CHARACTERS_OF_STEP):
                 return Exhausted()
             jump = self._run_all(statements, environment)
             rounds += 1

@@ -34,6 +34,7 @@ from binlane.store.binlog import Binlog
 
 _PIECE_BYTES: Final = 1 << 20
 _BRACKETS: Final = frozenset({b"BEGIN", b"COMMIT", b"ROLLBACK"})
+_WHOLE: Final = frozenset({EventType.LARGE_TRANSACTION_HEADER, EventType.INCIDENT})
 _DROP, _COPY, _END, _PUT = range(4)
 
 
@@ -78,7 +79,7 @@ class LargePart:
         if self._scope.is_unscoped:
             self.has_effect = True
             is_xa = prepared_by(event) or finished_by(event)
-            if is_xa or event.header.type_code == EventType.LARGE_TRANSACTION_HEADER:
+            if is_xa or event.header.type_code in _WHOLE:
                 raise UnexpectedError
             holds_statements = isinstance(body, TransactionPayloadEvent)
             if self._converts and (holds_statements or statement_of(body) is not None):

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from binlane.names import TableName, folded, quote
+from binlane.routing.concern import may_concern
 from binlane.routing.memory import NOTHING, Memory, ObjectKind
 from binlane.routing.objects import (
     OBJECT_KINDS,
@@ -138,8 +139,9 @@ class _Reader:
         if effects.kind in OBJECT_KINDS and _is_named(effects):
             text = self._statement.text
             return judge_object(self._facts, text, scope, memory, is_clean=self._is_clean_object())
-        if effects.stopped_at is not None:
-            return judge(effects, scope), memory
+        if effects.stopped_at is not None or effects.kind is StatementKind.UNKNOWN:
+            is_ours = may_concern(self._statement, effects, scope)
+            return judge(effects, scope) if is_ours else Drop(), memory
         if effects.kind is StatementKind.ACCOUNT:
             return self._judge_account(), memory
         after = after_tables(self._facts, scope, memory)

@@ -33,6 +33,7 @@ from binlane.routing.judging import Judgement, judge_statement
 from binlane.routing.memory import NOTHING, Memory
 from binlane.routing.moves import after_rows, after_statement, came_in, judge_partition
 from binlane.routing.objects import OBJECT_KINDS
+from binlane.routing.passwords import with_hashes
 from binlane.routing.payload import select_inside
 from binlane.routing.queries import confined, with_made_text, with_text, without_phases
 from binlane.routing.routed_group import Omission, OmissionKind, RoutedGroup, Routing
@@ -102,6 +103,7 @@ def route(
     Raises:
         CodecError: If a rows event has no TABLE_MAP, or a payload is broken.
     """
+    group = with_hashes(group, format_)
     if definition.scope.is_unscoped and memory.left_out:
         return _without_left_out(group, format_, memory)
     if definition.scope.is_unscoped:

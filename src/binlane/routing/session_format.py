@@ -119,9 +119,14 @@ def groups_of(run: RawRun, events: Iterable[int]) -> list[int]:
     return [int(number) for number in groups]
 
 
-def statement_groups(run: RawRun) -> list[int]:
-    """The groups of a run that hold a change which was logged as a statement."""
-    found = {event for event, text in odd_queries(run) if _MAY_CHANGE.match(text)}
+def statement_groups(run: RawRun, queries: Iterable[tuple[int, bytes]]) -> list[int]:
+    """The groups of a run that hold a change which was logged as a statement.
+
+    Args:
+        run: The run.
+        queries: Its `odd_queries`.
+    """
+    found = {event for event, text in queries if _MAY_CHANGE.match(text)}
     last = int(run.groups[layout.GROUP_END, run.count - 1])
     types = run.events[layout.EVENT_TYPE, :last]
     others = [*_CERTAIN, EventType.QUERY_COMPRESSED, EventType.TRANSACTION_PAYLOAD]

@@ -19,7 +19,7 @@ from binlane.codec.buffer import Reader
 from binlane.codec.format import Format
 from binlane.codec.query import QueryEvent
 from binlane.codec.status_vars import decode_status_vars
-from binlane.codec.types import ChecksumAlgorithm, EventType, Flavor
+from binlane.codec.types import ROWS_TYPES, ChecksumAlgorithm, EventType, Flavor
 from binlane.errors import CodecError
 from binlane.grouping.native import crc32_address
 from binlane.grouping.raw import RawRun
@@ -31,9 +31,10 @@ from binlane.kernels.load import kernels
 from binlane.names import TableName
 from binlane.routing.cascades import dangers
 from binlane.routing.memory import Memory
+from binlane.routing.passwords import password_groups
 from binlane.routing.queries import NO_TABLES, confined
 from binlane.routing.rows import table_name
-from binlane.routing.session_format import statement_groups
+from binlane.routing.session_format import odd_queries, statement_groups
 from binlane.routing.table_links import NO_LINKS, TableLinks
 from binlane.routing.texts import SHAPES_MAX, TEXT_MAX, TextNames, names_in_shape
 from binlane.scope.definition import Definition
@@ -51,23 +52,6 @@ _PLAIN: Final = Format(
 )
 _OUT_BYTES: Final = 4 << 20
 _SLOTS: Final = 4 * SHAPES_MAX
-_ROWS: Final = frozenset(
-    {
-        EventType.WRITE_ROWS_V1,
-        EventType.UPDATE_ROWS_V1,
-        EventType.DELETE_ROWS_V1,
-        EventType.WRITE_ROWS,
-        EventType.UPDATE_ROWS,
-        EventType.DELETE_ROWS,
-        EventType.WRITE_ROWS_COMPRESSED_V1,
-        EventType.UPDATE_ROWS_COMPRESSED_V1,
-        EventType.DELETE_ROWS_COMPRESSED_V1,
-        EventType.WRITE_ROWS_COMPRESSED,
-        EventType.UPDATE_ROWS_COMPRESSED,
-        EventType.DELETE_ROWS_COMPRESSED,
-        EventType.PARTIAL_UPDATE_ROWS,
-    }
-)
 _ROLES: Final = {
     EventType.GTID: lay.GTID,
     EventType.GTID_LOG: lay.MYSQL_GTID,
@@ -82,7 +66,9 @@ _ROLES: Final = {
     # What is prepared must be known when it is finished, whatever the scope is by then.
     EventType.XA_PREPARE_LOG: lay.REFERENCE,
     EventType.LARGE_TRANSACTION_HEADER: lay.REFERENCE,
-    **dict.fromkeys(_ROWS, lay.ROWS),
+    # Who writes it notes where replicas will stop.
+    EventType.INCIDENT: lay.REFERENCE,
+    **dict.fromkeys(ROWS_TYPES, lay.ROWS),
 }
 
 
@@ -196,6 +182,7 @@ class SpanRouter:
             view.asks = view.definition.scope.is_unscoped and bool(memory.left_out)
         self._has_unscoped = any(definition.scope.is_unscoped for definition in definitions)
         self.statements: list[int] = []
+        self._passwords: list[int] = []
         self._takes_all = not has_tables_info and all(
             view.definition.scope.is_unscoped and not view.asks for view in self._views
         )
@@ -245,7 +232,11 @@ class SpanRouter:
         self._keeps_all = self._takes_all and not run.format.has_tables_info
         for view in self._views:
             view.converts = view.has_tables_info or run.format.has_tables_info
-        self.statements = statement_groups(run) if self._has_unscoped else []
+        self.statements = self._passwords = []
+        if self._has_unscoped:
+            queries = odd_queries(run)
+            self.statements = statement_groups(run, queries)
+            self._passwords = password_groups(run, queries)
         if self._keeps_all:
             return
         last = int(run.groups[layout.GROUP_END, -1])
@@ -273,7 +264,7 @@ class SpanRouter:
             is_odd |= (roles == lay.OTHER) | (is_unread & (roles == lay.QUERY))
         sums = np.concatenate([[0], np.cumsum(is_odd)])
         counts = sums[run.groups[layout.GROUP_END]] - sums[run.groups[layout.GROUP_FIRST]]
-        return [int(number) for number in np.flatnonzero(counts)]
+        return sorted({*map(int, np.flatnonzero(counts)), *self._passwords})
 
     def _resolve(self, run: RawRun, last: int, state: Numbers) -> bool:
         resolve = kernels().resolve
@@ -428,6 +419,18 @@ class SpanRouter:
             clock_base: What is added to MySQL's logical timestamps.
         """
         view, state = self._views[binlog], self._state
+        if view.definition.scope.is_unscoped:
+            # Those of others are for the reference anyhow.
+            held = self._passwords[bisect_left(self._passwords, first) :][:1]
+            if held == [first]:
+                return Spans(
+                    data=memoryview(b""),
+                    next_group=first,
+                    needs_reference=True,
+                    needs_file=False,
+                    clock=0,
+                )
+            stop = min([stop, *held])
         state[lay.NEXT_GROUP :] = 0
         state[lay.CRC32] = crc32_address()
         state[lay.NEXT_GROUP] = first

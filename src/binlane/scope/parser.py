@@ -14,6 +14,7 @@ from binlane.names import TableName
 from binlane.scope.directives import Action, Directive
 from binlane.scope.scope import ScopeList, ScopeObject
 from binlane.scope.statements import (
+    AcknowledgeIncidents,
     AlterBinlog,
     BinlogStatement,
     CreateBinlog,
@@ -26,6 +27,7 @@ from binlane.scope.statements import (
     ShowBinlogEvents,
     ShowBinlogs,
     ShowBinlogStatus,
+    ShowIncidents,
     ShowReadGrants,
     ShowReplicas,
     StartBinlog,
@@ -52,7 +54,7 @@ REVOKE_GRAMMAR: Final = "REVOKE [IF EXISTS] READ ON BINLOG 'name' [, …] FROM a
 FIRST_WORDS: Final = frozenset(
     (
         *("CREATE", "ALTER", "DROP", "START", "STOP", "SHOW", "FLUSH", "PURGE", "SET"),
-        *("GRANT", "REVOKE"),
+        *("GRANT", "REVOKE", "ACKNOWLEDGE"),
     )
 )
 
@@ -296,6 +298,17 @@ def _read_show_events(cursor: Cursor) -> ShowBinlogEvents:
     return ShowBinlogEvents(file, position, 0, first)
 
 
+def _read_show_incidents(cursor: Cursor) -> ShowIncidents:
+    return ShowIncidents(_binlog_name(cursor) if cursor.accept("FOR") else None)
+
+
+def _read_acknowledge(cursor: Cursor) -> AcknowledgeIncidents:
+    cursor.expect("FOR")
+    name = _binlog_name(cursor)
+    last = _string(cursor, "a GTID or 'file:position'") if cursor.accept("TO") else None
+    return AcknowledgeIncidents(name, last)
+
+
 def _read_flush(cursor: Cursor) -> FlushBinaryLogs:
     return FlushBinaryLogs(_name_at_end(cursor))
 
@@ -369,6 +382,16 @@ GRAMMARS: Final = (
         ("SHOW BINLOG EVENTS",),
         _read_show_events,
         "SHOW BINLOG EVENTS [IN 'file'] [FROM position] [LIMIT [offset,] count]",
+    ),
+    Grammar(
+        ("SHOW BINLOG INCIDENTS",),
+        _read_show_incidents,
+        "SHOW BINLOG INCIDENTS [FOR 'name']",
+    ),
+    Grammar(
+        ("ACKNOWLEDGE BINLOG INCIDENTS",),
+        _read_acknowledge,
+        "ACKNOWLEDGE BINLOG INCIDENTS FOR 'name' [TO 'gtid or file:position']",
     ),
     Grammar(
         (

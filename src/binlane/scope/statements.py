@@ -93,6 +93,21 @@ class ShowBinlogEvents:
 
 
 @dataclass(frozen=True, slots=True)
+class ShowIncidents:
+    """SHOW BINLOG INCIDENTS; `name` None: of all binlogs."""
+
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AcknowledgeIncidents:
+    """ACKNOWLEDGE BINLOG INCIDENTS; `last`: the GTID or `file:position` of the last one, None: all."""
+
+    name: str
+    last: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class FlushBinaryLogs:
     """FLUSH BINARY LOGS; `name` None: all."""
 
@@ -148,6 +163,8 @@ BinlogStatement = (
     | ShowBinlogStatus
     | ShowBinaryLogs
     | ShowBinlogEvents
+    | ShowIncidents
+    | AcknowledgeIncidents
     | FlushBinaryLogs
     | PurgeBinaryLogs
     | ShowReplicas

@@ -128,21 +128,27 @@ def allowed(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Known:
-    """What was found out of a session.
+class _Asked:
+    """What the source says of a session.
 
     Attributes:
         age: Of the session, then.
         version: Of access, then.
         since: What the source had done when its login was first looked at: whose account was dropped
             or renamed behind that is gone.
-        holder: Its account.
+        done: What it had done when it said this.
+        account: By which it knows it.
+        role: That is active; None without one.
+        privileges: On `*.*`.
     """
 
     age: SessionAge
     version: int
     since: Position
-    holder: Holder
+    done: Position
+    account: AccountName
+    role: str | None
+    privileges: frozenset[str]
 
 
 class Access:
@@ -156,7 +162,10 @@ class Access:
     def __init__(self, binlogs: Binlogs, rule: BinlogAccess = BinlogAccess.PRIVILEGES) -> None:
         self._binlogs = binlogs
         self._rule = rule
-        self._known: WeakKeyDictionary[SessionContext, _Known] = WeakKeyDictionary()
+        self._asked: WeakKeyDictionary[SessionContext, _Asked] = WeakKeyDictionary()
+        self._holders: WeakKeyDictionary[SessionContext, tuple[_Asked, Holder]] = (
+            WeakKeyDictionary()
+        )
 
     def use(self, rule: BinlogAccess) -> None:
         """Decide by another rule from now on."""
@@ -188,11 +197,30 @@ class Access:
         if not self.is_in_use:
             await session.require(privilege)
             return self._binlogs.names
+        if await self.is_administrator(session, privilege):
+            return self._binlogs.names
         holder = await self.holder(session, timeout_s=timeout_s)
         found = allowed(holder, privilege, self._binlogs.definitions, self._rule)
         if found is None:
             raise self._denied(privilege)
         return found
+
+    async def is_administrator(
+        self, session: SessionContext, privilege: Privilege = Privilege.DEFINE
+    ) -> bool:
+        """Whether privileges alone open all binlogs to a session's account, whatever it was granted.
+
+        It is told at once, however far the source's account statements are read.
+
+        Args:
+            session: Whose account it is.
+            privilege: What it is to have beside that of defining binlogs.
+
+        Raises:
+            StatementError: If its account is gone.
+        """
+        privileges = (await self._ask(session)).privileges
+        return is_held(Privilege.DEFINE, privileges) and is_held(privilege, privileges)
 
     async def seen(self, session: SessionContext) -> tuple[str, ...]:
         """Names of the binlogs that a session's account may see, sorted; nothing if it may see none.
@@ -200,7 +228,7 @@ class Access:
         Raises:
             StatementError: As `names`, but for 1227.
         """
-        if not self.is_in_use:
+        if not self.is_in_use or await self.is_administrator(session):
             return self._binlogs.names
         holder = await self.holder(session)
         return allowed(holder, Privilege.MONITOR, self._binlogs.definitions, self._rule) or ()
@@ -274,23 +302,61 @@ class Access:
         Raises:
             StatementError: If its account is gone, or it is not known in time.
         """
-        known = self._known.get(session)
+        asked = await self._ask(session)
+        known = self._holders.get(session)
+        if known is not None and known[0] is asked:
+            return known[1]
+        deadline_s = time.monotonic() + timeout_s
+        while True:
+            names = {asked.account}
+            if flavor_of(session.server_version) is Flavor.MARIADB:
+                names.add(PUBLIC)
+            if asked.role is not None:
+                names |= await _roles(session, asked.account, asked.role)
+            if not self._binlogs.grants:
+                break
+            await self._wait_until_followed(asked.done, deadline_s)
+            # What was read while it waited may have been about its account, or about its roles.
+            before, asked = asked, await self._ask(session)
+            if asked is before:
+                break
+        holder = Holder(
+            account=asked.account,
+            names=frozenset(names),
+            privileges=asked.privileges,
+            log_ids=frozenset(
+                each.log_id for each in self._binlogs.grants if each.account in names
+            ),
+        )
+        self._holders[session] = asked, holder
+        return holder
+
+    def _denied(self, privilege: Privilege) -> StatementError:
+        beside = _BESIDE if privilege in _BY_GRANT else ""
+        needed = Privilege.DEFINE if self._rule is BinlogAccess.GRANTED else privilege
+        return denied(needed, beside=beside)
+
+    async def _ask(self, session: SessionContext) -> _Asked:
+        """What the source says of a session, as long as nothing is known to have changed that.
+
+        Raises:
+            StatementError: If its account is gone.
+        """
+        known = self._asked.get(session)
         version, age = self._binlogs.access_version, session.age
         if known is not None and (known.version, known.age) == (version, age):
-            return known.holder
-        deadline_s = time.monotonic() + timeout_s
-        account, names, since = await self._who(session)
-        done = since
-        while self._binlogs.grants:
-            await self._wait_until_followed(done, deadline_s)
-            # What was read while it waited may have been about its account, or about its roles.
-            if self._binlogs.access_version == version:
-                break
-            version = self._binlogs.access_version
-            account, names, done = await self._who(session)
+            return known
+        flavor = flavor_of(session.server_version)
+        rows = (await session.query_source(_WHO[flavor])).texts()
+        if not rows or rows[0][0] is None:
+            raise _unreadable()
+        who, role, told = rows[0]
+        user, _, host = _text(who).rpartition("@")
+        account = AccountName(user, host)
+        done = parse_position(told or "", flavor.value)
+        since: Position = done
         lines = (await session.query_source("SHOW GRANTS")).texts()
-        version = self._binlogs.access_version
-        if known is not None and known.age.logins == age.logins and known.holder.account == account:
+        if known is not None and known.age.logins == age.logins and known.account == account:
             since = known.since
         departed = self._binlogs.departed.get(account)
         if departed is not None and not since.covers(departed):
@@ -300,39 +366,16 @@ class Access:
                 sqlstate="28000",
                 hint="log in anew",
             )
-        holder = Holder(
+        asked = self._asked[session] = _Asked(
+            age=age,
+            version=version,
+            since=since,
+            done=done,
             account=account,
-            names=names,
+            role=None if role is None else _text(role),
             privileges=global_privileges([row[0] or "" for row in lines]),
-            log_ids=frozenset(
-                each.log_id for each in self._binlogs.grants if each.account in names
-            ),
         )
-        self._known[session] = _Known(age=age, version=version, since=since, holder=holder)
-        return holder
-
-    def _denied(self, privilege: Privilege) -> StatementError:
-        beside = _BESIDE if privilege in _BY_GRANT else ""
-        needed = Privilege.DEFINE if self._rule is BinlogAccess.GRANTED else privilege
-        return denied(needed, beside=beside)
-
-    async def _who(
-        self, session: SessionContext
-    ) -> tuple[AccountName, frozenset[AccountName], Position]:
-        """The account of a session; it with its roles, as they are by now; what is done by then."""
-        flavor = flavor_of(session.server_version)
-        rows = (await session.query_source(_WHO[flavor])).texts()
-        if not rows or rows[0][0] is None:
-            raise _unreadable()
-        who, role, done = rows[0]
-        user, _, host = _text(who).rpartition("@")
-        account = AccountName(user, host)
-        names = {account}
-        if flavor is Flavor.MARIADB:
-            names.add(PUBLIC)
-        if role is not None:
-            names |= await _roles(session, flavor, account, _text(role))
-        return account, frozenset(names), parse_position(done or "", flavor.value)
+        return asked
 
     async def _wait_until_followed(self, position: Position, deadline_s: float) -> None:
         """Wait until grants are as account statements up to a position have made them.
@@ -353,14 +396,13 @@ class Access:
             pause_s = min(2 * pause_s, _POLL_LONGEST_S)
 
 
-async def _roles(
-    session: SessionContext, flavor: Flavor, account: AccountName, current: str
-) -> set[AccountName]:
+async def _roles(session: SessionContext, account: AccountName, current: str) -> set[AccountName]:
     """The active roles of a session, with those that these were granted.
 
     One that was taken from the account in the meantime does not count, although the session goes on
     with it.
     """
+    flavor = flavor_of(session.server_version)
     try:
         granted = [
             tuple(map(_text, row))

@@ -8,10 +8,11 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeVar
+from concurrent.futures import Future
+from typing import Final, TypeVar
 
 from binlane.capture.settings import SourceSettings
-from binlane.positions import AnyGtid, Position
+from binlane.positions import AnyGtid, FilePosition, Position
 from binlane.routing.table_links import NO_LINKS, TableLinks
 from binlane.scope.definition import Definition, unknown_binlog
 from binlane.service.definitions import Definitions
@@ -23,9 +24,13 @@ from binlane.sql.accounts import AccountName
 from binlane.store.binlog import Binlog
 from binlane.store.catalog import Activity, ScopeChange
 from binlane.store.grants import ReadGrant
+from binlane.store.incidents import Incident
 from binlane.store.live import LiveBinlog
 from binlane.store.settings import StoreSettings
 from binlane.store.store import Store
+
+BUSY_S: Final = 30.0
+"""For so long the routing thread may be at one thing."""
 
 _T = TypeVar("_T")
 
@@ -235,10 +240,21 @@ class Binlogs:
     def source_problem(self) -> str:
         """Why nothing comes from the source; empty while it does."""
         main = self._loop.main
-        if main.is_streaming:
+        if main.gives:
             return ""
         return (
             f"not connected to the source: {main.failure.reason if main.failure else 'connecting'}"
+        )
+
+    @property
+    def routing_problem(self) -> str:
+        """Why nothing moves: the routing thread is at one thing for long; empty while it is not."""
+        busy_s = self._loop.busy_s
+        if busy_s < BUSY_S:
+            return ""
+        return (
+            f"the routing thread has been at one thing for {busy_s:.0f} s: a disk that does not "
+            "answer, or a very large transaction"
         )
 
     @property
@@ -343,6 +359,21 @@ class Binlogs:
             StoreError: If that cannot be saved.
         """
         return await self._do(self._definitions.stop(name))
+
+    async def acknowledge(self, name: str, last: str | None) -> tuple[Incident, ...]:
+        """As `Definitions.acknowledge`.
+
+        Raises:
+            DefinitionError: If there is no such binlog, or no such INCIDENT in it.
+            StoreError: If that cannot be saved.
+        """
+        return await self._do(self._definitions.acknowledge(name, last))
+
+    def note_found(
+        self, binlog: Binlog, earlier: Sequence[Incident], unsearched: FilePosition | None
+    ) -> Future[bool]:
+        """As `Definitions.note_found`; from any thread."""
+        return self._loop.submit(self._definitions.note_found(binlog, earlier, unsearched))
 
     async def grant(
         self, names: Sequence[str], accounts: Sequence[AccountName], *, done: Position

@@ -162,6 +162,8 @@ def check_files(settings: Settings) -> None:
     """
     if settings.embedded is None:
         settings.source.secret()
+    if settings.http is not None:
+        settings.http.secret()
     check_given(settings.listen)
 
 
@@ -193,7 +195,7 @@ def _composed(given: Given, base: Path) -> Settings:
         "source", _source if embedded is None else lambda given: _own_source(given, data_dir)
     )
     listen = of("listen", _listen)
-    http = of("http", lambda given: HttpSettings(**given)) if "http" in values else None
+    http = of("http", _http) if "http" in values else None
     store, port, log = of("binlog", _store), of("gateway", _port), of("log", _log)
     archive = of("archive", _archive) if "archive" in values else None
     if problems:
@@ -274,6 +276,14 @@ def _source(values: dict[str, Any]) -> SourceSettings:
 
 def _start(values: dict[str, Any]) -> dict[str, Any]:
     return values | ({"start": parse_start(values["start"])} if "start" in values else {})
+
+
+def _http(values: dict[str, Any]) -> HttpSettings:
+    if "hosts" in values:
+        values["hosts"] = tuple(values["hosts"])
+    if "password_file" in values:
+        values["password_file"] = Path(values["password_file"])
+    return HttpSettings(**values)
 
 
 def _listen(values: dict[str, Any]) -> tuple[GatewaySettings, BinlogAccess]:
@@ -383,7 +393,14 @@ def effective(settings: Settings) -> dict[str, dict[str, object]]:
             "bypass": settings.port.bypass.value,
             "journal_max_size": settings.port.journal_max_bytes,
         },
-        "http": {} if http is None else {"address": http.address, "port": http.port},
+        "http": {}
+        if http is None
+        else {
+            "address": http.address,
+            "port": http.port,
+            "hosts": list(http.hosts),
+            "password_file": None if http.password_file is None else str(http.password_file),
+        },
         "binlog": {
             "max_binlog_size": store.max_binlog_size_bytes,
             "sync_binlog": store.sync_binlog,

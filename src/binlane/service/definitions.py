@@ -15,7 +15,7 @@ from binlane.codec.control import IncidentEvent
 from binlane.codec.event import Event, EventHeader
 from binlane.codec.types import EventType
 from binlane.errors import DefinitionError, StatementError, StoreError
-from binlane.positions import Position, parse_position
+from binlane.positions import FilePosition, Position, parse_position
 from binlane.routing.route import LOST_EVENTS
 from binlane.routing.routed_group import RoutedGroup
 from binlane.routing.table_links import TableLinks
@@ -26,6 +26,7 @@ from binlane.sql.accounts import AccountName
 from binlane.store.binlog import Binlog
 from binlane.store.catalog import Activity
 from binlane.store.grants import ReadGrant
+from binlane.store.incidents import Incident
 
 SOURCE_TIMEOUT_S: Final = 10.0
 """How long CREATE BINLOG waits for capture's first word from the source."""
@@ -215,8 +216,12 @@ class Definitions:
             loop, binlog = self._loop, output.binlog
             if text is not None:
                 position = _position(text, binlog.position.flavor)
-                if not binlog.reached.includes(position):
-                    self._changing(output, lambda: self._leave_gap(output, position))
+                feed = loop.feed_of(output)
+                untaken = feed is not None and feed.lacks_untaken
+                if untaken or not binlog.reached.includes(position):
+                    self._changing(
+                        output, lambda: self._leave_gap(output, position, untaken=untaken)
+                    )
                 # Whatever source this is, it is asked for what comes behind the position.
                 output.forgets_source = True
                 loop.detach(output)
@@ -232,6 +237,38 @@ class Definitions:
             output.is_stopped, output.due_s = False, 0.0
             output.backoff.reset()
             return output.binlog.position
+
+        return execute
+
+    def acknowledge(self, name: str, last: str | None) -> Command[tuple[Incident, ...]]:
+        """Note that somebody has dealt with what replicas of a binlog stop at; gives what that is.
+
+        Args:
+            name: Of the binlog.
+            last: GTID or `file:position` of the last INCIDENT; None for all.
+        """
+
+        def execute(_waited_s: float) -> tuple[Incident, ...]:
+            output = self._output(name)
+            known = output.binlog.incidents
+            if last is not None:
+                known = _up_to(known, last, name)
+            if known:
+                self._changing(output, lambda: output.binlog.acknowledge(known[-1]))
+            return known
+
+        return execute
+
+    def note_found(
+        self, binlog: Binlog, earlier: Sequence[Incident], unsearched: FilePosition | None
+    ) -> Command[bool]:
+        """Note the INCIDENTs of files that an older binlane wrote, as `Binlog.found`."""
+
+        def execute(_waited_s: float) -> bool:
+            output = self._loop.outputs.get(binlog.name)
+            if output is not None and output.binlog is binlog and not binlog.failure:
+                self._changing(output, lambda: binlog.found(earlier, unsearched))
+            return True
 
         return execute
 
@@ -297,12 +334,15 @@ class Definitions:
 
         return execute
 
-    def _leave_gap(self, output: Output, position: Position) -> None:
+    def _leave_gap(self, output: Output, position: Position, *, untaken: bool) -> None:
         """Go on at a position ahead, in a new file, behind an INCIDENT that tells of the gap."""
         binlog = output.binlog
         before, now = binlog.reached, int(time.time())
+        what = f"nothing between {before} and {position}"
+        if untaken:
+            what = f"no transactions that had no GTID behind {before}, and {what}"
         message = (
-            f"binlog {binlog.name} holds nothing between {before} and {position}: START BINLOG FROM; "
+            f"binlog {binlog.name} holds {what}: START BINLOG FROM; "
             "rebuild the replica from the source as of then"
         )
         header = EventHeader(
@@ -356,6 +396,22 @@ def _know(binlog: Binlog, links: TableLinks, *, is_followed: bool) -> None:
         memory = replace(memory, links=links)
     binlog.remember(memory)
     binlog.sync(force=True)
+
+
+def _up_to(known: tuple[Incident, ...], last: str, binlog: str) -> tuple[Incident, ...]:
+    """The INCIDENTs up to one that is named.
+
+    Raises:
+        DefinitionError: If there is none of this name.
+    """
+    named = [n for n, each in enumerate(known) if last in {each.gtid, each.place_text}]
+    if not named:
+        raise DefinitionError(
+            f"no INCIDENT of binlog '{binlog}' that is not acknowledged is at '{last}'",
+            hint=f"SHOW BINLOG INCIDENTS FOR '{binlog}' lists them; name one by its GTID or as "
+            "'file:position'",
+        )
+    return known[: named[-1] + 1]
 
 
 def incomplete(output: Output, position: Position) -> StatementError:

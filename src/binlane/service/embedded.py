@@ -22,6 +22,7 @@ from typing import Final
 
 from binlane.client.session import ServerSession
 from binlane.client.settings import ServerUrl
+from binlane.codec.password_hashes import native_hash
 from binlane.errors import BinlaneError, PeerError, StoreError
 from binlane.service.config import Settings
 from binlane.service.embedded_settings import (
@@ -233,7 +234,9 @@ class EmbeddedServer:
                 raise
             # The file is another one than when the account was made.
             with self._log_in(_ROOT, password) as session:
-                session.ask(f"ALTER USER '{ACCOUNT}'@'{_HOST}' IDENTIFIED BY '{own}'")
+                # The statement goes into the server's log as it is.
+                hashed = native_hash(own.encode())
+                session.ask(f"ALTER USER '{ACCOUNT}'@'{_HOST}' IDENTIFIED BY PASSWORD '{hashed}'")
 
     def _root_password(self) -> str | None:
         """The password of `root`, set where it has none yet; None if somebody gave it another one."""

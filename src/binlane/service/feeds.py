@@ -20,7 +20,7 @@ from typing import Final
 
 from binlane.capture.backoff import Backoff
 from binlane.capture.capture import Capture, is_transient
-from binlane.capture.identity import SourceIdentity
+from binlane.capture.identity import SourceIdentity, UntakenError
 from binlane.capture.settings import SourceSettings, Start, StartAt
 from binlane.capture.source_facts import SourceFacts
 from binlane.errors import BinlaneError
@@ -45,11 +45,14 @@ class FeedFailure:
     Attributes:
         error: What was raised.
         is_refusal: Whether somebody has to change something, at the source or here.
+        is_of_dump: Whether it came behind a connect that had gone well, so that another one says
+            nothing of it.
         since_s: Since when nothing comes, as `time.time`.
     """
 
     error: Exception
     is_refusal: bool
+    is_of_dump: bool
     since_s: float
 
     @property
@@ -73,7 +76,8 @@ class Feed:
         identity: Of the source, for the next connection to it.
         router: Routes into them.
         is_streaming: Whether groups can come.
-        failure: Why they cannot; None while they can, and before the first attempt.
+        failure: Why they cannot, or could not until it is sure that they can; None while they can,
+            and before the first attempt.
         due_s: When the next attempt is due, as `time.monotonic`.
         facts: What the source said at the last connect; None before the first.
         connected_s: When that was, as `time.time`.
@@ -93,6 +97,7 @@ class Feed:
         wake: Callable[[], None],
         substitution: Substitution | None = None,
         accounts: AccountWatch | None = None,
+        is_ending: Callable[[], bool],
     ) -> None:
         """Prepare; `connect` begins.
 
@@ -106,6 +111,7 @@ class Feed:
             wake: Wakes the loop, from any thread.
             substitution: As `Router` has it.
             accounts: Follows account statements in what comes; of one feed alone, which has all.
+            is_ending: As `Router` has it.
         """
         self.name = name
         self.outputs: list[Output] = []
@@ -127,15 +133,17 @@ class Feed:
         self._backoff = Backoff()
         self._refusals = Backoff(first_s=_REFUSED_FIRST_S, longest_s=_REFUSED_LONGEST_S)
         self._gave_groups = False
+        self._has_begun = False
         self._heard_s = 0.0
         self._substitution = substitution
         self._accounts = accounts
+        self._is_ending = is_ending
         self._begin_at(start)
 
     def _begin_at(self, start: Start | Position) -> None:
         self.start = start
         position = None if isinstance(start, StartAt | FilePosition) else start
-        self.router = Router(position, self._substitution)
+        self.router = Router(position, self._substitution, is_ending=self._is_ending)
 
     @property
     def position(self) -> Position | None:
@@ -146,6 +154,16 @@ class Feed:
     def refusal(self) -> str:
         """Why somebody has to change something; empty while nobody has to."""
         return self.failure.reason if self.failure and self.failure.is_refusal else ""
+
+    @property
+    def gives(self) -> bool:
+        """Whether the source's log comes: it began to, and nothing speaks against it."""
+        return self.is_streaming and self.failure is None and self._has_begun
+
+    @property
+    def lacks_untaken(self) -> bool:
+        """Whether it gets nothing since transactions without a GTID stand in the source's log."""
+        return self.failure is not None and isinstance(self.failure.error, UntakenError)
 
     @property
     def is_connecting(self) -> bool:
@@ -207,7 +225,7 @@ class Feed:
             return error
         if self.position is None:
             self.router.position = capture.position
-        self.is_streaming, self._gave_groups = True, False
+        self.is_streaming, self._gave_groups, self._has_begun = True, False, False
         self._heard_s = time.monotonic()
         self.facts = facts = capture.facts
         self.connected_s, self.file_position = time.time(), capture.file_position
@@ -220,7 +238,8 @@ class Feed:
                 "%s: %s feed: connected to %s, as server id %d",
                 *(self._settings.url, self.name, facts.version, self._server_id),
             )
-        self.failure = None
+        if self.failure is not None and not self.failure.is_of_dump:
+            self.failure = None
         return None
 
     def fileno(self) -> int:
@@ -234,6 +253,7 @@ class Feed:
         Raises:
             BinlaneError: If the source gives no more; what came before was routed.
             OSError: Likewise.
+            EndingError: If no more is to be routed.
         """
         capture, router = self._capture, self.router
         assert capture is not None, "it streams"
@@ -244,7 +264,9 @@ class Feed:
             router.take(item, capture.position, tuple(self.outputs), on_fault)
             self._gave_groups = True
         self.file_position = capture.file_position
+        self._has_begun = self._has_begun or capture.format_description is not None
         if capture.has_progressed:
+            self.failure = None
             self._backoff.reset()
             self._refusals.reset()
         if router.position is None:
@@ -275,11 +297,13 @@ class Feed:
 
     def fail(self, error: Exception) -> None:
         """Note why nothing comes, and when to try again; the connection is closed."""
+        is_of_dump = self.is_streaming
         self.close()
         before, is_refusal = self.failure, not is_transient(error)
         self.failure = FeedFailure(
             error=error,
             is_refusal=is_refusal,
+            is_of_dump=is_of_dump and is_refusal,
             since_s=time.time() if before is None else before.since_s,
         )
         self.last_failure = self.failure

@@ -8,14 +8,14 @@ from typing import Final
 from binlane.client.questions import ALL_ROWS
 from binlane.codec.format import flavor_of
 from binlane.codec.types import Flavor
-from binlane.errors import BinlaneError, StatementError
+from binlane.errors import HINT_ERRNO, BinlaneError, Diagnostic, StatementError
 from binlane.gateway.answers import Answer, OkAnswer, RowsAnswer
 from binlane.gateway.handler import SessionContext
 from binlane.gateway.privileges import Privilege
 from binlane.names import quote
 from binlane.positions import Position
 from binlane.scope.statements import GrantRead, RevokeRead, ShowReadGrants
-from binlane.service.access import Access, Holder
+from binlane.service.access import Access
 from binlane.service.account_changes import PUBLIC, account_name
 from binlane.service.binlogs import Binlogs
 from binlane.sql.accounts import AccountName
@@ -73,7 +73,7 @@ class GrantStatements:
         is_new = await self._binlogs.grant(statement.names, accounts, done=done)
         if not is_new:
             notes = [*notes, "it was granted already"]
-        return OkAnswer(info="; ".join(notes))
+        return _noting(notes)
 
     async def revoke(self, session: SessionContext, statement: RevokeRead) -> Answer:
         """Let accounts read binlogs no more; dumps end behind the event group that they are at."""
@@ -81,17 +81,14 @@ class GrantStatements:
         granted = {each.account for each in self._binlogs.grants}
         accounts = [await self._named(session, each, granted) for each in statement.accounts]
         done = await self._binlogs.revoke(statement.names, accounts, if_exists=statement.if_exists)
-        return OkAnswer(info="" if done else "nothing of it was granted")
+        return _noting([] if done else ["nothing of it was granted"])
 
     async def show(self, session: SessionContext, statement: ShowReadGrants) -> Answer:
         """List grants as the statements that make them: all to who may define, to others their own."""
-        holder = await self._access.holder(session)
-        names = self._binlogs.names
-        if not holder.may_define:
-            names = await self._access.seen(session)
+        names = await self._access.seen(session)
         if statement.name is not None:
             names = (await self._access.find(session, statement.name, Privilege.MONITOR),)
-        shown = visible_grants(holder, self._binlogs.grants)
+        shown = await visible_grants(self._access, session, self._binlogs.grants)
         if statement.account is not None:
             account = await self._named(
                 session, statement.account, {each.account for each in shown}
@@ -168,9 +165,24 @@ class GrantStatements:
         return {AccountName(*(bytes.fromhex(cell or "").decode() for cell in row)) for row in rows}
 
 
-def visible_grants(holder: Holder, grants: Sequence[ReadGrant]) -> tuple[ReadGrant, ...]:
-    """The grants that an account may see: its own and its roles', or all if it may define."""
-    return tuple(each for each in grants if holder.may_define or each.account in holder.names)
+async def visible_grants(
+    access: Access, session: SessionContext, grants: Sequence[ReadGrant]
+) -> Sequence[ReadGrant]:
+    """The grants that a session's account may see: its own and its roles', or all if it may define.
+
+    Raises:
+        StatementError: As `Access.holder`.
+    """
+    if not grants or await access.is_administrator(session):
+        return grants
+    holder = await access.holder(session)
+    return tuple(each for each in grants if each.account in holder.names)
+
+
+def _noting(notes: Sequence[str]) -> OkAnswer:
+    """The answer to a statement that is done, with what there is to be said."""
+    told = tuple(Diagnostic("Note", HINT_ERRNO, note) for note in notes)
+    return OkAnswer(info="; ".join(notes), diagnostics=told)
 
 
 def written(account: AccountName) -> str:

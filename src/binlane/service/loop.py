@@ -34,6 +34,7 @@ from binlane.routing.planned_route import Threads
 from binlane.service.account_changes import AccountWatch
 from binlane.service.feeds import Feed, identity_text, read_identity
 from binlane.service.outputs import Output, Trouble
+from binlane.service.router import EndingError
 from binlane.service.substitution import Substitution
 from binlane.sql.servers import LoggingMode
 from binlane.store.binlog import Binlog
@@ -124,6 +125,7 @@ class RoutingLoop:
         self._commands: SimpleQueue[_Waiting] = SimpleQueue()
         self._waiting: list[_Waiting] = []
         self._is_stopping = False
+        self._turn_began_s: float | None = None
         self._read_s = 0.0
         self._between_s = _BETWEEN_READS_S
         self._saver: threading.Thread | None = None
@@ -175,7 +177,7 @@ class RoutingLoop:
         self._thread.start()
 
     def stop(self) -> None:
-        """End between two event groups, with everything stored that came; wait for that."""
+        """End between two event groups, with everything stored that was routed; wait for that."""
         self._is_stopping = True
         self.wake()
         if self._thread.is_alive():
@@ -206,6 +208,12 @@ class RoutingLoop:
         return next((feed for feed in tuple(self._feeds) if output in feed.outputs), None)
 
     @property
+    def busy_s(self) -> float:
+        """For how long it has been at what it does now; 0 while it waits."""
+        began_s = self._turn_began_s
+        return 0.0 if began_s is None else time.monotonic() - began_s
+
+    @property
     def feeds(self) -> Sequence[Feed]:
         """All feeds, as they are now."""
         return tuple(self._feeds)
@@ -232,6 +240,7 @@ class RoutingLoop:
             wake=self.wake,
             substitution=self._substitution,
             accounts=accounts,
+            is_ending=lambda: self._is_stopping,
         )
         self._feeds.append(feed)
         return feed
@@ -387,8 +396,9 @@ class RoutingLoop:
 
     def _run(self) -> None:
         try:
-            while not self._is_stopping:
-                self._turn()
+            with suppress(EndingError):
+                while not self._is_stopping:
+                    self._turn()
             self._end()
         except BaseException as error:
             logger.exception("the routing loop fails")
@@ -402,8 +412,11 @@ class RoutingLoop:
             select.select((self._pipe_out,), (), (), left_s)
 
     def _turn(self) -> None:
+        self._turn_began_s = None
         self._pause()
-        for key, _ in self._selector.select(self._time_left_s()):
+        ready = self._selector.select(self._time_left_s())
+        self._turn_began_s = time.monotonic()
+        for key, _ in ready:
             if key.data is None:
                 with suppress(BlockingIOError):
                     os.read(self._pipe_out, 1 << 12)

@@ -16,6 +16,7 @@ from binlane.service.ending import DRAIN_S, Ending
 from binlane.service.logs import LogSettings
 from binlane.service.setting_keys import KEYS, setting_of
 from binlane.service.systemd import ALIVE, Manager
+from binlane.service.workers.spares import Spares
 
 _TELL_EVERY_S: Final = 10.0
 _ALIVE_SHARE: Final = 4
@@ -38,12 +39,14 @@ class Surroundings:
         read_again: Gives the settings that are configured now, for SIGHUP; None where there are no
             others.
         set_log: Changes what is logged, and how.
+        spares: Processes that wait to be workers of the port.
     """
 
     port_file: Path | None = None
     manager: Manager = field(default_factory=Manager)
     read_again: Callable[[], Configuration] | None = None
     set_log: Callable[[LogSettings], None] | None = None
+    spares: Spares = field(default_factory=Spares)
 
 
 class Service(Protocol):

@@ -43,7 +43,7 @@ class Counts:
         events: In them.
         rows_events: Of these, row events.
         size_bytes: By which its files grew, their first events included.
-        incidents: Groups that an INCIDENT event stands for.
+        incidents: INCIDENT events.
         omissions: By kind, what was left out since it names outside objects.
         rows_instead: By reason, statements that are there as rows although the format asks for
             their texts.
@@ -106,7 +106,6 @@ class Output:
         accepted: Groups past the port up to here it takes, although it was to stop.
         counted: Up to here its files were counted.
         last_failure: The last `failure`, also once it is over; None before one.
-        last_incident: The last group that an INCIDENT event stands for, and why; None before one.
     """
 
     live: LiveBinlog
@@ -129,7 +128,6 @@ class Output:
     accepted: Position | None = None
     counted: FilePosition | None = None
     last_failure: Trouble | None = None
-    last_incident: Trouble | None = None
 
     def count_bytes(self) -> None:
         """Count what was published since the last time."""

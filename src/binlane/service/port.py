@@ -34,6 +34,9 @@ _MARKS: Final = (
     " AND TABLE_NAME = 'marks' AND COLUMN_NAME = 'thread'"
 )
 _LOOK_AGAIN_S: Final = 10.0
+_LOOK_S: Final = 1.0
+"""So long whoever asks for the problem waits for the source."""
+_SILENT: Final = "the source has not said yet whether statements are judged"
 _TIMEOUT_S: Final = 10.0
 _PRIVILEGES: Final = (
     "SELECT PRIVILEGE_TYPE FROM information_schema.USER_PRIVILEGES WHERE GRANTEE ="
@@ -126,9 +129,17 @@ class Port:
             return None  # of which `problem` tells
 
     async def problem_now(self) -> str:
-        """As `problem`, after a look at the source if the last one was some time ago."""
+        """As `problem`, after a look at the source if the last one was some time ago.
+
+        A source that takes its time is not waited for.
+        """
+        looking = asyncio.ensure_future(self.parts())
+        done, _ = await asyncio.wait((looking,), timeout=_LOOK_S)
+        if not done:
+            looking.add_done_callback(_heard)
+            return self.problem or _SILENT
         try:
-            await self.parts()
+            looking.result()
         except StatementError as error:
             return str(error)
         return self.problem
@@ -211,3 +222,9 @@ class Port:
             privileges = frozenset(row[0] or "" for row in session.ask(_PRIVILEGES))
             ((columns,),) = session.ask(_MARKS)
             return privileges, columns == "1", session.version
+
+
+def _heard(looking: asyncio.Future[PortParts | None]) -> None:
+    """What fails when nobody waits for it any more has been told."""
+    if not looking.cancelled():
+        looking.exception()

@@ -8,18 +8,18 @@ a session has not said yet: its groups are held here, in order, while the others
 from __future__ import annotations
 
 import logging
-import time
 from collections import deque
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
-from binlane.codec.control import FormatDescriptionEvent
+from binlane.codec.control import FormatDescriptionEvent, IncidentEvent
 from binlane.codec.event import EventHeader
 from binlane.codec.rows import RowsEvent
 from binlane.codec.types import EventType, Flavor
 from binlane.errors import PeerError
+from binlane.gateway.log_texts import shown
 from binlane.grouping.event_group import EventGroup, group_events, whole_group
 from binlane.grouping.raw import Item, LargeGroup, RawRun
 from binlane.grouping.unexpected import UnexpectedError
@@ -34,7 +34,7 @@ from binlane.routing.routed_group import Omission, OmissionKind, Routing
 from binlane.routing.session_format import LOGGED_AS_STATEMENT
 from binlane.routing.spans import SpanCounts, SpanRouter
 from binlane.scope.definition import Definition
-from binlane.service.outputs import Output, Trouble
+from binlane.service.outputs import Output
 from binlane.service.substitution import (
     PAST_THE_PORT,
     LargeChoice,
@@ -56,6 +56,14 @@ _CONTROL_KINDS: Final = frozenset({EventType.INCIDENT})
 _HELD_BYTES_MAX: Final = 64 << 20
 
 
+class EndingError(BaseException):
+    """Routing ends between two groups, and not behind all that came: that may be seconds' work.
+
+    It is no fault of a binlog, so that what is done for each of them lets it pass. Each goes on from
+    where it stands when it is opened again.
+    """
+
+
 class Router:
     """Routes what one feed gives.
 
@@ -63,6 +71,7 @@ class Router:
         position: Everything up to here was routed; None where that is not known yet.
         substitution: Puts statements in the places of rows; None where there are no sessions that
             say which.
+        is_ending: Whether no more is to be routed; asked before each group that takes long.
 
     Attributes:
         position: Likewise, moving.
@@ -70,9 +79,16 @@ class Router:
         last_timestamp: Of the last group, seconds since 1970; None before one.
     """
 
-    def __init__(self, position: Position | None, substitution: Substitution | None = None) -> None:
+    def __init__(
+        self,
+        position: Position | None,
+        substitution: Substitution | None = None,
+        *,
+        is_ending: Callable[[], bool] = lambda: False,
+    ) -> None:
         self.position = position
         self._substitution = substitution
+        self._is_ending = is_ending
         self.format: tuple[EventHeader, FormatDescriptionEvent] | None = None
         self.last_timestamp: int | None = None
         self._spans: SpanRouter | None = None
@@ -94,6 +110,7 @@ class Router:
             PeerError: If the source gives what can go into no binlog; nothing of it is in one.
             CodecError: If the source gives what is damaged for all. What stands before it was
                 routed, and `position` says so.
+            EndingError: If no more is to be routed.
         """
         own, substitution = RunGroups(), self._substitution
         for output in outputs:
@@ -423,7 +440,10 @@ class Router:
 
         Raises:
             NotYetError: As `_place`.
+            EndingError: If no more is to be routed.
         """
+        if self._is_ending():
+            raise EndingError
         binlog = output.binlog
         if group.gtid is not None and binlog.reached.covers(group.gtid):
             return
@@ -468,20 +488,29 @@ class Router:
         for omission in routing.omissions:
             Router._tell(output, group.gtid, omission)
             counts.omissions[omission.kind.value] += 1
-        if routing.incident is not None:
+        for reason in _incidents(routing):
             logger.error(
-                "binlog %s: INCIDENT for %s: %s",
-                *(output.name, group.gtid, routing.incident),
-                extra={"binlog": output.name, "gtid": str(group.gtid)},
+                "binlog %s: INCIDENT for %s: %s; replicas stop there (SHOW BINLOG INCIDENTS)",
+                *(output.name, group.gtid or f"{group.file}:{group.position}", shown(reason)),
+                extra={"binlog": output.name, "gtid": str(group.gtid or "")},
             )
             counts.incidents += 1
-            output.last_incident = Trouble(f"{group.gtid}: {routing.incident}", time.time())
         if routing.group is not None:
             counts.event_groups += 1
             counts.events += len(routing.group.events)
             counts.rows_events += sum(
                 isinstance(event.body, RowsEvent) for event in routing.group.events
             )
+
+
+def _incidents(routing: Routing) -> Iterator[str]:
+    """Why replicas will stop at what a binlog gets: here, or as the source itself says."""
+    if routing.incident is not None:
+        yield routing.incident
+    elif routing.group is not None:
+        for event in routing.group.events:
+            if isinstance(event.body, IncidentEvent):
+                yield event.body.message.decode("utf-8", "replace") or "the source lost events"
 
 
 class _HeldError(Exception):

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from binlane.client.session import ServerSession
 from binlane.codec.types import Flavor
@@ -31,16 +31,21 @@ from binlane.service.config import Settings
 from binlane.service.descriptors import settle, tell_once_in_a_while
 from binlane.service.embedded import EmbeddedServer
 from binlane.service.grant_statements import Rows
+from binlane.service.incident_search import IncidentSearch
 from binlane.service.operation import Signals, Surroundings, attend, begin, reread_at
 from binlane.service.port import Port
 from binlane.service.statements import Statements
 from binlane.service.status import StatusKeeper
 from binlane.service.substitution import Substitution
 from binlane.service.systemd import STOPPING, Manager
+from binlane.service.workers.spares import Spares
 from binlane.service.workers.workers import Workers, WorkersNews
 from binlane.store.store import Store
 from binlane.web.settings import HttpSettings
 from binlane.web.status import WorkerStatus
+
+if TYPE_CHECKING:
+    from binlane.web.guard import Guard
 
 _SWITCH_S: Final = 0.001
 """How long one of routing and dumps may keep the other waiting, once both have something to do."""
@@ -82,7 +87,7 @@ async def serve(settings: Settings, surroundings: Surroundings) -> None:
                 outer.push_async_callback(embedded.stop)
                 if not await _started(embedded, signals, manager):
                     return
-            service = Service(settings, store, embedded)
+            service = Service(settings, store, surroundings.spares, embedded)
             async with AsyncExitStack() as stack:
                 await service.start(stack, surroundings.port_file)
                 signals.hurry = service.hurry
@@ -126,10 +131,15 @@ class Service:
     """
 
     def __init__(
-        self, configured: Settings, store: Store, embedded: EmbeddedServer | None = None
+        self,
+        configured: Settings,
+        store: Store,
+        spares: Spares,
+        embedded: EmbeddedServer | None = None,
     ) -> None:
         self.settings = configured
         self._embedded = embedded
+        self._guard: Guard | None = None
         settings = settle(configured, binlogs=len(store.binlogs))
         if embedded is not None:
             settings = embedded.configured(settings)
@@ -175,6 +185,7 @@ class Service:
                 port=self._port,
                 attributions=attributions,
                 news=news,
+                spares=spares,
             )
             if has_workers
             else Gateway(settings.listen, self._statements)
@@ -208,6 +219,9 @@ class Service:
         # Statements under way need the routing loop, which goes last.
         self.binlogs.start()
         stack.push_async_callback(self.binlogs.stop)
+        search = IncidentSearch(self.binlogs)
+        search.start()
+        stack.callback(search.stop)
         if self._archive is not None:
             self._archive.start()
             stack.push_async_callback(asyncio.to_thread, self._archive.stop)
@@ -222,6 +236,9 @@ class Service:
         stack.push_async_callback(self._gateway.stop)
         stack.callback(self.binlogs.end_dumps)
         logger.info("listening on %s:%d (MySQL protocol)", listen.address, self._gateway.port)
+        # Also where nobody asks over HTTP: the log tells of a source whose log lacks something.
+        self._status.start()
+        stack.push_async_callback(self._status.stop)
         if self.settings.http is not None:
             await self._start_http(stack, self.settings.http)
         if port_file is not None:
@@ -232,20 +249,34 @@ class Service:
     async def _start_http(self, stack: AsyncExitStack, settings: HttpSettings) -> None:
         # They load what is a sixth of a start, for those who ask for it.
         from binlane.web.application import application  # noqa: PLC0415
+        from binlane.web.guard import Guard, is_loopback  # noqa: PLC0415
         from binlane.web.port import serve_http  # noqa: PLC0415
 
-        self._status.start()
-        stack.push_async_callback(self._status.stop)
         app = application(self._status.status)
-        runner = await serve_http(app, address=settings.address, port=settings.port)
+        settings.secret()
+        self._guard = Guard(settings)
+        runner = await serve_http(
+            app, address=settings.address, port=settings.port, guard=self._guard
+        )
         stack.push_async_callback(runner.cleanup)
         logger.info("listening on %s:%d (HTTP)", *runner.addresses[0][:2])
+        if settings.password_file is None and not all(
+            is_loopback(at[0]) for at in runner.addresses
+        ):
+            logger.warning(
+                "HTTP asks nobody for a password, and other machines reach %s:%d: set [http]"
+                " password_file, or listen on 127.0.0.1",
+                *runner.addresses[0][:2],
+            )
 
     @property
     def problem(self) -> str:
         """Why nothing comes from the source, or nothing can be kept; empty where all is well."""
         embedded = "" if self._embedded is None else self._embedded.problem
-        problems = (embedded, self.binlogs.source_problem, self.binlogs.store_problem)
+        binlogs = self.binlogs
+        problems = (
+            *(embedded, binlogs.source_problem, binlogs.store_problem, binlogs.routing_problem),
+        )
         return "; ".join(filter(None, problems))
 
     @property
@@ -278,12 +309,18 @@ class Service:
         # From the files as they are now, for clients that come from now on.
         context = port_context(listen, self.settings.data_dir)
         store = replace(settings.store, has_tables_info=self.settings.store.has_tables_info)
+        http = self.settings.http
+        if http is not None and settings.http is not None and self._guard is not None:
+            told = settings.http
+            http = replace(http, hosts=told.hosts, password_file=told.password_file)
+            self._guard.use(http)
         await self.binlogs.use(store)
         self.settings = replace(
             self.settings,
             store=store,
             log=settings.log,
             listen=listen,
+            http=http,
             access=settings.access,
         )
         self._statements.decide_by(settings.access)

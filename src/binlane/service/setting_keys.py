@@ -139,6 +139,10 @@ KEYS: Final[Mapping[str, Mapping[str, Key]]] = {
     "http": {
         "address": Key(TEXT, "where the status page, /healthz, /metrics and /api are served"),
         "port": Key(WHOLE, "TCP port; 0 takes a free one"),
+        "hosts": Key(TEXTS, "further names under which browsers and others ask", at_sighup=True),
+        "password_file": Key(
+            PATH, "file that holds the password that they give; without it none", at_sighup=True
+        ),
     },
     "binlog": {
         "max_binlog_size": Key(SIZE, "a file is rotated at this size, such as 1G", at_sighup=True),

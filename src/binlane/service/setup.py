@@ -5,30 +5,56 @@ What is said is a script: statements as they are run or are to be run, and remar
 
 from __future__ import annotations
 
+import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from enum import Enum
 from typing import Final
 
 from binlane.capture.asking import ask_facts
-from binlane.capture.source_facts import Finding, SourceFacts, Weight, quoted_account
+from binlane.capture.source_facts import (
+    Finding,
+    SourceFacts,
+    Weight,
+    log_end_statement,
+    quoted_account,
+)
 from binlane.client.account import account_at
+from binlane.client.authentication import CACHING_SHA2_PASSWORD
 from binlane.client.conversation import hold
 from binlane.client.dialogue import Account, Dialogue, ask, log_in
 from binlane.client.settings import ServerUrl
+from binlane.codec.password_hashes import (
+    SALT_LENGTH,
+    SHA2_ROUNDS,
+    caching_sha2_hash,
+    native_hash,
+)
 from binlane.codec.types import Flavor
 from binlane.errors import PeerError
 from binlane.service.source_schema import ANNOTATES_STATEMENT, OBJECTS_STATEMENT, SourceSchema
 
-SHOWN_PASSWORD: Final = "<password>"  # noqa: S105  # stands in its place
+SHOWN_HASH: Final = "<hash of the password>"
+"""Stands in its place in the script."""
 _NAMES: Final = {Flavor.MARIADB: "MariaDB", Flavor.MYSQL: "MySQL"}
 _NO_SUCH_GRANT: Final = 1141
+_PREVENTED_BY_OPTION: Final = 1290
+_ROUNDS_STATEMENT: Final = "SHOW GLOBAL VARIABLES LIKE 'caching_sha2_password_digest_rounds'"
 _ANONYMOUS_WAIT_S: Final = 30.0
 _ANONYMOUS_STATEMENT: Final = "SHOW GLOBAL STATUS LIKE 'Ongoing_anonymous_transaction_count'"
 _LAST_GTID_STEP: Final = "gtid_mode = ON"
 _POLL_S: Final = 0.2
 _SEES_ALL: Final = "SELECT 1 FROM mysql.user LIMIT 1"
 _SHOWN_SESSIONS: Final = 10
+_WITHOUT: Final = (
+    "for binlogs of rows this is all. Not judged are statements at the port, nor is it known how"
+    " many bytes binlogs are behind; without --rows-only setup makes both so"
+)
+_NO_HASHES: Final = (
+    "the server checks passwords and takes no hash for one: SET GLOBAL strict_password_validation ="
+    " OFF until the account is made, or make it yourself and give this command its name"
+)
 
 # A restart may bring back another value than the one that is good now. MySQL notes SET SESSION as
 # if it were SET GLOBAL, so of its variables only those are asked for that no session has.
@@ -91,6 +117,17 @@ class SetUp:
     lacking: tuple[Finding, ...]
 
 
+class Purpose(Enum):
+    """What a source is prepared for."""
+
+    ROWS = "rows"
+    """Its log, and binlogs of rows: an account with REPLICATION SLAVE is all they need."""
+    JUDGED = "judged"
+    """Statements at the port are judged, and binlogs may hold them, but for temporary tables."""
+    ALL = "all"
+    """Statements on temporary tables, too: the source gets a table for marks."""
+
+
 def set_up(
     url: ServerUrl,
     password: str,
@@ -98,7 +135,7 @@ def set_up(
     *,
     is_check: bool,
     new: NewAccount | None = None,
-    has_marks: bool = True,
+    purpose: Purpose = Purpose.ALL,
 ) -> SetUp:
     """Prepare a server, or tell what would be done.
 
@@ -108,14 +145,13 @@ def set_up(
         say: Takes the script, line by line, as it is run.
         is_check: Whether nothing is changed.
         new: The account that `serve` will use; that of `url` where it is None.
-        has_marks: Whether the source gets the table that binlogs of statements need for temporary
-            tables.
+        purpose: What the source is prepared for.
 
     Raises:
         PeerError: If the server cannot be reached, or refuses what everybody may ask.
     """
     account = account_at(url, password)
-    preparation = _Preparation(account, say, is_check=is_check, new=new, has_marks=has_marks)
+    preparation = _Preparation(account, say, is_check=is_check, new=new, purpose=purpose)
     return hold(url, preparation.dialogue())
 
 
@@ -127,14 +163,14 @@ class _Preparation:
         *,
         is_check: bool,
         new: NewAccount | None,
-        has_marks: bool,
+        purpose: Purpose,
     ) -> None:
         self._account = account
         self._peer = account.peer
         self._say = say
         self._is_check = is_check
         self._new = new
-        self._has_marks = has_marks
+        self._purpose = purpose
 
     def dialogue(self) -> Dialogue[SetUp]:
         yield from log_in(self._account)
@@ -142,15 +178,20 @@ class _Preparation:
         self._say(f"-- {self._peer}: {_NAMES[facts.flavor]} {facts.version}")
         if self._new is not None:
             facts = yield from self._make_account(self._new, facts)
-        findings = [*facts.findings(), facts.log_end()]
+        filters = yield from self._log_filters(facts)
+        findings = [*self._findings(facts), *filters]
         changed = [found.key for found in findings if found.is_lacking]
         for found in findings:
             yield from self._deal_with(found)
         changed += yield from self._prepare_port(facts)
         if changed and not self._is_check:
             facts = yield from self._facts_again()
-        schema = yield from self._ask_schema(facts)
-        findings = [*facts.findings(), facts.log_end(), *schema.findings()]
+        findings = [*self._findings(facts), *filters]
+        if self._purpose is Purpose.ROWS:
+            self._say(f"-- {_WITHOUT}")
+        else:
+            schema = yield from self._ask_schema(facts)
+            findings += schema.findings()
         if changed and not self._is_check:
             for found in filter(_is_lacking, findings):
                 self._say(f"-- still: {found.reason}")
@@ -161,6 +202,16 @@ class _Preparation:
             self._say("-- nothing lacks")
         return SetUp(lacking)
 
+    def _findings(self, facts: SourceFacts) -> list[Finding]:
+        """What the log and the account are like."""
+        found = facts.findings()
+        return found if self._purpose is Purpose.ROWS else [*found, facts.log_end()]
+
+    def _log_filters(self, facts: SourceFacts) -> Dialogue[list[Finding]]:
+        """What the source leaves out of its log, where this account may ask."""
+        rows = yield from self._rows(log_end_statement(facts.version))
+        return [facts.log_filters(only, ignored) for _, _, only, ignored, *_ in rows]
+
     def _make_account(self, new: NewAccount, facts: SourceFacts) -> Dialogue[SourceFacts]:
         """Make the account where it is missing; the facts as it sees them."""
         name = quoted_account(new.name)
@@ -168,12 +219,25 @@ class _Preparation:
         if grants:
             self._say(f"-- the account {new.name} is there; its password stays")
         else:
-            create = f"CREATE USER {name} IDENTIFIED BY "
-            yield from self._run(
-                create + _string(new.password), shown=create + _string(SHOWN_PASSWORD)
+            # A server may log the statement as it comes.
+            how, hashed = yield from self._hashed(new.password, facts.flavor)
+            create = f"CREATE USER {name} IDENTIFIED {how} "
+            refusal = yield from self._refusal(
+                create + _string(hashed), shown=create + _string(SHOWN_HASH)
             )
-            grants = (f"GRANT USAGE ON *.* TO {name}",)
+            if refusal == _PREVENTED_BY_OPTION:
+                self._say(f"-- {_NO_HASHES}")
+            grants = _no_grants(name)
         return replace(facts, account=new.name, grants=grants)
+
+    def _hashed(self, password: str, flavor: Flavor) -> Dialogue[tuple[str, str]]:
+        """How a statement says what a server keeps of a password, and that."""
+        if flavor is Flavor.MARIADB:
+            return "BY PASSWORD", native_hash(password.encode())
+        rows = yield from self._rows(_ROUNDS_STATEMENT)
+        rounds = int(rows[0][1]) if rows else SHA2_ROUNDS
+        hashed = caching_sha2_hash(password.encode(), secrets.token_bytes(SALT_LENGTH), rounds)
+        return f"WITH {CACHING_SHA2_PASSWORD} AS", hashed
 
     def _grants_of(self, name: str) -> Dialogue[tuple[str, ...]]:
         try:
@@ -188,13 +252,15 @@ class _Preparation:
         facts = yield from ask_facts(self._peer)
         if self._new is None:
             return facts
-        grants = yield from self._grants_of(quoted_account(self._new.name))
+        name = quoted_account(self._new.name)
+        # Where it could not be made, it has none; none at all would mean that nobody asked.
+        grants = (yield from self._grants_of(name)) or _no_grants(name)
         return replace(facts, account=self._new.name, grants=grants)
 
     def _prepare_port(self, facts: SourceFacts) -> Dialogue[list[str]]:
         """Deal with what the port needs; the keys of what lacked."""
         changed: list[str] = []
-        while True:
+        while self._purpose is not Purpose.ROWS:
             # What mends one finding may be what another one is about.
             schema = yield from self._ask_schema(facts)
             found = [each for each in schema.findings() if each.key not in changed]
@@ -203,7 +269,8 @@ class _Preparation:
                 yield from self._deal_with(each)
                 changed.append(each.key)
             if self._is_check or not lacking:
-                return changed
+                break
+        return changed
 
     def _ask_schema(self, facts: SourceFacts) -> Dialogue[SourceSchema]:
         objects = yield from self._rows(OBJECTS_STATEMENT)
@@ -213,7 +280,7 @@ class _Preparation:
         return SourceSchema(
             facts=facts,
             objects=objects if is_seen else None,
-            has_marks=self._has_marks,
+            has_marks=self._purpose is Purpose.ALL,
             annotates=annotates[0][1] == "ON" if annotates else None,
         )
 
@@ -228,11 +295,15 @@ class _Preparation:
         if found.note:
             self._say(f"-- {found.note}")
 
-    def _run(self, statement: str, *, shown: str = "") -> Dialogue[bool]:
+    def _run(self, statement: str) -> Dialogue[bool]:
         """Run a statement of the script; whether it was run, or may be."""
+        return (yield from self._refusal(statement)) is None
+
+    def _refusal(self, statement: str, *, shown: str = "") -> Dialogue[int | None]:
+        """Run a statement of the script; the error with which it is refused, None without."""
         self._say(f"{shown or statement};")
         if self._is_check:
-            return True
+            return None
         if statement.endswith(_LAST_GTID_STEP):
             yield from self._wait_for_anonymous()
         try:
@@ -241,8 +312,8 @@ class _Preparation:
             if error.errno is None:
                 raise
             self._say(f"-- refused: {error.message}")
-            return False
-        return True
+            return error.errno
+        return None
 
     def _wait_for_anonymous(self) -> Dialogue[None]:
         """Let transactions without a GTID end: the server takes the last step only behind them."""
@@ -294,6 +365,10 @@ class _Preparation:
             return None
         rows: Iterator[tuple[str | None, ...]] = iter(answer.texts() if answer else ())
         return [tuple(cell or "" for cell in row) for row in rows]
+
+
+def _no_grants(account: str) -> tuple[str, ...]:
+    return (f"GRANT USAGE ON *.* TO {account}",)
 
 
 def _is_lacking(found: Finding) -> bool:

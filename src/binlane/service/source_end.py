@@ -1,4 +1,8 @@
-"""Where the source's log ends, asked now and then: how many bytes of it are not taken yet."""
+"""Where the source's log ends and how it is written, asked now and then beside the capture.
+
+So it is known how many bytes are not taken yet, and that rows are or may be missing, also where
+somebody changes the source's variables while its log comes.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +14,15 @@ from contextlib import suppress
 from typing import Final
 
 from binlane.capture.settings import SourceSettings
+from binlane.capture.source_facts import (
+    FACTS_STATEMENT,
+    Finding,
+    SourceFacts,
+    Weight,
+    log_end_statement,
+)
 from binlane.client.session import ServerSession
-from binlane.codec.format import flavor_of
-from binlane.codec.types import Flavor
-from binlane.errors import BinlaneError
+from binlane.errors import BinlaneError, PeerError
 from binlane.positions import FilePosition
 
 STALE_S: Final = 60.0
@@ -26,9 +35,6 @@ _AGAIN_S: Final = 1.0
 _ANSWER_S: Final = 10.0
 _AFTER_REFUSAL_S: Final = 300.0
 _FILES: Final = "SHOW BINARY LOGS"
-_END: Final = "SHOW MASTER STATUS"
-_END_OF_MYSQL: Final = "SHOW BINARY LOG STATUS"
-_NEWER_MYSQL: Final = (8, 2)
 
 logger = logging.getLogger(__name__)
 
@@ -43,6 +49,8 @@ class SourceEnd:
     Attributes:
         end: Where the log ended at the last look; None where that is not known.
         problem: Why that is not known; empty where it is, or was not asked yet.
+        has_looked: Whether the source was asked, be it in vain.
+        findings: What is not as it should be, at the last look.
 
     Args:
         settings: The source, and binlane's account there.
@@ -51,6 +59,9 @@ class SourceEnd:
     def __init__(self, settings: SourceSettings) -> None:
         self.end: FilePosition | None = None
         self.problem = ""
+        self.has_looked = False
+        self.findings: tuple[Finding, ...] = ()
+        self._end_due_s = 0.0
         self._settings = settings
         self._session: ServerSession | None = None
         self._looked_s = 0.0
@@ -98,27 +109,72 @@ class SourceEnd:
             self._ask(places)
         except (BinlaneError, OSError, ValueError) as error:
             self._close()
-            self.end, told = None, str(error) or type(error).__name__
-            if told != self.problem and not self._stopped.is_set():
-                logger.info("how far the source's log goes is not known: %s", told)
-            self.problem = told
-            return LOOK_S if getattr(error, "errno", None) is None else _AFTER_REFUSAL_S
-        self._looked_s, self.problem = time.monotonic(), ""
+            self._lose_end(error)
+        self.has_looked = True
         return LOOK_S
 
     def _ask(self, places: frozenset[str]) -> None:
+        is_due = time.monotonic() >= self._end_due_s
+        if is_due and self._end_due_s:
+            # A session has the privileges that its account had at the login.
+            self._close()
+            self._end_due_s = 0.0
         if self._session is None:
             settings = self._settings
             self._session = ServerSession(settings.url, settings.secret(), answer_s=_ANSWER_S)
         session = self._session
-        row = next(iter(session.ask(_end_statement(session.version))), None)
-        if row is None:
-            raise BinlaneError("the source keeps no binary log")
-        end = FilePosition(row[0] or "", int(row[1] or 0))
+        rows = session.ask(FACTS_STATEMENT)
+        facts = SourceFacts.of({str(name).lower(): value or "" for name, value in rows})
+        found = [one for one in facts.findings() if one.weight is not Weight.FINE]
+        told: tuple[str | None, ...] = ()
+        if is_due:
+            try:
+                told = next(iter(session.ask(log_end_statement(session.version))), ())
+            except PeerError as error:
+                if error.errno is None:
+                    raise
+                # Whoever may not ask may do so later; the rest is asked all the same.
+                self._end_due_s = time.monotonic() + _AFTER_REFUSAL_S
+                self._lose_end(error)
+            else:
+                if not told:
+                    raise BinlaneError("the source keeps no binary log")
+        if told:
+            filters = facts.log_filters(told[2] or "", told[3] or "")
+            found += [filters] if filters.weight is not Weight.FINE else []
+            self._note_end(session, told, places)
+        self._note(found)
+
+    def _note(self, found: list[Finding]) -> None:
+        """Have other findings, and log those that are new."""
+        known = {(one.key, one.value) for one in self.findings}
+        for one in found:
+            if (one.key, one.value) not in known and not self._stopped.is_set():
+                is_bad = one.weight in {Weight.STOPS, Weight.GAPS}
+                logger.log(
+                    logging.ERROR if is_bad else logging.WARNING,
+                    "%s: %s%s",
+                    *(self._settings.url, one.reason, f" ({one.hint})" if one.hint else ""),
+                )
+        for one in self.findings:
+            if (one.key, one.value) not in {(each.key, each.value) for each in found}:
+                logger.info("%s: no longer so: %s", self._settings.url, one.reason)
+        self.findings = tuple(found)
+
+    def _lose_end(self, error: Exception) -> None:
+        self.end, told = None, str(error) or type(error).__name__
+        if told != self.problem and not self._stopped.is_set():
+            logger.info("how far the source's log goes is not known: %s", told)
+        self.problem = told
+
+    def _note_end(
+        self, session: ServerSession, told: tuple[str | None, ...], places: frozenset[str]
+    ) -> None:
+        end = FilePosition(told[0] or "", int(told[1] or 0))
         if places - {end.file} and end.file not in self._sizes:
             # All but the last one grow no more, so that these hold until another one is the last.
             self._sizes = {name or "": int(size or 0) for name, size, *_ in session.ask(_FILES)}
-        self.end = end
+        self.end, self.problem, self._looked_s = end, "", time.monotonic()
 
     def bytes_behind(self, place: FilePosition) -> int | None:
         """Bytes of the log behind a place, as far as it went at the last look; None where not known."""
@@ -147,10 +203,3 @@ class SourceEnd:
 
 def _log(place: FilePosition) -> str:
     return place.file.rpartition(".")[0]
-
-
-def _end_statement(version: str) -> str:
-    if flavor_of(version) is Flavor.MARIADB:
-        return _END
-    major, minor = (int(part) for part in version.split(".")[:2])
-    return _END_OF_MYSQL if (major, minor) >= _NEWER_MYSQL else _END

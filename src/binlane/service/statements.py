@@ -20,10 +20,11 @@ from binlane.dump.machine import Dump
 from binlane.dump.progress import DumpProgress
 from binlane.dump.request import FATAL_ERRNO, DumpRequest, refusal
 from binlane.dump.transport import awaited, serve_dump
-from binlane.errors import DefinitionError, StatementError
+from binlane.errors import HINT_ERRNO, DefinitionError, Diagnostic, StatementError
 from binlane.gateway.answers import Answer, OkAnswer, RowsAnswer
 from binlane.gateway.handler import Send, SessionContext
 from binlane.gateway.judge import Judge
+from binlane.gateway.log_texts import shown
 from binlane.gateway.privileges import Privilege
 from binlane.names import quote
 from binlane.positions import FilePosition, GtidPosition, GtidSet, Position, parse_position
@@ -37,6 +38,7 @@ from binlane.scope.definition import (
 from binlane.scope.parser import parse_binlog_statement
 from binlane.scope.scope import Scope, ScopeList
 from binlane.scope.statements import (
+    AcknowledgeIncidents,
     AlterBinlog,
     BinlogStatement,
     CreateBinlog,
@@ -49,6 +51,7 @@ from binlane.scope.statements import (
     ShowBinlogEvents,
     ShowBinlogs,
     ShowBinlogStatus,
+    ShowIncidents,
     ShowReadGrants,
     ShowReplicas,
     StartBinlog,
@@ -71,16 +74,24 @@ from binlane.service.grant_statements import AskSource, GrantStatements, visible
 from binlane.service.port import Port
 from binlane.service.purging import evaluated_time, plan_before, plan_to, unknown_target
 from binlane.service.reading import Reading
-from binlane.service.source_links import NO_SOURCE_LINKS, Rows, SourceLinks, source_links
+from binlane.service.source_links import (
+    NO_SOURCE_LINKS,
+    Query,
+    Rows,
+    SourceLinks,
+    source_links,
+)
 from binlane.service.system_tables.answering import SystemTables
 from binlane.service.system_tables.schema import Snapshot
-from binlane.service.system_tables.snapshot import BinlogFacts, ReplicaFacts, snapshot
+from binlane.service.system_tables.snapshot import BinlogFacts, ReplicaFacts, snapshot, utc
+from binlane.service.unknown_names import UnknownNames, unknown_names
 from binlane.sql.servers import LoggingMode
 from binlane.sql.tokens import SqlSyntaxError
 from binlane.store.binlog import Binlog
 from binlane.store.catalog import Activity
 from binlane.store.files import BinlogFile
 from binlane.store.heads import read_head
+from binlane.store.incidents import stopping_text
 from binlane.store.live import LiveBinlog
 
 logger = logging.getLogger(__name__)
@@ -89,6 +100,7 @@ _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 _BAD_DATABASE: Final = 1049
+_REFUSED_MAX: Final = 20
 _SAME_ID: Final = 4052
 """ER_SLAVE_SAME_ID of MariaDB."""
 _DISABLED: Final = "all binlogs get rows: [gateway] enabled is false"
@@ -185,6 +197,7 @@ class Statements:
         binlogs.on_access_changed(self._access_changed)
         self._replicas: dict[int, ConnectedReplica] = {}
         self._dumps: dict[int, asyncio.Future[StatementError | None]] = {}
+        self._refused: dict[tuple[str, int], str] = {}
         self._executors: Mapping[type, Callable[[SessionContext, Any], Awaitable[Answer]]] = (
             MappingProxyType(
                 {
@@ -200,6 +213,8 @@ class Statements:
                     AlterBinlog: self._alter,
                     PurgeBinaryLogs: self._purge,
                     ShowBinlogEvents: self._show_events,
+                    ShowIncidents: self._show_incidents,
+                    AcknowledgeIncidents: self._acknowledge,
                     GrantRead: grants.grant,
                     RevokeRead: grants.revoke,
                     ShowReadGrants: grants.show,
@@ -300,10 +315,11 @@ class Statements:
         return await asyncio.to_thread(place_behind, published.files, published.end, done)
 
     def killed(self, thread_id: int) -> None:
-        """End the dump of a session that the source has killed, or whose statement it has."""
+        """End the dump or the query of a session that the source has killed, or whose statement."""
         dump = self._dumps.get(thread_id)
         if dump is not None and not dump.done():
             dump.set_result(None)
+        self._system_tables.killed(thread_id)
 
     @property
     def replicas(self) -> Collection[ConnectedReplica]:
@@ -326,6 +342,7 @@ class Statements:
             live = await awaited(self._binlog_of(session, request), request, dump, send)
             return await self._serve(session, request, dump, live, send)
         except StatementError as error:
+            self._note_refused(request, "", error.message)
             if not dump.file:
                 raise
             # Something was sent, so that this is no first packet.
@@ -354,6 +371,8 @@ class Statements:
         with self._connected(session, request, live.name) as (replica, ended):
             async with Reading(self._access, session, live) as reading:
                 self._readings[session] = reading
+                for binlog in ("", live.name):
+                    self._refused.pop((binlog, request.server_id), None)
                 try:
                     return await serve_dump(
                         *(request, live, send),
@@ -365,6 +384,28 @@ class Statements:
                     )
                 finally:
                     del self._readings[session]
+                    if replica.progress.failure and not ended.done():
+                        self._note_refused(request, live.name, replica.progress.failure)
+
+    def _note_refused(self, request: DumpRequest, binlog: str, why: str) -> None:
+        """Note that a replica stops: one that is refused comes again only if somebody has it do so."""
+        if request.is_non_blocking or not request.server_id:
+            return  # a tool, which tells who runs it
+        key = binlog or request.file.rpartition(".")[0], request.server_id
+        self._refused.pop(key, None)
+        self._refused[key] = why
+        while len(self._refused) > _REFUSED_MAX:
+            del self._refused[next(iter(self._refused))]
+
+    @property
+    def refused(self) -> Sequence[str]:
+        """Replicas whose dumps ended with an error, and why, until they come again."""
+        running = {(one.binlog, one.server_id) for one in self._replicas.values()}
+        return [
+            shown(f"replica {server_id}{f' of binlog {binlog}' if binlog else ''} stops: {why}")
+            for (binlog, server_id), why in tuple(self._refused.items())
+            if (binlog, server_id) not in running
+        ]
 
     async def register(self, session: SessionContext) -> None:
         """Let a session introduce itself as a replica; it is told nothing.
@@ -478,7 +519,7 @@ class Statements:
         await session.require(Privilege.DEFINE)
         if statement.name in self._binlogs.names:
             if statement.if_not_exists:
-                return OkAnswer(info=f"binlog '{statement.name}' exists already")
+                return _noted(duplicate_binlog(statement.name))
             raise duplicate_binlog(statement.name)
         ignores_case = await _ignores_case(session)
 
@@ -489,18 +530,19 @@ class Statements:
         await _check_databases(session, scope)
         done = await _source_position(session)
         found = await _links(session, scope)
+        unknown = await unknown_names(_query(session), scope)
         try:
             begin = await self._binlogs.create(statement.name, make, done=done, links=found.links)
-        except DuplicateBinlogError:
+        except DuplicateBinlogError as error:
             if statement.if_not_exists:
-                return OkAnswer(info=f"binlog '{statement.name}' exists already")
+                return _noted(error)
             raise
-        return _effective(begin, statement.name, found.notes(scope))
+        return _effective(begin, statement.name, unknown, found.notes(scope))
 
     async def _drop(self, session: SessionContext, statement: DropBinlog) -> Answer:
         await session.require(Privilege.DEFINE)
         if not await self._binlogs.drop(statement.name, if_exists=statement.if_exists):
-            return OkAnswer(info=f"there is no binlog '{statement.name}'")
+            return _noted(unknown_binlog(statement.name, None))
         return OkAnswer()
 
     async def _start(self, session: SessionContext, statement: StartBinlog) -> Answer:
@@ -521,19 +563,21 @@ class Statements:
     async def _alter(self, session: SessionContext, statement: AlterBinlog) -> Answer:
         await session.require(Privilege.DEFINE)
         if statement.if_exists and statement.name not in self._binlogs.names:
-            return OkAnswer(info=f"there is no binlog '{statement.name}'")
-        preview = alter(self._binlogs.get(statement.name).definition, statement)
+            return _noted(unknown_binlog(statement.name, None))
+        former = self._binlogs.get(statement.name).definition
+        preview = alter(former, statement)
         await _check_databases(session, preview.scope)
         # What the source has done by now belongs to the scope as it was.
         done = await _source_position(session)
         found = await _links(session, preview.scope)
+        unknown = await unknown_names(_query(session), preview.scope, former.scope)
         begin = await self._binlogs.alter(
             statement.name,
             lambda definition: alter(definition, statement),
             done=done,
             links=found.links,
         )
-        return _effective(begin, statement.name, found.notes(preview.scope))
+        return _effective(begin, statement.name, unknown, found.notes(preview.scope))
 
     async def _purge(self, session: SessionContext, statement: PurgeBinaryLogs) -> Answer:
         names = await self._chosen(session, statement.name, Privilege.DEFINE)
@@ -548,8 +592,8 @@ class Statements:
         for plan in plans:
             if plan.first is not None:
                 await self._binlogs.purge(plan.binlog, plan.first)
-        kept = [plan.warning for plan in plans if plan.warning]
-        return OkAnswer(info="; ".join(kept), warnings=len(kept))
+        kept = [_diagnostic("Warning", plan.warning) for plan in plans if plan.warning]
+        return OkAnswer(info="; ".join(each.text for each in kept), diagnostics=tuple(kept))
 
     async def _show_events(self, session: SessionContext, statement: ShowBinlogEvents) -> Answer:
         names = await self._access.names(session, Privilege.EVENTS)
@@ -587,7 +631,9 @@ class Statements:
         problem = ""
         if any(one.definition.logging_mode is not LoggingMode.ROW for one in binlogs):
             problem = _DISABLED if self._port is None else await self._port.problem_now()
-        return RowsAnswer(columns, [self._describe(one, problem) for one in binlogs])
+        stops = ((one.name, stopping_text(one.incidents)) for one in binlogs)
+        told = [_diagnostic("Warning", f"binlog {name}: {text}") for name, text in stops if text]
+        return RowsAnswer(columns, [self._describe(one, problem) for one in binlogs], tuple(told))
 
     def _describe(self, binlog: Binlog, problem: str = "") -> tuple[str | None, ...]:
         """A row of SHOW BINLOGS.
@@ -611,6 +657,42 @@ class Statements:
             definition.logging_mode.value,
             told,
         )
+
+    async def _show_incidents(self, session: SessionContext, statement: ShowIncidents) -> Answer:
+        columns = (
+            *("Binlog", "File", ColumnDefinition.integer("Position"), "Gtid", "Time", "Reason"),
+            ColumnDefinition.integer("Count"),
+        )
+        rows = [
+            (
+                name,
+                each.file,
+                each.position,
+                each.gtid,
+                utc(each.timestamp),
+                each.reason,
+                each.count,
+            )
+            for name in await self._chosen(session, statement.name, Privilege.MONITOR)
+            for each in self._binlogs.get(name).incidents
+        ]
+        return RowsAnswer(columns, rows)
+
+    async def _acknowledge(
+        self, session: SessionContext, statement: AcknowledgeIncidents
+    ) -> Answer:
+        await session.require(Privilege.DEFINE)
+        done = await self._binlogs.acknowledge(statement.name, statement.last)
+        if not done:
+            return OkAnswer(info=f"binlog '{statement.name}' has none that is not acknowledged")
+        count = sum(each.count for each in done)
+        told = f"{count} acknowledged, the last at {done[-1].place_text}"
+        logger.info(
+            "binlog %s: INCIDENTs by %s: %s",
+            *(statement.name, shown(session.user), told),
+            extra={"binlog": statement.name, "user": session.user},
+        )
+        return OkAnswer(info=told)
 
     async def _show_status(self, session: SessionContext, statement: ShowBinlogStatus) -> Answer:
         rows = []
@@ -663,9 +745,7 @@ class Statements:
     async def _snapshot(self, session: SessionContext) -> Snapshot:
         """The rows of the system tables that a session's account may see."""
         names = await self._access.names(session, Privilege.MONITOR)
-        grants = self._binlogs.grants
-        if grants:
-            grants = visible_grants(await self._access.holder(session), grants)
+        grants = await visible_grants(self._access, session, self._binlogs.grants)
         history = await asyncio.to_thread(self._binlogs.history)
         if not await self._access.sees_all(session):
             ids = {self._binlogs.get(name).definition.log_id for name in names}
@@ -673,7 +753,7 @@ class Statements:
         facts = []
         for name in names:
             binlog = self._binlogs.get(name)
-            _, file, position, gtid_complete, *_, state = self._describe(binlog)
+            _, file, position, gtid_complete, *_, state, problem = self._describe(binlog)
             facts.append(
                 BinlogFacts(
                     definition=binlog.definition,
@@ -681,6 +761,8 @@ class Statements:
                     file=file or "",
                     position=int(position or 0),
                     gtid_complete=gtid_complete or "",
+                    problem=problem or "",
+                    incidents=binlog.incidents,
                 )
             )
         replicas = [
@@ -791,19 +873,42 @@ async def _links(session: SessionContext, scope: Scope) -> SourceLinks:
     if scope.is_unscoped:
         return NO_SOURCE_LINKS
 
-    async def query(statement: str) -> Rows:
-        return (await session.query_source(statement)).texts()
-
-    found = await source_links(query)
+    found = await source_links(_query(session))
     return replace(found, links=found.links.folded) if scope.ignores_case else found
 
 
-def _effective(begin: Position, name: str, notes: Sequence[str]) -> OkAnswer:
+def _query(session: SessionContext) -> Query:
+    """Asks the source in a client's session."""
+
+    async def query(statement: str) -> Rows:
+        return (await session.query_source(statement)).texts()
+
+    return query
+
+
+def _effective(begin: Position, name: str, unknown: UnknownNames, notes: Sequence[str]) -> OkAnswer:
     """The answer to a definition that holds."""
-    for note in notes:
-        logger.warning("binlog %s: %s", name, note, extra={"binlog": name})
-    info = "; ".join((f"effective after GTID {begin}", *(f"note: {note}" for note in notes)))
-    return OkAnswer(info=info, warnings=len(notes))
+    told = [
+        *(_diagnostic("Warning", each) for each in unknown.slips),
+        *(_diagnostic("Note", each) for each in notes),
+    ]
+    for each in told:
+        logger.warning("binlog %s: %s", name, shown(each.text), extra={"binlog": name})
+    for text in unknown.missing:
+        logger.info("binlog %s: %s", name, shown(text), extra={"binlog": name})
+    said = (f"{each.level.lower()}: {each.text}" for each in told)
+    info = "; ".join((f"effective after GTID {begin}", *said, *unknown.missing))
+    return OkAnswer(info=info, diagnostics=tuple(told))
+
+
+def _noted(error: StatementError) -> OkAnswer:
+    """The answer to a statement that had nothing to do, and says by IF that this is no error."""
+    note = Diagnostic("Note", error.errno, error.message)
+    return OkAnswer(info=error.message, diagnostics=(note,))
+
+
+def _diagnostic(level: str, text: str) -> Diagnostic:
+    return Diagnostic(level, HINT_ERRNO, text)
 
 
 async def _ignores_case(session: SessionContext) -> bool:

@@ -9,9 +9,10 @@ import asyncio
 import logging
 import time
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Protocol
 
+from binlane.capture.source_facts import Finding, Weight
 from binlane.gateway.counts import PortCounts
 from binlane.positions import FilePosition
 from binlane.scope.scope import ScopeList
@@ -26,10 +27,12 @@ from binlane.service.process import process_status
 from binlane.service.source_end import SourceEnd
 from binlane.service.statements import ConnectedReplica, Statements
 from binlane.store.binlog import Published
+from binlane.store.incidents import Incident, stopping_text
 from binlane.web.history import NO_RATES, SAMPLE_S, History, Written
 from binlane.web.status import (
     BinlogState,
     BinlogStatus,
+    IncidentStatus,
     PortStatus,
     ReaderState,
     ReaderStatus,
@@ -167,6 +170,7 @@ class StatusKeeper:
             process=process_status(),
             port=self._port_status(),
             archive_uri="" if archive is None else archive.uri,
+            refused=self._statements.refused,
         )
 
     def _binlog_status(
@@ -174,7 +178,7 @@ class StatusKeeper:
     ) -> BinlogStatus:
         output, state = self._binlogs.output(name), self._binlogs.state(name)
         binlog, counts, feed = output.binlog, output.counts, self._binlogs.feed(name)
-        definition, published = binlog.definition, binlog.published
+        definition, published, incidents = binlog.definition, binlog.published, binlog.incidents
         archived = None if self._archive is None else self._archive.state(name)
         shown = [_reader_status(reader, published, now_s) for reader in readers]
         return BinlogStatus(
@@ -198,7 +202,11 @@ class StatusKeeper:
             omissions=dict(counts.omissions),
             rows_instead=dict(counts.rows_instead),
             incidents=counts.incidents,
-            last_incident=_trouble(output.last_incident),
+            unacknowledged=sum(each.count for each in incidents),
+            stopping=stopping_text(incidents),
+            unreadable=_unreadable(output.live.unreadable, published),
+            first_incident=_incident(incidents[:1]),
+            last_incident=_incident(incidents[-1:]),
             last_failure=_last_failure(output, feed),
             readers=sorted(shown, key=_how_far_behind, reverse=True),
             lag_s=self._binlogs.lag_s(name),
@@ -222,8 +230,8 @@ class StatusKeeper:
             url=str(url),
             flavor=url.scheme if facts is None else facts.flavor.value,
             version="" if facts is None else facts.version,
-            is_connected=main.is_streaming,
-            connected_at_s=main.connected_s if main.is_streaming else None,
+            is_connected=main.gives,
+            connected_at_s=main.connected_s if main.gives else None,
             gtid="" if main.position is None else str(main.position),
             file="" if place is None else place.file,
             position_bytes=None if place is None else place.position,
@@ -231,10 +239,19 @@ class StatusKeeper:
             end_file="" if end.end is None else end.end.file,
             end_bytes=None if end.end is None else end.end.position,
             end_problem=end.problem,
+            gaps=self._gaps(),
+            warnings=[_told(one) for one in end.findings if one.weight is Weight.WARNING],
             last_failure=(
                 None if failure is None else Trouble(text=failure.reason, at_s=failure.since_s)
             ),
         )
+
+    def _gaps(self) -> list[str]:
+        """Why rows are or may be missing in what the source logs."""
+        end = self._source_end
+        if not end.has_looked and self._binlogs.main.gives:
+            return ["the source is being asked how it logs"]
+        return [_told(one) for one in end.findings if one.weight in {Weight.GAPS, Weight.STOPS}]
 
     def _port_status(self) -> PortStatus:
         gateway, listen = self._gateway, self._settings.listen
@@ -252,8 +269,31 @@ class StatusKeeper:
         )
 
 
+def _told(finding: Finding) -> str:
+    """What was found of the source, and what to do about it."""
+    return f"{finding.reason} ({finding.hint})" if finding.hint else finding.reason
+
+
 def _trouble(trouble: OutputTrouble | None) -> Trouble | None:
     return None if trouble is None else Trouble(text=trouble.text, at_s=trouble.at_s)
+
+
+def _unreadable(found: Mapping[str, str], published: Published) -> str:
+    """Why a file that is still there could not be read."""
+    names = {file.name for file in published.files}
+    return next((text for file, text in found.items() if file in names), "")
+
+
+def _incident(incidents: Sequence[Incident]) -> IncidentStatus | None:
+    for each in incidents:
+        return IncidentStatus(
+            text=each.reason,
+            at_s=each.timestamp,
+            file=each.file,
+            position_bytes=each.position,
+            gtid=each.gtid,
+        )
+    return None
 
 
 def _last_failure(output: Output, feed: Feed | None) -> Trouble | None:

@@ -22,6 +22,7 @@ from binlane.codec.types import Flavor
 from binlane.names import TableName
 from binlane.policy import refusals
 from binlane.policy.engines import traits
+from binlane.policy.reasons import default_sequences
 from binlane.programs.trace import Trace
 from binlane.session import log_events
 from binlane.session.context_events import context_events, random_seeds
@@ -152,12 +153,30 @@ class _Creation:
             state.fail_as_stated(statement)
             if self.exists and self.table is not None and self.replaces_before_error:
                 self._log_failed_replacement(self.table)
+        elif self._is_refused_for_sequences():
+            state.fail(refusals.statement_mode_and_row_engine())
         else:
             apply(state, statement)
             if self.effects.is_temporary:
                 self._log_temporary(exists=False)
             else:
                 self._log_base()
+
+    def _is_refused_for_sequences(self) -> bool:
+        """Whether MariaDB opens a sequence of a DEFAULT to advance it, under mode STATEMENT.
+
+        Where it is not refused, a temporary table is for rows.
+        """
+        state = self.state
+        if not state.server.is_mariadb:
+            return False
+        called = {name for name, _ in default_sequences(self.statement.facts)}
+        if called and self.effects.is_temporary:
+            mixed = (one for one in self.recorders if state.mode(one) is LoggingMode.MIXED)
+            state.temporary.row_binlogs.update(mixed)
+        return not called <= {"LASTVAL"} and any(
+            state.mode(name) is LoggingMode.STATEMENT for name in self.recorders
+        )
 
     def _log_existing(self) -> None:
         """CREATE TABLE IF NOT EXISTS of one that exists: MySQL logs it."""
@@ -379,6 +398,9 @@ class _CreationWithRows(_Creation):
             return
         self.decided = decided
         created = self.table
+        if statement.succeeds and self._needs_key_in_statement_mode():
+            state.fail(refusals.invisible_key_and_statement_mode(state.server))
+            return
         if created is None:
             # Its definition cannot be told; what is logged of it neither.
             created = self.table = Table(
@@ -399,6 +421,17 @@ class _CreationWithRows(_Creation):
             self._log_temporary_with_rows(created)
         else:
             self._log_base_with_rows(created)
+
+    def _needs_key_in_statement_mode(self) -> bool:
+        """Whether MySQL would make a key whose values hang on the order of rows.
+
+        It does not ask whether the session logs.
+        """
+        created, state = self.table, self.state
+        if created is None or not has_invisible_key(created):
+            return False
+        names = self.recorders if state.is_logging else state.binlogs
+        return any(state.mode(name) is LoggingMode.STATEMENT for name in names)
 
     def _log_base_with_rows(self, created: Table) -> None:
         state, statement, decided = self.state, self.statement, self.decided
@@ -421,7 +454,7 @@ class _CreationWithRows(_Creation):
             # It decides twice where rows are logged although the mode is STATEMENT.
             rows = (name for name in logged if decided.formats[name] is LoggingFormat.ROW)
             give_notes(state, decided, frozenset(rows))
-        state.reset_isolation()
+        state.reset_characteristics()
 
     def _context_events(self, created: Table) -> list[Body]:
         resolved = self.decided.resolved

@@ -14,9 +14,10 @@ from typing import Final
 
 from binlane.names import TableName
 from binlane.policy.engines import traits
+from binlane.policy.reasons import default_sequences
 from binlane.programs.environment import SessionEnvironment
 from binlane.session.context_events import random_seeds
-from binlane.session.decision import recorders_of
+from binlane.session.decision import note_unsafe, recorders_of
 from binlane.session.log_events import Body
 from binlane.session.logged_texts import account_text, definition_text
 from binlane.session.state import (
@@ -86,11 +87,7 @@ def execute_ddl(state: SessionState, statement: SessionStatement) -> None:
     if temporary is not None:
         new_name = dict(statement.facts.effects.renames).get(temporary.name)
         state.uses_temporary(temporary, TemporaryChange.ALTERED, new_name=new_name)
-    logging = {
-        name
-        for name in state.each_logging()
-        if (name in recorders if temporary is None else _logs_temporary(state, name, temporary))
-    }
+    logging = _logging(state, statement, recorders, temporary)
     dropped = _dropped_with_database(state, statement)
     opened = _opened(state, statement) if state.server.is_mariadb else ()
     apply(state, statement)
@@ -102,12 +99,36 @@ def execute_ddl(state: SessionState, statement: SessionStatement) -> None:
         return
     database = "" if statement.facts.effects.kind in _DATABASE_KINDS else statement.database
     for event in dropped:
-        write_directly(state, [event], frozenset(logging))
+        write_directly(state, [event], logging)
     query = state.query(text, database, is_atomic=is_atomic)
     for name in logging:
         seeds = random_seeds(state, name, statement, opened)
         write_directly(state, [*seeds, query], frozenset((name,)))
+    _note_sequences(state, statement, logging)
     state.end_statement(EngineChanges(), succeeds=True)
+
+
+def _logging(
+    state: SessionState,
+    statement: SessionStatement,
+    recorders: frozenset[str],
+    temporary: Table | None,
+) -> frozenset[str]:
+    """The binlogs that log a statement, which may be about a temporary table."""
+    names = frozenset(state.each_logging())
+    # MariaDB logs RENAME TABLE whole, also where a replica has none of its temporary tables.
+    if temporary is None or statement.facts.effects.kind is StatementKind.RENAME_TABLE:
+        return names & recorders
+    return frozenset(name for name in names if _logs_temporary(state, name, temporary))
+
+
+def _note_sequences(
+    state: SessionState, statement: SessionStatement, logging: frozenset[str]
+) -> None:
+    """MariaDB notes that ALTER TABLE gives a DEFAULT that advances a sequence."""
+    if state.server.is_mariadb:
+        found = [one for name, one in default_sequences(statement.facts) if name == "NEXTVAL"]
+        note_unsafe(state, dict.fromkeys(logging, found))
 
 
 def _opened(state: SessionState, statement: SessionStatement) -> tuple[Table, ...]:
@@ -248,9 +269,13 @@ def _follow_rename(state: SessionState, statement: SessionStatement, table: Tabl
         state.temporary.made(name, instead_of=table.name)
         if state.safety is not None:
             state.safety.temporary_renamed(table.name, name)
-    for binlog in state.binlogs.values():
-        if table.name in binlog.held_temporary:
-            binlog.held_temporary.remove(table.name)
+    renames = effects.kind is StatementKind.RENAME_TABLE
+    for binlog_name, binlog in state.binlogs.items():
+        # What is renamed by a text counts as made by one.
+        if table.name in binlog.held_temporary or (
+            renames and binlog_name in state.each_logging() and not state.is_row_now(binlog_name)
+        ):
+            binlog.held_temporary.discard(table.name)
             binlog.held_temporary.add(name)
 
 

@@ -426,7 +426,7 @@ def _verdicts(
                     server=state.server,
                     logging_mode=mode,
                     delayed_mode=delayed_mode,
-                    isolation=state.current_isolation,
+                    isolation=state.characteristics.isolation,
                     is_in_transaction=state.is_in_transaction,
                     is_trx_cache_empty=is_empty,
                     is_direct=settings.is_direct,
@@ -465,11 +465,16 @@ def _temporary_names(
 
 def give_notes(state: SessionState, decided: Decided, names: frozenset[str]) -> None:
     """Give the notes of a statement that is logged as its text, each once, in bit order."""
+    note_unsafe(state, {name: decided.verdicts[name].unsafe for name in names})
+
+
+def note_unsafe(state: SessionState, unsafe: Mapping[str, Iterable[ReasonFound]]) -> None:
+    """Give the notes of what binlogs have as texts although it is unsafe, each once, in bit order."""
     found: dict[reasons.Reason, tuple[ReasonFound, list[str]]] = {}
-    for name in names:
+    for name, reasons_found in unsafe.items():
         if state.mode(name) is not LoggingMode.STATEMENT:
             continue
-        for one in decided.verdicts[name].unsafe:
+        for one in reasons_found:
             found.setdefault(one.reason, (one, []))[1].append(name)
     is_told = state.variables.is_on("sql_notes", default=True)
     for reason in sorted(found, key=lambda reason: reason.position):

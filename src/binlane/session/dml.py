@@ -112,7 +112,7 @@ def execute_rows(state: SessionState, statement: SessionStatement) -> None:
         keeps_rows_open=_keeps_rows_open(state, decided.resolved),
     )
     if not state.is_in_transaction and (written < _written(state) or _is_begun(state, decided)):
-        state.reset_isolation()
+        state.reset_characteristics()
 
 
 def _unfilled(state: SessionState, statement: SessionStatement, decided: Decided) -> Refusal | None:

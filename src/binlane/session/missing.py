@@ -14,6 +14,7 @@ from binlane.policy.misdeclared import disallowed, misdeclared, named_in_columns
 from binlane.policy.misdefined import Parents, misdefined, misreferenced
 from binlane.policy.misnamed import column_names, misnamed
 from binlane.policy.privileges import denied
+from binlane.policy.reasons import added_unsafe_defaults
 from binlane.policy.refusals import (
     NO_DATABASE,
     Refusal,
@@ -21,6 +22,7 @@ from binlane.policy.refusals import (
     no_such_routine,
     no_such_table,
     refusal,
+    unsafe_default_is_added,
 )
 from binlane.session.ddl import preview
 from binlane.session.state import SessionState, SessionStatement
@@ -33,6 +35,7 @@ from binlane.sql.accounts import (
 )
 from binlane.sql.facts import TABLE_DROPPING_KINDS, StatementFacts, StatementKind
 from binlane.sql.schema import Table
+from binlane.sql.servers import LoggingMode
 from binlane.sql.table_changes import engine_name
 from binlane.sql.tree.definitions import AccountStatement, CreateTable
 from binlane.sql.tree.expressions import (
@@ -80,12 +83,25 @@ def missing(state: SessionState, statement: SessionStatement) -> Refusal | None:
         return refusal
     if kind in _TOLERANT and state.variables.is_on("sql_if_exists", default=False):
         return None
+    if (refusal := _added_default(state, statement)) is not None:
+        return refusal
     finders = [_FINDERS.get(kind), _EXISTING.get(kind)]
     if state.server.is_mariadb and kind is StatementKind.CREATE_TABLE_LIKE:
         finders.reverse()
     finders.append(_DEFINING.get(kind))
     found = (find(state, statement) for find in finders if find is not None)
     return next((one for one in found if one is not None), None)
+
+
+def _added_default(state: SessionState, statement: SessionStatement) -> Refusal | None:
+    """1674: MySQL logs no ALTER TABLE as rows, and looks at no table before it says so."""
+    if statement.facts.effects.kind is not StatementKind.ALTER_TABLE or state.server.is_mariadb:
+        return None
+    modes = {state.mode(name) for name in state.each_logging()}
+    if modes <= {LoggingMode.STATEMENT}:
+        return None
+    found = next(added_unsafe_defaults(statement.facts, state.server), None)
+    return None if found is None else unsafe_default_is_added(found, state.server)
 
 
 def unparsed(state: SessionState, statement: SessionStatement) -> Refusal | None:

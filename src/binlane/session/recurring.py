@@ -210,7 +210,7 @@ class Recurring:
             None if safety is None else safety.definitions,
             state.identity,
             *(transaction.is_begun, transaction.is_active, bool(transaction.savepoints)),
-            *(transaction.isolation, transaction.next_isolation),
+            *(transaction.own, transaction.coming),
             *[(name, use.has_two_phases, use.is_changed) for name, use in changes.engines.items()],
             changes.changed_nontransactional,
             changes.changed_nontransactional_temporary,
@@ -573,7 +573,7 @@ class KnownEffect:
         if after is not None:
             own = state.transaction
             own.is_begun, own.is_active = after.is_begun, after.is_active
-            own.isolation, own.next_isolation = after.isolation, after.next_isolation
+            own.own, own.coming = after.own, after.coming
             own.changes = after.changes
         safety = state.safety
         if safety is not None:

@@ -59,6 +59,7 @@ from binlane.sql.facts import (
     RowChange,
     StatementFacts,
     StatementKind,
+    TableUse,
 )
 from binlane.sql.schema import Objects, Table
 from binlane.sql.servers import LoggingFormat, LoggingMode
@@ -97,7 +98,10 @@ def changes_of(
         server: Whose engines.
         is_in_procedure: It stands in the body of a procedure that CALL runs.
     """
-    found = _Used(facts, resolved, objects, server)
+    is_by_rows = facts.effects.kind in _BY_ROWS
+    # The first place is the one that is told.
+    uses = {} if is_by_rows else {use.name: use for use in reversed(facts.tables)}
+    found = _Used(facts, resolved, objects, server, uses)
     stopped = facts.effects.stopped_at
     return Changes(
         kind=facts.effects.kind,
@@ -125,6 +129,7 @@ class _Used:
     resolved: ResolvedStatement
     objects: Objects
     server: Server
+    uses: Mapping[TableName, TableUse]
 
     def writes(self) -> Iterator[UsedObject]:
         effects = self.facts.effects
@@ -154,7 +159,7 @@ class _Used:
     def _named(self, name: TableName) -> UsedObject:
         """A table that the text of a DDL statement names."""
         effects = self.facts.effects
-        use = next((use for use in self.facts.tables if use.name == name), None)
+        use = self.uses.get(name)
         is_made = effects.kind in TABLE_MAKING_KINDS
         return UsedObject(
             name=name,

@@ -40,7 +40,7 @@ from binlane.session.safety import ScopeSafety
 from binlane.session.settings import execute_set, refusal_in_function, system_value
 from binlane.session.state import Execution, Handler, SessionState, SessionStatement
 from binlane.session.transaction import BinlogCaches, PreparedXa, Transaction
-from binlane.session.transactions import execute_lock, is_forbidden
+from binlane.session.transactions import execute_lock, is_forbidden, is_read_only
 from binlane.session.variables import OF_BINLOGS, Variables
 from binlane.session.ways import follow
 from binlane.sql.accounts import ROOT, AccountName, default_roles
@@ -55,6 +55,7 @@ from binlane.sql.facts import (
     StatementFacts,
     StatementKind,
 )
+from binlane.sql.parser import TOO_DEEP
 from binlane.sql.reading import read
 from binlane.sql.schema import Routine, Trigger
 from binlane.sql.servers import Dialect, LoggingMode
@@ -64,7 +65,6 @@ from binlane.sql.tree.statements import Prepare
 
 _POSITIONS: Final = {symbol(reason): reason.position for reason in Reason}
 _BINLOG: Final = "binlog"
-_TOO_DEEP: Final = "it is nested too deep"
 _CREATES_PROGRAMS: Final = frozenset(
     {
         *(StatementKind.CREATE_TRIGGER, StatementKind.CREATE_ROUTINE, StatementKind.CREATE_EVENT),
@@ -125,7 +125,7 @@ class Session:
             knows_accounts=bool(objects.accounts),
             identity=Identity(account, default_roles(objects.accounts, account)),
             account_name=account,
-            transaction=Transaction(isolation=variables.settings.isolation),
+            transaction=Transaction(own=variables.settings.characteristics),
         )
         self.recurring = Recurring(self.state)
 
@@ -219,7 +219,7 @@ class Session:
     @property
     def locks_reads(self) -> bool:
         """Whether the transaction's isolation level keeps what a change only reads as it is."""
-        return self.state.current_isolation >= Isolation.REPEATABLE_READ
+        return self.state.characteristics.isolation >= Isolation.REPEATABLE_READ
 
     @property
     def has_scopes(self) -> bool:
@@ -358,8 +358,8 @@ class Session:
                 self._carry_out(command)
                 result = self._followed()
         except RecursionError:
-            state.abandon(facts, before, _TOO_DEEP)
-            return self._unfollowed(_TOO_DEEP)
+            state.abandon(facts, before, TOO_DEEP)
+            return self._unfollowed(TOO_DEEP)
         except Exception as error:
             state.abandon(facts, before, repr(error))
             raise
@@ -611,6 +611,8 @@ class Session:
             return
         if fails_under_locks(state, statement):
             return
+        if is_read_only(state, statement):
+            return
         if statement.succeeds and (failure := missing(state, statement)) is not None:
             statement = statement.failing(failure)
         if is_forbidden(state, statement):
@@ -701,7 +703,7 @@ def _unanalysed(facts: StatementFacts) -> Unanalysed:
     text = token.text[:80]
     where = f"at {text!r}" if text else "at the end of the statement"
     return Unanalysed(
-        reason=f"the statement is not understood {where}",
+        reason=facts.too_much or f"the statement is not understood {where}",
         offset=token.offset,
         length=max(1, len(token.text)),
     )

@@ -18,6 +18,7 @@ from binlane.session.dml import execute_rows
 from binlane.session.state import SessionState, SessionStatement
 from binlane.session.transactions import refusal_in_xa
 from binlane.session.variables import (
+    ACCESS_NAMES,
     DIRECT,
     ISOLATION_NAMES,
     OF_BINLOGS,
@@ -110,6 +111,8 @@ def with_value(
 
 _GLOBAL = frozenset((VariableScope.GLOBAL, VariableScope.PERSIST))
 _LEVEL = "transaction isolation level"
+_MODE = "transaction access mode"
+_CHARACTERISTICS = {_LEVEL, _MODE, *ISOLATION_NAMES, *ACCESS_NAMES}
 
 
 _NO_ISOLATION: Final = Refusal(
@@ -164,8 +167,8 @@ def _in_program(name: str) -> Refusal:
 def refusal(state: SessionState, assignment: Assignment) -> Refusal | None:
     """Why an assignment is refused; None if it is not."""
     name, is_active = assignment.name, state.transaction.is_active
-    if name == _LEVEL or name in ISOLATION_NAMES:
-        is_next = assignment.scope is VariableScope.UNSAID and name not in ISOLATION_NAMES
+    if name in _CHARACTERISTICS:
+        is_next = assignment.scope is VariableScope.UNSAID and name in (_LEVEL, _MODE)
         return _NO_ISOLATION if is_next and is_active else None
     if name not in _IN_TRANSACTION or assignment.scope in _GLOBAL:
         return None
@@ -238,8 +241,13 @@ def carry_out(state: SessionState, assignments: Iterable[Assignment]) -> None:
 def _assign(state: SessionState, assignment: Assignment) -> None:
     if assignment.name.startswith("@"):
         return
-    if assignment.name == _LEVEL and assignment.scope is VariableScope.UNSAID:
-        state.transaction.next_isolation = isolation_level(assignment.value)
+    if assignment.name in (_LEVEL, _MODE) and assignment.scope is VariableScope.UNSAID:
+        coming = state.characteristics
+        if assignment.name == _LEVEL:
+            coming = coming._replace(isolation=isolation_level(assignment.value))
+        else:
+            coming = coming._replace(is_read_only=plain(assignment.value) == "READ ONLY")
+        state.transaction.coming = coming
         return
     was_autocommit = state.variables.settings.is_autocommit
     state.variables.assign(assignment)
@@ -249,10 +257,8 @@ def _assign(state: SessionState, assignment: Assignment) -> None:
         state.variables.connection = connection_after(state, assignment)
     if assignment.name == "autocommit" and was_autocommit != state.variables.settings.is_autocommit:
         _switch_autocommit(state)
-    if (
-        assignment.name in ISOLATION_NAMES or assignment.name == _LEVEL
-    ) and not state.transaction.is_active:
-        state.reset_isolation()
+    if assignment.name in _CHARACTERISTICS and not state.transaction.is_active:
+        state.reset_characteristics()
     if assignment.name == "binlog_format" and state.safety is not None:
         state.safety.mode_changed(state.modes())
 
@@ -260,10 +266,10 @@ def _assign(state: SessionState, assignment: Assignment) -> None:
 def _switch_autocommit(state: SessionState) -> None:
     """SET autocommit=1 commits what was done without; =0 keeps an open BEGIN."""
     if state.variables.settings.is_autocommit:
-        # Its isolation level is that of the next statement, too.
-        isolation = state.current_isolation
+        # Its characteristics are those of the next statement, too.
+        characteristics = state.characteristics
         state.commit()
-        state.transaction.isolation = isolation
+        state.transaction.own = characteristics
     elif state.server.is_mariadb:
         # The server forgets it, too (sql/sys_vars.cc, fix_autocommit).
         state.transaction.changes.changed_nontransactional = False

@@ -18,7 +18,7 @@ from binlane.policy.engines import traits
 from binlane.policy.privileges import Asked, Identity, Rights, denied_to_definer, no_definer
 from binlane.policy.refusals import Outcome, Refusal, refusal
 from binlane.policy.resolution import Opening, TableAccess
-from binlane.policy.server import Isolation, Server
+from binlane.policy.server import Characteristics, Server
 from binlane.programs.environment import RoutineEnvironment
 from binlane.programs.host import Host, ProgramState, Remembered
 from binlane.session.log_events import SOURCE_LOG, Body, query
@@ -428,9 +428,9 @@ class SessionState:
         return self.variables.settings.is_logged
 
     @property
-    def current_isolation(self) -> Isolation:
-        """The isolation level of the current or next transaction."""
-        return self.transaction.next_isolation or self.transaction.isolation
+    def characteristics(self) -> Characteristics:
+        """Those of the current or next transaction."""
+        return self.transaction.coming or self.transaction.own
 
     def opening(self, database: str, created: Table | None = None) -> Opening:
         """How tables are opened, from a default database; `created` as in `Opening`."""
@@ -525,12 +525,12 @@ class SessionState:
         """START TRANSACTION: what was open is committed, locked tables are unlocked."""
         kept = None
         if self.is_in_transaction or self.transaction.is_active:
-            # MySQL leaves a transaction that BEGIN ends its isolation level.
+            # MySQL keeps the characteristics of a transaction that BEGIN ends.
             if not self.server.is_mariadb:
-                kept = self.current_isolation
+                kept = self.characteristics
             self.commit()
         if kept is not None:
-            self.transaction.isolation = kept
+            self.transaction.own = kept
         self.locked_tables = None
         self.transaction.is_begun = True
         self.transaction.is_active = True
@@ -540,7 +540,7 @@ class SessionState:
         if self.is_in_transaction or self.transaction.is_active:
             self.commit()
         else:
-            self.reset_isolation()
+            self.reset_characteristics()
 
     def commit(self) -> None:
         """Commit the transaction."""
@@ -562,15 +562,15 @@ class SessionState:
         """Forget the transaction that ended."""
         ended = self.transaction
         self.transaction = Transaction(
-            isolation=self.variables.settings.isolation, xid=ended.xid, xa_phase=ended.xa_phase
+            own=self.variables.settings.characteristics, xid=ended.xid, xa_phase=ended.xa_phase
         )
         if self.safety is not None:
             self.safety.transaction_ended()
 
-    def reset_isolation(self) -> None:
-        """The next transaction has the session's isolation level again."""
-        self.transaction.next_isolation = None
-        self.transaction.isolation = self.variables.settings.isolation
+    def reset_characteristics(self) -> None:
+        """The next transaction is again as the session has them."""
+        self.transaction.coming = None
+        self.transaction.own = self.variables.settings.characteristics
 
     def end_statement(
         self,
@@ -606,7 +606,7 @@ class SessionState:
             else:
                 self._merge_failed(engine_changes)
         elif engine_changes.engines:
-            self.reset_isolation()
+            self.reset_characteristics()
 
     def opened(self, accesses: Iterable[TableAccess]) -> None:
         """Note tables that are read or locked: with autocommit=0 their engines begin with that."""

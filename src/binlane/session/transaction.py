@@ -20,7 +20,7 @@ from binlane.codec.transaction import TransactionXid
 from binlane.names import TableName
 from binlane.policy.engines import traits
 from binlane.policy.resolution import ResolvedStatement
-from binlane.policy.server import Isolation, Server
+from binlane.policy.server import Characteristics, Server
 from binlane.programs.trace import RowRun
 from binlane.session import log_events
 from binlane.session.log_events import Body, ChangedRows, MappedTable, ended
@@ -128,8 +128,8 @@ class Transaction:
     Attributes:
         is_begun: BEGIN, not ended yet.
         is_active: It has begun to work (SERVER_STATUS_IN_TRANS).
-        isolation: Its isolation level.
-        next_isolation: Of SET TRANSACTION, which holds for one transaction.
+        own: Its characteristics.
+        coming: Those of SET TRANSACTION, which hold for one transaction.
         changes: What it did.
         savepoints: In the order in which they were set.
         xid: Of an active XA transaction, None without.
@@ -139,8 +139,8 @@ class Transaction:
 
     is_begun: bool = False
     is_active: bool = False
-    isolation: Isolation = Isolation.REPEATABLE_READ
-    next_isolation: Isolation | None = None
+    own: Characteristics = field(default_factory=Characteristics)
+    coming: Characteristics | None = None
     changes: EngineChanges = field(default_factory=EngineChanges)
     savepoints: list[Savepoint] = field(default_factory=list)
     xid: TransactionXid | None = None

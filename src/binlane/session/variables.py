@@ -13,7 +13,7 @@ from binlane.codec.charsets import charset_of
 from binlane.policy import refusals
 from binlane.policy.misdeclared import is_no_variable
 from binlane.policy.refusals import Refusal
-from binlane.policy.server import Isolation, Server
+from binlane.policy.server import Characteristics, Isolation, Server
 from binlane.session.log_events import OPTION_BITS, status_vars
 from binlane.sql.facts import Assignment, VariableScope
 from binlane.sql.lexis import lexed_as
@@ -34,6 +34,9 @@ _GTID_CONSISTENCIES: Final = {"0": "OFF", "FALSE": "OFF", "1": "ON", "TRUE": "ON
 _ON: Final = frozenset(("1", "ON", "TRUE"))
 _CLIENT_CHARSETS: Final = frozenset(("names", "character set"))
 ISOLATION_NAMES: Final = frozenset(("tx_isolation", "transaction_isolation"))
+ACCESS_NAMES: Final = frozenset(
+    ("transaction access mode", "tx_read_only", "transaction_read_only")
+)
 DIRECT: Final = "binlog_direct_non_transactional_updates"
 OF_BINLOGS: Final = frozenset(("binlog_format", "binlog_row_image", DIRECT, "sql_log_bin"))
 """What decides how a session is logged."""
@@ -169,6 +172,10 @@ class Variables:
         if name in ISOLATION_NAMES:
             name = "tx_isolation"
             value = _numbered_isolation(value)
+        if name == "transaction access mode":
+            value = "ON" if value == "READ ONLY" else "OFF"
+        if name in ACCESS_NAMES:
+            name = "tx_read_only"
         self._store(name, value, assignment.scope)
         if name in _CLIENT_CHARSETS:
             self._store(
@@ -202,7 +209,7 @@ class Settings:
     Attributes:
         logging_mode: binlog_format of the session.
         global_logging_mode: binlog_format of the server.
-        isolation: Isolation level of the session's transactions.
+        characteristics: Those of the session's transactions.
         is_autocommit: A statement outside BEGIN is a transaction by itself.
         is_logged: sql_log_bin.
         is_direct: binlog_direct_non_transactional_updates.
@@ -214,7 +221,7 @@ class Settings:
 
     logging_mode: LoggingMode
     global_logging_mode: LoggingMode
-    isolation: Isolation
+    characteristics: Characteristics
     is_autocommit: bool
     is_logged: bool
     is_direct: bool
@@ -237,7 +244,10 @@ def _settings_of(variables: Variables) -> Settings:
     return Settings(
         logging_mode=_mode(variables.text("binlog_format"), server),
         global_logging_mode=_mode(variables.global_values.get("binlog_format", ""), server),
-        isolation=_ISOLATIONS.get(isolation, Isolation.REPEATABLE_READ),
+        characteristics=Characteristics(
+            isolation=_ISOLATIONS.get(isolation, Isolation.REPEATABLE_READ),
+            is_read_only=variables.is_on("tx_read_only", default=False),
+        ),
         is_autocommit=variables.is_on("autocommit", default=True),
         is_logged=variables.is_on("sql_log_bin", default=True),
         is_direct=variables.is_on(DIRECT, default=False),

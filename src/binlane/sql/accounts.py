@@ -269,6 +269,8 @@ class _Changing:
     accounts: Accounts
     node: AccountStatement
     situation: Situation
+    granted: dict[AccountName, dict[AccountName, bool]] = field(default_factory=dict)
+    """Roles of accounts that this statement has given some, which are nobody else's yet."""
 
     @property
     def is_mariadb(self) -> bool:
@@ -395,7 +397,9 @@ class _Changing:
                 yield from self.unknown([each])
                 if not self.has(name):
                     yield self.absent()
-                elif name in roles_of(self.accounts, (name,)) & roles_of(self.accounts, (role,)):
+                elif name in roles_of(self.accounts, (role,)) and name in roles_of(
+                    self.accounts, (name,)
+                ):
                     yield self.loop(role, name)
                 else:
                     self.grant_role(role, name, admin=admin)
@@ -425,8 +429,11 @@ class _Changing:
     def grant_role(self, role: AccountName, name: AccountName, *, admin: bool) -> None:
         if name in self.accounts or name in OWN:
             grantee = self.grantee(name)
-            given = {**grantee.roles, role: admin or grantee.roles.get(role, False)}
-            self.accounts[name] = replace(grantee, roles=given)
+            given = grantee.roles
+            if given is not self.granted.get(name):
+                given = self.granted[name] = dict(given)
+                self.accounts[name] = replace(grantee, roles=given)
+            self.granted[name][role] = admin or given.get(role, False)
 
     def revoke(self) -> _Results:
         node = self.node

@@ -32,8 +32,9 @@ from binlane.sql.name_finder import (
     Scope,
     sequence_of,
 )
+from binlane.sql.parser.cursor import TooMuch
 from binlane.sql.servers import Dialect
-from binlane.sql.tokens import string_value
+from binlane.sql.tokens import Token, TokenKind, string_value
 from binlane.sql.tree import definitions, statements
 from binlane.sql.tree import expressions as tree
 from binlane.sql.tree.expressions import Node, children, told
@@ -42,6 +43,12 @@ _CHANGES: Final = {
     "INSERT": frozenset((RowChange.INSERT,)),
     "REPLACE": frozenset((RowChange.REPLACE,)),
 }
+JOINED_MAX: Final = 256
+"""Tables of one UPDATE or DELETE; servers take 61."""
+NAMES_MAX: Final = 10_000
+"""Tables that one statement names, each time anew, and functions that it calls."""
+PARTS_MAX: Final = 6_000
+"""Columns, keys, checks and changes of them in one statement; servers take 4,096 columns."""
 _MAINTENANCE: Final = ("ANALYZE ", "OPTIMIZE ", "REPAIR ", "CHECK ")
 PROGRAM_PARTS: Final = (
     *statements.PROGRAMS,
@@ -51,6 +58,9 @@ PROGRAM_PARTS: Final = (
     statements.HandlerDeclaration,
     statements.Branch,
 )
+
+
+_MANY_PARTS: Final = f"it has more than {PARTS_MAX:,} columns, keys and changes of them"
 
 
 class Untold(Exception):  # noqa: N818 - not an error of the text: no server's catalog is at hand
@@ -102,7 +112,16 @@ class FactFinder(NameFinder):
         )
 
     def facts(self, node: Node) -> StatementFacts:
-        """What was found in the statement that a node is."""
+        """What was found in the statement that a node is.
+
+        Raises:
+            TooMuch: If it names more than is looked up.
+        """
+        if len(self.tables) > NAMES_MAX:
+            raise self._too_much(node, f"it names more than {NAMES_MAX:,} tables")
+        functions = (*self.functions, *self.body_functions)
+        if len(functions) > NAMES_MAX and len({use.name for use in functions}) > NAMES_MAX:
+            raise self._too_much(node, f"it calls more than {NAMES_MAX:,} functions")
         return StatementFacts(
             effects=self.effects(),
             tree=statements.innermost(node),
@@ -124,9 +143,11 @@ class FactFinder(NameFinder):
 
     def outer_place(self, query: tree.Query) -> int:
         """Where a query begins, with the parentheses around it."""
-        place = query.at
-        while (before := self.text[:place].rstrip()).endswith("("):
-            place = len(before) - 1
+        place = before = query.at
+        while before and (self.text[before - 1].isspace() or self.text[before - 1] == "("):
+            before -= 1
+            if self.text[before] == "(":
+                place = before
         return place
 
     def statement(self, node: Node) -> None:
@@ -186,6 +207,8 @@ class FactFinder(NameFinder):
 
     def _set(self, assignments: Sequence[statements.Assignment], scope: Scope = OUTERMOST) -> None:
         """What UPDATE and ON DUPLICATE KEY UPDATE set."""
+        if len(assignments) > PARTS_MAX:
+            raise self._too_much(assignments[PARTS_MAX], f"it sets more than {PARTS_MAX:,} columns")
         for item in assignments:
             *qualifier, name = item.column.parts
             of = qualifier[-1] if qualifier else None
@@ -197,8 +220,8 @@ class FactFinder(NameFinder):
         scope = self.with_(node.with_)
         targets = self._outermost(node.tables, scope)
         self._set(node.assignments, scope)
-        for item in node.assignments:
-            self._change(targets, item.column.parts[:-1], item.column, RowChange.UPDATE)
+        changed = ((item.column.parts[:-1], item.column) for item in node.assignments)
+        self._change(targets, changed, RowChange.UPDATE)
         self._clauses(node, scope)
         self.note(is_multi_table=len(node.tables) > 1 or type(node.tables[0]) is not tree.TableUse)
 
@@ -206,11 +229,13 @@ class FactFinder(NameFinder):
         """DELETE of one or several tables."""
         scope = self.with_(node.with_)
         targets = self._outermost(node.tables, scope)
-        if node.targets is None:
-            self._change(targets, (), node.tables[0], RowChange.DELETE)
-        for target in node.targets or ():
-            parts = (target.name,) if target.database is None else (target.database, target.name)
-            self._change(targets, parts, target, RowChange.DELETE)
+        changed: Iterable[tuple[tuple[str, ...], Node]] = (((), node.tables[0]),)
+        if node.targets is not None:
+            changed = (
+                ((one.name,) if one.database is None else (one.database, one.name), one)
+                for one in node.targets
+            )
+        self._change(targets, changed, RowChange.DELETE)
         self.walk((node.before,), scope)
         self._clauses(node, scope)
         self.note(is_multi_table=node.targets is not None)
@@ -225,29 +250,51 @@ class FactFinder(NameFinder):
         """Go through the tables of a statement; those that it names itself, no subquery."""
         before = len(self.tables)
         self.walk(tables, scope)
-        return [
+        found = [
             index
             for index, table in enumerate(self.tables)
             if index >= before and table.is_outermost and not table.is_sequence
         ]
+        if len(found) > JOINED_MAX:
+            raise self._too_much(tables[0], f"it joins more than {JOINED_MAX} tables")
+        return found
+
+    def _too_much(self, node: Node, reason: str) -> TooMuch:
+        text = self.text_of(node)
+        return TooMuch(Token(TokenKind.NAME, text, node.at, text), reason)
 
     def _change(
-        self, targets: Sequence[int], qualifier: Sequence[str], node: Node, change: RowChange
+        self,
+        targets: Sequence[int],
+        changed: Iterable[tuple[tuple[str, ...], Node]],
+        change: RowChange,
     ) -> None:
-        """Note that the tables which a qualifier means change, all if there is none."""
-        found = [index for index in targets if not qualifier or self._is_called(index, qualifier)]
-        if not found:
-            raise Untold(node, "a table of the statement")
-        for index in found:
-            self.change(index, change)
+        """Note that tables change: those that qualifiers mean, all where one is empty."""
+        by_alias: dict[str, list[int]] = {}
+        for index in targets:
+            by_alias.setdefault(self.tables[index].alias, []).append(index)
+        noted: set[tuple[str, ...]] = set()
+        for qualifier, node in changed:
+            if qualifier in noted:
+                continue
+            noted.add(qualifier)
+            found = self._called(by_alias, qualifier) if qualifier else targets
+            if not found:
+                raise Untold(node, "a table of the statement")
+            for index in found:
+                self.change(index, change)
 
-    def _is_called(self, index: int, qualifier: Sequence[str]) -> bool:
-        table = self.tables[index]
+    def _called(
+        self, by_alias: Mapping[str, Sequence[int]], qualifier: tuple[str, ...]
+    ) -> Sequence[int]:
+        """The tables that a qualifier means."""
         if self.dialect.lower_case_names:
-            qualifier = [folded(name) for name in qualifier]
+            qualifier = tuple(map(folded, qualifier))
+        found = by_alias.get(qualifier[-1], ())
         if len(qualifier) == 1:
-            return table.alias == qualifier[0]
-        return table.alias == table.name.table and table.name == TableName(*qualifier)
+            return found
+        name = TableName(*qualifier)
+        return [index for index in found if self.tables[index].name == name]
 
     def load_data(self, node: statements.LoadData) -> None:
         """LOAD DATA and LOAD XML."""
@@ -430,6 +477,8 @@ class FactFinder(NameFinder):
             self.kind = StatementKind.CREATE_TABLE_LIKE
             self.read(self.name_table(node.like))
             return
+        if len(node.elements) > PARTS_MAX:
+            raise self._too_much(node.elements[PARTS_MAX], _MANY_PARTS)
         self._define((*node.elements, *node.options), table)
         if node.query is None:
             return
@@ -467,6 +516,9 @@ class FactFinder(NameFinder):
         self.if_exists = "IF EXISTS" in node.modifiers
         table = self.name_table(node.name)
         self.write(table)
+        parts = sum(1 + len(each.columns) + len(each.keys) for each in node.actions)
+        if parts > PARTS_MAX:
+            raise self._too_much(node.actions[-1], _MANY_PARTS)
         for action in node.actions:
             if action.table is None:
                 self._define((action,), table)

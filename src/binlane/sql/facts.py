@@ -237,11 +237,13 @@ class StatementEffects:
 
         Source: WL#40, 4.2: add t_i only if t_i != s_j for all j < i.
         """
-        return tuple(
-            old
-            for index, (old, _) in enumerate(self.renames)
-            if old not in (new for _, new in self.renames[:index])
-        )
+        made: set[TableName] = set()
+        found: list[TableName] = []
+        for old, new in self.renames:
+            if old not in made:
+                found.append(old)
+            made.add(new)
+        return tuple(found)
 
     @property
     def involved_tables(self) -> tuple[TableName, ...]:
@@ -471,6 +473,8 @@ class StatementFacts:
         shift: How places named here differ from those of `shape.facts`; None: not at all.
         literals: The same for all places of the tree.
         error: What every server that the dialect stands for answers; None where one may take it.
+        too_much: Where the text was not understood because it is deeper or longer than is analysed:
+            what is too much of it; else empty.
     """
 
     effects: StatementEffects
@@ -514,6 +518,7 @@ class StatementFacts:
     shift: Shift | None = field(default=None, compare=False, repr=False)
     literals: Shift | None = field(default=None, compare=False, repr=False)
     error: SqlSyntaxError | None = field(default=None, compare=False, repr=False)
+    too_much: str = ""
 
     def place(self, offset: int) -> int:
         """Where a place of the tree is in this statement's text."""

@@ -19,7 +19,9 @@ from binlane.sql.servers import Dialect
 if TYPE_CHECKING:
     from binlane.sql.facts import StatementEffects, StatementFacts
 
-_GAP: Final = rb"(?:\s | \#[^\n]*+ | --[\s][^\n]*+ | /\*M?!\d*+ | /\*(?!M?!)(?:[^*]|\*(?!/))*\*/)*"
+# Possessive all through: what somebody logged must not be tried in more than one way.
+_GAP: Final = rb"""(?: \s++ | \#[^\n]*+ | --[\s][^\n]*+ | /\*M?!\d*+
+    | /\*(?!M?!)(?:[^*]|\*(?!/)|(?!))*+\*/ | (?!) )*+"""
 _ROWS_ONLY: Final = re.compile(
     rb"""GAP (?: BEGIN | COMMIT | ROLLBACK | SAVEPOINT | RELEASE | XA
       | INSERT | UPDATE | DELETE | REPLACE | LOAD | SELECT | WITH | DO ) \b
@@ -40,11 +42,13 @@ _BESIDE_TABLES: Final = re.compile(
       | (?: ANALYZE | OPTIMIZE | CHECK | REPAIR ) GAP
         (?: (?: LOCAL | NO_WRITE_TO_BINLOG ) GAP )? TABLES? \b
       | (?: CREATE | ALTER | DROP | RENAME ) GAP (?: OR GAP REPLACE GAP )?
-        (?: (?: AGGREGATE | (?: DEFINER | ALGORITHM ) \s*=\s* \S+ | SQL \s+ SECURITY \s+ \w+ ) GAP )*
+        (?: (?: AGGREGATE | (?: DEFINER | ALGORITHM ) \s*+=\s*+ \S++
+              | SQL \s++ SECURITY \s++ \w++ ) GAP | (?!) )*+
         (?: USER | ROLE | VIEW | FUNCTION | PROCEDURE | EVENT | SERVER ) \b
     )""".replace(b"GAP", _GAP),
     re.VERBOSE | re.DOTALL | re.IGNORECASE,
 )
+_PASSWORD_SIGN: Final = re.compile(rb"IDENTIFIED", re.IGNORECASE)
 
 
 def is_beside_tables(statement: bytes) -> bool:
@@ -64,6 +68,11 @@ def is_about_rows_only(statement: bytes) -> bool:
 def is_about_transactions(statement: bytes) -> bool:
     """Whether a statement begins or ends a transaction or a part of one, and does nothing else."""
     return _TRANSACTIONS.match(statement) is not None
+
+
+def may_hold_password(statement: bytes) -> bool:
+    """Whether a password of an account may stand in a statement, or in a body that it has."""
+    return not is_about_rows_only(statement) and _PASSWORD_SIGN.search(statement) is not None
 
 
 def first_word(statement: str) -> str:

@@ -36,16 +36,42 @@ _LEAVES: Final = frozenset(
 )
 
 
+class CommonTables(NamedTuple):
+    """The names that WITH clauses around a node define.
+
+    Each of a clause sees those before it. They share what the clause defines, so that many cost no
+    more each than few.
+
+    Attributes:
+        numbers: Those of the innermost clause, with their places in it.
+        seen: So many of them are seen.
+        outer: Those of the clauses around it.
+    """
+
+    numbers: Mapping[str, int]
+    seen: int
+    outer: CommonTables | None
+
+    def has(self, name: str) -> bool:
+        """Whether a name is one of them."""
+        here: CommonTables | None = self
+        while here is not None:
+            if here.numbers.get(name, here.seen) < here.seen:
+                return True
+            here = here.outer
+        return False
+
+
 class Scope(NamedTuple):
     """Where a node stands.
 
     Attributes:
-        common: Names that WITH clauses around it define.
+        common: Names that WITH clauses around it define; None without.
         is_outermost: In the statement itself, not in a subquery.
         locked: What FOR UPDATE of its SELECT means: names, empty for all; None without.
     """
 
-    common: frozenset[str] = frozenset()
+    common: CommonTables | None = None
     is_outermost: bool = True
     locked: frozenset[str] | None = None
 
@@ -109,7 +135,8 @@ class NameFinder:
     def change(self, index: int, change: RowChange) -> None:
         """Note that the rows of a table noted before change."""
         table = self.tables[index]
-        self.tables[index] = replace(table, changes=table.changes | {change})
+        if change not in table.changes:
+            self.tables[index] = replace(table, changes=table.changes | {change})
         self.write(table.name)
 
     def note(self, **facts: Any) -> None:
@@ -158,12 +185,12 @@ class NameFinder:
         """Go through WITH; the scope of what stands behind it."""
         if node is None:
             return scope
-        common = scope.common
-        for table in node.tables:
-            known = common | {table.name}
-            self.walk((table.query,), Scope(known if node.is_recursive else common, False))
-            common = known
-        return scope._replace(common=common)
+        numbers: dict[str, int] = {}
+        for number, table in enumerate(node.tables):
+            numbers.setdefault(table.name, number)
+            seen = number + node.is_recursive
+            self.walk((table.query,), Scope(CommonTables(numbers, seen, scope.common), False))
+        return scope._replace(common=CommonTables(numbers, len(node.tables), scope.common))
 
     def _query(self, node: tree.Query, scope: Scope) -> list[Step]:
         outer = inner = self.with_(node.with_, scope).unlocked()
@@ -199,7 +226,8 @@ class NameFinder:
 
     def _table(self, node: tree.TableUse, scope: Scope) -> list[Step] | None:
         name = node.name
-        if name.database is None and name.name in scope.common:
+        common = scope.common
+        if common is not None and name.database is None and common.has(name.name):
             return None
         locked = scope.locked
         self.use_table(

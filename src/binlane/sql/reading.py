@@ -25,7 +25,14 @@ from binlane.names import ACCOUNT_DATABASE, TableName
 from binlane.sql.fact_finder import Untold, facts_of
 from binlane.sql.facts import Shape, StatementEffects, StatementFacts, StatementKind, kind_of
 from binlane.sql.lexis import BEHIND_DASHES, lexed_by
-from binlane.sql.parser import NotAnalysed, cursor_over, parse, parse_expression
+from binlane.sql.parser import (
+    TOO_DEEP,
+    NotAnalysed,
+    TooMuch,
+    cursor_over,
+    parse,
+    parse_expression,
+)
 from binlane.sql.parser.cursor import Cursor, Stopped
 from binlane.sql.parser.literals import read_object_name
 from binlane.sql.parser.programs import is_at_compound
@@ -377,9 +384,19 @@ def _stopped(text: str, database: str, dialect: Dialect, error: Exception) -> St
         rest = text[offset:]
         token = Token(TokenKind.INVALID, rest, offset, rest)
     verb, effects = head(text, token, database, dialect)
+    too_much = error.reason if isinstance(error, TooMuch) else ""
+    if isinstance(error, RecursionError):
+        too_much = TOO_DEEP
     refused: SqlSyntaxError | None = None
     if isinstance(error, SqlSyntaxError):
         refused = error
     elif isinstance(error, Stopped) and not isinstance(error, NotAnalysed):
         refused = SqlSyntaxError(text, error.token.offset, error.expected)
-    return StatementFacts(effects=effects, text=text, dialect=dialect, verb=verb, error=refused)
+    return StatementFacts(
+        effects=effects,
+        text=text,
+        dialect=dialect,
+        verb=verb,
+        error=refused,
+        too_much=too_much,
+    )

@@ -6,8 +6,8 @@ the text has none.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Final
 
@@ -90,26 +90,47 @@ def named(keys: Iterable[Key], others: Sequence[Key] = ()) -> list[Key]:
 
     Source: MariaDB 10.11 sql/sql_table.cc, make_unique_key_name.
     """
-    made: list[Key] = []
     pending = list(keys)
-    taken = {key.name.lower() for key in (*others, *pending) if key.name}
-    for key in pending:
-        if key.name:
-            made.append(key)
-            continue
-        name = made_up_name(key.columns[0] or "functional_index", taken)
-        taken.add(name.lower())
-        made.append(replace(key, name=name))
-    return made
+    return KeyNames(key.name for key in others).all_named(pending)
 
 
-def made_up_name(column: str, taken: Collection[str]) -> str:
-    """A key's name: that of its first column, with a number if it is taken."""
-    if column.lower() not in taken and column.upper() != PRIMARY:
-        return column
-    return next(
-        name for number in range(2, 10_000) if (name := f"{column}_{number}").lower() not in taken
-    )
+class KeyNames:
+    """The names that keys of one table have, in any case, so that others get other ones."""
+
+    def __init__(self, names: Iterable[str] = ()) -> None:
+        """Begin with some names; an empty one is none."""
+        self._taken = {name.lower() for name in names if name}
+        # Numbers up to which the names of a column are taken.
+        self._numbers: dict[str, int] = {}
+
+    def __contains__(self, name: str) -> bool:
+        return name.lower() in self._taken
+
+    def take(self, name: str) -> None:
+        """Note a key's name."""
+        self._taken.add(name.lower())
+
+    def all_named(self, keys: Sequence[Key]) -> list[Key]:
+        """Keys, each with a name; those that have some keep them."""
+        self._taken.update(key.name.lower() for key in keys if key.name)
+        return [self.named(key) for key in keys]
+
+    def named(self, key: Key) -> Key:
+        """A key, with a name that none of the others has where it has none."""
+        if not key.name:
+            key = replace(key, name=self.made_up(key.columns[0] or "functional_index"))
+        self.take(key.name)
+        return key
+
+    def made_up(self, column: str) -> str:
+        """A key's name: that of its first column, with a number if it is taken."""
+        if column not in self and column.upper() != PRIMARY:
+            return column
+        number = self._numbers.get(column.lower(), 2)
+        while f"{column}_{number}" in self:
+            number += 1
+        self._numbers[column.lower()] = number
+        return f"{column}_{number}"
 
 
 def in_order(keys: Iterable[Key], columns: Sequence[TableColumn]) -> tuple[Key, ...]:
@@ -124,15 +145,25 @@ def in_order(keys: Iterable[Key], columns: Sequence[TableColumn]) -> tuple[Key, 
 def with_foreign_keys(keys: Sequence[Key], references: Iterable[ForeignKey]) -> list[Key]:
     """Keys, with those that the server adds for foreign keys that none of them serves."""
     made = list(keys)
+    names: KeyNames | None = None
+    served: set[tuple[str, ...]] = set()
     for reference in references:
-        width = len(reference.columns)
-        wanted = [column.lower() for column in reference.columns]
-        if any([name.lower() for name in key.columns[:width]] == wanted for key in made):
+        if names is None:
+            names = KeyNames(key.name for key in made)
+            served = {columns for key in made for columns in _beginnings(key)}
+        if tuple(map(str.lower, reference.columns)) in served:
             continue
         parts = tuple(quote(column) for column in reference.columns)
         key = Key(name=reference.name, columns=reference.columns, parts=parts)
-        made += named([key], made)
+        made.append(names.named(key))
+        served.update(_beginnings(key))
     return made
+
+
+def _beginnings(key: Key) -> Iterator[tuple[str, ...]]:
+    """The first columns of a key in small letters: one, two, and so on."""
+    columns = tuple(map(str.lower, key.columns))
+    return (columns[:count] for count in range(1, len(columns) + 1))
 
 
 def has_key(keys: Sequence[Key], name: str) -> bool:
@@ -406,6 +437,15 @@ class _Altered:
     keys: list[Key]
     references: list[ForeignKey]
     facts: StatementFacts
+    names: KeyNames = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.keep(self.keys)
+
+    def keep(self, keys: list[Key]) -> None:
+        """Have these keys and no others."""
+        self.keys = keys
+        self.names = KeyNames(key.name for key in keys)
 
 
 def altered(table: Table, facts: StatementFacts, *, engine: str, charset: str | None) -> Table:
@@ -430,7 +470,7 @@ def altered(table: Table, facts: StatementFacts, *, engine: str, charset: str | 
     columns = [column for action in node.actions for column in action.columns]
     has_primary = any(key.is_primary for key in found.keys)
     added = [key for key in column_keys(columns) if not (key.is_primary and has_primary)]
-    found.keys += named(added, found.keys)
+    found.keys += found.names.all_named(added)
     found.references += column_references(columns, table.name)
     if found.table.engine not in FOREIGN_KEY_ENGINES:
         found.references = []
@@ -475,19 +515,20 @@ def _act(found: _Altered, action: AlterAction) -> None:  # noqa: C901 - one bran
             for key in (*action.keys, *([action.key] if action.key is not None else [])):
                 _add_key(found, key)
         case "DROP PRIMARY KEY":
-            found.keys = without_key(found.keys, PRIMARY)
+            found.keep(without_key(found.keys, PRIMARY))
         case "DROP KEY":
-            found.keys = without_key(found.keys, action.name)
+            found.keep(without_key(found.keys, action.name))
         case "DROP FOREIGN KEY" | "DROP CONSTRAINT":
             if action.kind == "DROP CONSTRAINT":
-                found.keys = without_key(found.keys, action.name)
+                found.keep(without_key(found.keys, action.name))
             gone = action.name.lower()
             found.references = [each for each in found.references if each.name.lower() != gone]
         case "RENAME KEY":
-            found.keys = [
+            renamed = (
                 replace(key, name=action.new_name) if key.name == action.name else key
                 for key in found.keys
-            ]
+            )
+            found.keep(list(renamed))
         case "ALTER COLUMN":
             _alter_column(found, action)
         case "OPTION" if action.option is not None:
@@ -503,8 +544,8 @@ def _add_key(found: _Altered, node: KeyDefinition) -> None:
         found.references.append(foreign_key_of(node, found.table.name))
         return
     key = key_of(node, found.facts)
-    if not (key.name and has_key(found.keys, key.name)):
-        found.keys += named([key], found.keys)
+    if not (key.name and key.name in found.names):
+        found.keys.append(found.names.named(key))
 
 
 def _alter_column(found: _Altered, action: AlterAction) -> None:

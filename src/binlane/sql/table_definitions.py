@@ -472,12 +472,15 @@ def _rearranged(
         else:
             made.append(_renamed(column, renamed))
     known = {column.name.lower() for column in columns}
+    here = {column.name.lower() for column in made}
     for action in actions:
         if action.kind == "ADD COLUMN":
             for each in action.columns:
-                if _find(made, each.name) is None:
+                if each.name.lower() not in here:
+                    here.add(each.name.lower())
                     _insert(made, defined_column(each, facts, charset), action, facts)
         elif action.name.lower() in known and action.position and action.columns:
+            here.add(action.columns[0].name.lower())
             _insert(made, defined_column(action.columns[0], facts, charset), action, facts)
     return tuple(made)
 

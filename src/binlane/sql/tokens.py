@@ -14,7 +14,8 @@ Source: MySQL and MariaDB lexer, sql/sql_lex.cc, lex_one_token and consume_comme
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cache, partial
@@ -132,7 +133,7 @@ LITERALS_MIN: Final = 16
 """Fewer rows or literals than these are tokens of their own."""
 RUN_MAX: Final = 8_192
 """Rows or literals of one token at most: while a pattern matches, no other thread goes on."""
-TOKENS_MAX: Final = 1_000_000
+READ_MAX: Final = 1_000_000
 """More are not analysed: their memory would be many times that of the text."""
 _HAVE_RUNS: Final = frozenset(("INSERT", "REPLACE", "UPDATE", "DELETE", "SELECT", "WITH", "DO"))
 
@@ -278,7 +279,7 @@ def read_tokens(text: str, dialect: Dialect) -> Tokens:
         dialect: Its quotes and escapes.
 
     Returns:
-        All tokens; without the END token if there are more than `TOKENS_MAX`.
+        All tokens; without the END token if there are more than `READ_MAX`.
 
     Raises:
         SqlSyntaxError: If a comment, string or quoted name does not end.
@@ -353,20 +354,13 @@ def _read(  # noqa: C901, PLR0912 - the hottest loop
 
 
 def _matches(text: str, dialect: Dialect, tokens: Tokens) -> Iterator[re.Match[str]]:
-    pattern = partial(
-        _pattern,
-        ansi_quotes=dialect.ansi_quotes,
-        no_backslash_escapes=dialect.no_backslash_escapes,
-        charset=dialect.charset,
-        flavor=dialect.flavor,
-    )
-    if "/*!" in text or "/*M!" in text:
-        return _coded_matches(text, pattern(has_code=True), pattern())
-    if len(text) > LONG:
+    is_coded = "/*!" in text or "/*M!" in text
+    if not is_coded and len(text) > LONG:
+        pattern = _pattern_of(dialect)
         return _long_matches(text, pattern(), pattern(has_runs=True), tokens)
-    if "$" in text and _LANGUAGE.search(text):
-        return _dollar_quoted(text, pattern(), tokens)
-    return pattern().finditer(text)
+    if not is_coded and "$" in text and _LANGUAGE.search(text):
+        return _dollar_quoted(text, _pattern_of(dialect)(), tokens)
+    return _all_matches(text, dialect)
 
 
 def _coded_matches(
@@ -374,7 +368,7 @@ def _coded_matches(
 ) -> Iterator[re.Match[str]]:
     """The matches of a text with executable comments."""
     offset = depth = count = 0
-    while count <= TOKENS_MAX:
+    while count <= READ_MAX:
         for found in coded.finditer(text, offset):
             count += 1
             if found.lastindex == _OPEN:
@@ -389,7 +383,7 @@ def _coded_matches(
                     break
                 depth -= 1
             yield found
-            if count > TOKENS_MAX:
+            if count > READ_MAX:
                 break
         else:
             return
@@ -408,7 +402,7 @@ def _long_matches(
                 pattern = long
             break
     for found in pattern.finditer(text, offset):
-        if len(tokens.kinds) > TOKENS_MAX:
+        if len(tokens.kinds) > READ_MAX:
             return
         yield found
 
@@ -437,6 +431,68 @@ def _dollar_quoted(text: str, pattern: re.Pattern[str], tokens: Tokens) -> Itera
             break
         else:
             return
+
+
+def names_in(text: str, dialect: Dialect) -> Iterator[tuple[TokenKind, tuple[str, ...]]]:
+    """All that may be a name in a text of any length, understood or not.
+
+    Args:
+        text: SQL text.
+        dialect: Its quotes and escapes.
+
+    Returns:
+        Names with the dots between them, each with the kind of the first: a keyword is one, too.
+
+    Raises:
+        SqlSyntaxError: If a comment, string or quoted name does not end, or there is code in more
+            comments than are read.
+    """
+    kind, chain, is_behind_dot = TokenKind.END, [""], False
+    for found in _all_matches(text, dialect):
+        group = found.lastindex
+        assert group is not None  # each alternative is a group
+        token = found[group]
+        if group in (_UNENDED_COMMENT, _UNENDED):
+            raise SqlSyntaxError(text, found.start(group), "it to end")
+        if group in (_COMMENT, _OPEN, _CLOSE):
+            continue
+        if group == _MEMBER:
+            chain.append(bare_name(token[1:], dialect))
+        elif group == _OPERATOR and token == ".":  # noqa: S105 - no password
+            is_behind_dot = True
+            continue
+        else:
+            is_name = group in (_NAME, _NAME_OF_DIGITS, _QUOTED_NAME)
+            is_quoted = group == _QUOTED_NAME
+            name = quoted_name(token, dialect) if is_quoted else bare_name(token, dialect)
+            if is_name and is_behind_dot:
+                chain.append(name)
+            else:
+                if any(chain):
+                    yield kind, tuple(chain)
+                kind = TokenKind.QUOTED_NAME if is_quoted else TokenKind.NAME
+                chain = [name if is_name else ""]
+        is_behind_dot = False
+        if group == _END:
+            return
+    raise SqlSyntaxError(text, len(text), "less of it")
+
+
+def _all_matches(text: str, dialect: Dialect) -> Iterator[re.Match[str]]:
+    pattern = _pattern_of(dialect)
+    if "/*!" in text or "/*M!" in text:
+        return _coded_matches(text, pattern(has_code=True), pattern())
+    return pattern().finditer(text)
+
+
+def _pattern_of(dialect: Dialect) -> Callable[..., re.Pattern[str]]:
+    return partial(
+        _pattern,
+        ansi_quotes=dialect.ansi_quotes,
+        no_backslash_escapes=dialect.no_backslash_escapes,
+        charset=dialect.charset,
+        flavor=dialect.flavor,
+    )
 
 
 ESCAPES: Final = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a"}
@@ -537,10 +593,46 @@ _SIX_DIGITS_SINCE: Final[Version] = (8, 1, 0)
 """MySQL: before, the sixth digit of a number was code."""
 
 _NESTED: Final = re.compile(r"/\*(.*?)\*/", re.DOTALL)
-_COMMENT_END: Final = re.compile(
-    r"(?:[^*/]|/(?!\*)|\*(?!/)|/\*(?:[^*]|\*(?!/))*\*/)*\*/", re.DOTALL
-)
-"""A comment that is not run may hold ordinary comments."""
+
+
+class _CommentEnds:
+    """Where comments end that are not run, and may hold ordinary ones.
+
+    Each end is found once, however many comments there are, with or without one.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._openings: list[int] | None = None
+        self._closings: list[int] = []
+        self._known: dict[int, int] = {}
+
+    def behind(self, place: int) -> int:
+        """The place behind the end of the comment that goes on at a place; -1 if it has none."""
+        if self._openings is None:
+            self._openings = [each.start() for each in re.finditer(r"/\*", self._text)]
+            self._closings = [each.start() for each in re.finditer(r"\*/", self._text)]
+        passed = []
+        while (end := self._known.get(place)) is None:
+            passed.append(place)
+            opening = _next(self._openings, place)
+            closing = _next(self._closings, place)
+            if opening < 0 or 0 <= closing < opening:
+                end = closing + 2 if closing >= 0 else -1
+                break
+            closing = _next(self._closings, opening + 2)
+            if closing < 0:
+                end = -1
+                break
+            place = closing + 2
+        self._known.update(dict.fromkeys(passed, end))
+        return end
+
+
+def _next(places: Sequence[int], place: int) -> int:
+    """The first of some places that is not before one; -1 if none is."""
+    index = bisect_left(places, place)
+    return places[index] if index < len(places) else -1
 
 
 class _Piece(Enum):
@@ -614,6 +706,7 @@ def _pieces(
     """What executable comments consist of, in the order of the text."""
     is_open = False
     offset = 0
+    ends = _CommentEnds(statement)
     while found := pattern.search(statement, offset):
         offset = found.end()
         if found["OPEN"] is not None:
@@ -622,12 +715,14 @@ def _pieces(
                 is_open = True
                 offset = found.start() + length
                 yield _Piece.RUN, found.start(), offset
-            elif ended := _COMMENT_END.match(statement, found.end("OPEN")):
-                offset = ended.end()
+            elif (ended := ends.behind(found.end("OPEN"))) >= 0:
+                offset = ended
                 yield _Piece.SKIPPED, found.start(), offset
         elif found["CLOSE"] is not None and is_open:
             is_open = False
             yield _Piece.CLOSED, found.start(), offset
+        elif found["UNENDED"] is not None:
+            return  # it is no statement
 
 
 def _run_length(found: re.Match[str], dialect: Dialect) -> int:
@@ -661,5 +756,6 @@ def _comment_pattern(
       | (?P<CLOSE> \*/ )
       | {single} | {double} | {BACKTICKS}
       | (?: \# | --(?=[{BEHIND_DASHES}]|\Z) )[^\n]*+
+      | (?P<UNENDED> /\* | ['"`] )
         """
     return re.compile(lexed_by(pattern, charset, ""), re.VERBOSE | re.DOTALL)

@@ -21,9 +21,10 @@ from pathlib import Path
 from typing import Final
 
 from binlane.codec.control import FormatDescriptionEvent
-from binlane.codec.event import Event
-from binlane.codec.format import CHECKSUM_LENGTH, Format
+from binlane.codec.event import Event, EventHeader
+from binlane.codec.format import CHECKSUM_LENGTH, HEADER_LENGTH, Format
 from binlane.codec.mysql_transaction import MysqlGtidEvent
+from binlane.codec.types import EventType
 from binlane.errors import StoreError, StoreFullError
 from binlane.grouping.placing import place_group
 from binlane.positions import AnyGtid, FilePosition, Position
@@ -48,6 +49,7 @@ from binlane.store.files import (
     write_index,
 )
 from binlane.store.group_index import GroupIndexWriter
+from binlane.store.incidents import Incident, incident_of, merged, there, with_another
 from binlane.store.purging import beyond_size, ended_before
 from binlane.store.recovery import RecoveredBinlog
 from binlane.store.settings import StoreSettings
@@ -140,6 +142,8 @@ class Binlog:
         self._clock = found.clock
         self._prepared = self._published_prepared = found.prepared
         self._memory = self._published_memory = Memory.decode(found.memory)
+        self._incidents = self._published_incidents = found.incidents
+        self._unsearched = found.unsearched
         self._next_memory: Memory | None = None
         self._is_memory_due = False
         self._clock_base = found.clock if found.clock_base is None else found.clock_base
@@ -264,6 +268,16 @@ class Binlog:
         return self._failure
 
     @property
+    def incidents(self) -> tuple[Incident, ...]:
+        """INCIDENT events in the published files that nobody has dealt with; any thread may ask."""
+        return self._published_incidents
+
+    @property
+    def unsearched(self) -> FilePosition | None:
+        """Before here there may be others, which an older binlane wrote; None: there are none."""
+        return self._unsearched
+
+    @property
     def clock_base(self) -> int:
         """What is added to the logical timestamps of a MySQL source."""
         return self._clock_base
@@ -324,13 +338,13 @@ class Binlog:
                 self._rotate(timestamp, self._following_description(has_tables_info=False))
                 events = self._in_form(group.events)
             assert events is not None, "the plain form has room for all"
-            self._pending += place_group(
-                events,
-                self.size_bytes,
-                self.format,
-                clock=self._clock_base,
-                is_alone=group.is_alone,
+            begin = self.size_bytes
+            placed = place_group(
+                events, begin, self.format, clock=self._clock_base, is_alone=group.is_alone
             )
+            self._pending += placed
+            if any(event.header.type_code == EventType.INCIDENT for event in events):
+                self._note_incidents(group.gtid, events, placed, begin)
             self._groups_unsynced += 1
             self._note_clock(group.events[0])
             if group.is_alone:
@@ -342,6 +356,58 @@ class Binlog:
                 self._groups.note(group.events)
             if len(self._pending) >= _PENDING_BYTES_MAX:
                 self._write()
+
+    def _note_incidents(
+        self, gtid: AnyGtid | None, events: Sequence[Event], placed: bytes, begin: int
+    ) -> None:
+        """Note what replicas will stop at, in a group that begins at a place of the last file."""
+        at = 0
+        for event in events:
+            there_ = replace(event, position=begin + at)
+            incident = incident_of(there_, str(gtid or ""), self.end.file, binlog=self.name)
+            if incident is not None:
+                self._incidents = with_another(self._incidents, incident)
+            at += EventHeader.decode(placed[at : at + HEADER_LENGTH]).length
+
+    def acknowledge(self, last: Incident) -> None:
+        """Somebody has dealt with an INCIDENT, and all before it.
+
+        Raises:
+            StoreError: As `append`.
+        """
+        self._check_open()
+        self.sync(force=True)
+        left = [each for each in self._published_incidents if each.place > last.place]
+        self._know_incidents(left, self._unsearched)
+
+    def found(self, earlier: Sequence[Incident], unsearched: FilePosition | None) -> None:
+        """Note what was found in files that nothing was known of.
+
+        Args:
+            earlier: INCIDENTs before all that are known.
+            unsearched: Before here there may be others still; None: there are none.
+
+        Raises:
+            StoreError: As `append`.
+        """
+        self._check_open()
+        self.sync(force=True)
+        names = {file.name for file in self.files()}
+        self._know_incidents([*there(earlier, names), *self._published_incidents], unsearched)
+
+    def _know_incidents(
+        self, incidents: Sequence[Incident], unsearched: FilePosition | None
+    ) -> None:
+        """Have another list of them, on disk when this returns."""
+        before = self._published_incidents, self._unsearched
+        self._incidents = self._published_incidents = merged([incidents])
+        self._unsearched = unsearched
+        try:
+            self._save()
+        except StoreError:
+            self._incidents = self._published_incidents = before[0]
+            self._unsearched = before[1]
+            raise
 
     def _in_form(self, events: Sequence[Event]) -> tuple[Event, ...] | None:
         """Events as the last file has them; None where they have no room in its form."""
@@ -601,6 +667,8 @@ class Binlog:
                 self._disk, self._directory, [*(f.name for f in closed), published.last.name]
             )
             self._published = replace(published, closed=closed)
+            left = there(self._published_incidents, {file.name for file in self.files()})
+            self._incidents = self._published_incidents = left
             for file in gone:
                 self._disk.remove(file.path)
             self._disk.sync_directory(self._directory)
@@ -694,6 +762,8 @@ class Binlog:
             prepared=self._published_prepared,
             memory=self._published_memory.encode(),
             is_cut=self._is_memory_due,
+            incidents=self._published_incidents,
+            unsearched=self._unsearched,
         )
 
     def _publish(self) -> bool:
@@ -705,6 +775,7 @@ class Binlog:
         last = replace(before.last, size_bytes=self._written)
         self._published = replace(before, last=last, position=self._position)
         self._published_prepared = self._prepared
+        self._published_incidents = self._incidents
         if self._groups and self._tail and self._groups.is_due(self._written):
             self._groups.reach(self._written, self._position, self._tail)
         return True
@@ -744,6 +815,7 @@ class Binlog:
         )
         # Not before: where the disk fails, what is rolled back is given again.
         self._published_prepared, self._published_memory = self._prepared, self._memory
+        self._published_incidents = self._incidents
         if self._groups:
             self._groups.begin(path, start=head.size_bytes, flavor=head.begin.flavor)
         self._facts_unsaved.append(ended)
@@ -812,6 +884,7 @@ class Binlog:
             return False
         self._written, self._position = end.position, self.position
         self._prepared = self._published_prepared
+        self._incidents = self._published_incidents
         self._memory, self._next_memory = self._published_memory, None
         self._has_unsynced = True
         return True

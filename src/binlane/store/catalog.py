@@ -27,6 +27,7 @@ from binlane.scope.scope import Scope, ScopeList
 from binlane.sql.servers import LoggingMode
 from binlane.store.database import Database
 from binlane.store.grants import GrantTable
+from binlane.store.incidents import Incident, decoded, encoded
 
 CATALOG_FILE: Final = "binlane.sqlite3"
 _SCOPE_TABLES: Final = (
@@ -65,6 +66,9 @@ class Mark:
         prepared: The XA transactions that the files prepare and do not finish.
         memory: What routing remembers of the groups up to there, as its own text.
         is_cut: What stands behind the mark was made with another memory, and must not stay.
+        incidents: INCIDENT events in the files that nobody has dealt with.
+        unsearched: Before here there may be others, which an older binlane wrote; None: there are
+            none.
     """
 
     end: FilePosition
@@ -74,6 +78,8 @@ class Mark:
     prepared: frozenset[str] = frozenset()
     memory: str = ""
     is_cut: bool = False
+    incidents: tuple[Incident, ...] = ()
+    unsearched: FilePosition | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,7 +204,7 @@ class Catalog:
         rows = self._database.rows(
             "SELECT log_id, name, state, logging_mode, log_all_dbs, begin_gtids,"
             " end_file, end_position, watermark, flavor, clock, prepared, memory, is_cut, activity,"
-            " reason, ignores_case FROM binlogs ORDER BY name"
+            " reason, ignores_case, incidents, unsearched_file, unsearched_position FROM binlogs ORDER BY name"
         )
         return [self._record(*row) for row in rows]
 
@@ -364,6 +370,9 @@ class Catalog:
         activity: str,
         reason: str,
         ignores_case: int,
+        incidents: str,
+        unsearched_file: str | None,
+        unsearched_position: int | None,
     ) -> BinlogRecord:
         mark = None
         if end_file is not None and end_position is not None and watermark is not None:
@@ -375,6 +384,12 @@ class Catalog:
                 prepared=frozenset(prepared.split()),
                 memory=memory,
                 is_cut=bool(is_cut),
+                incidents=decoded(incidents),
+                unsearched=(
+                    None
+                    if unsearched_file is None
+                    else FilePosition(unsearched_file, unsearched_position or 0)
+                ),
             )
         definition = Definition(
             name=name,
@@ -435,7 +450,8 @@ class Catalog:
     def _set_mark(connection: sqlite3.Connection, log_id: int, mark: Mark) -> None:
         connection.execute(
             "UPDATE binlogs SET end_file = ?, end_position = ?, watermark = ?, clock = ?,"
-            " prepared = ?, memory = ?, is_cut = ? WHERE log_id = ?",
+            " prepared = ?, memory = ?, is_cut = ?, incidents = ?, unsearched_file = ?,"
+            " unsearched_position = ? WHERE log_id = ?",
             (
                 mark.end.file,
                 mark.end.position,
@@ -444,6 +460,9 @@ class Catalog:
                 " ".join(sorted(mark.prepared)),
                 mark.memory,
                 mark.is_cut,
+                encoded(mark.incidents),
+                None if mark.unsearched is None else mark.unsearched.file,
+                None if mark.unsearched is None else mark.unsearched.position,
                 log_id,
             ),
         )

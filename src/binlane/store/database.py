@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
+import stat
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,8 +12,9 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 from binlane.errors import CorruptStoreError, StoreError, StoreFullError
+from binlane.store.disk import FILE_MODE
 
-SCHEMA_VERSION: Final = 6
+SCHEMA_VERSION: Final = 7
 _BUSY_TIMEOUT_S: Final = 10.0
 
 _FILES: Final = """
@@ -57,7 +60,10 @@ CREATE TABLE binlogs (
     is_cut INTEGER NOT NULL DEFAULT 0,
     activity TEXT NOT NULL DEFAULT 'open',
     reason TEXT NOT NULL DEFAULT '',
-    ignores_case INTEGER NOT NULL DEFAULT 0
+    ignores_case INTEGER NOT NULL DEFAULT 0,
+    incidents TEXT NOT NULL DEFAULT '',
+    unsearched_file TEXT,
+    unsearched_position INTEGER
 ) STRICT;
 CREATE TABLE binlog_log_databases (log_id INTEGER NOT NULL, "database" TEXT NOT NULL) STRICT;
 CREATE TABLE binlog_ignore_databases (log_id INTEGER NOT NULL, "database" TEXT NOT NULL) STRICT;
@@ -97,6 +103,12 @@ ALTER TABLE binlogs ADD COLUMN ignores_case INTEGER NOT NULL DEFAULT 0;
 """,
     4: _VARIABLES,
     5: _GRANTS,
+    6: """
+ALTER TABLE binlogs ADD COLUMN incidents TEXT NOT NULL DEFAULT '';
+ALTER TABLE binlogs ADD COLUMN unsearched_file TEXT;
+ALTER TABLE binlogs ADD COLUMN unsearched_position INTEGER;
+UPDATE binlogs SET unsearched_file = end_file, unsearched_position = end_position;
+""",
 }
 """What makes a version the next one."""
 
@@ -116,6 +128,7 @@ class Database:
         Raises:
             StoreError: If it cannot be used, or another version of binlane made it.
         """
+        _keep_private(path)
         database = cls(_connect(f"file:{_uri(path)}", path), path)
         with database._errors():
             # A rollback journal, not a WAL: readers need no write access, and no file stays behind.
@@ -192,6 +205,28 @@ class Database:
             yield
         except sqlite3.Error as error:
             raise _store_error(error, self._path) from error
+
+
+def _keep_private(path: Path) -> None:
+    """Have a file that is as readable as binlogs are; SQLite makes its journal alike.
+
+    Raises:
+        StoreError: If it cannot be made.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, FILE_MODE)
+        try:
+            mode = stat.S_IMODE(os.fstat(descriptor).st_mode)
+            if mode & ~FILE_MODE:  # an earlier version made it
+                os.fchmod(descriptor, mode & FILE_MODE)
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        raise StoreError(
+            f"the catalog cannot be opened: {error.strerror}",
+            path=str(path),
+            hint="the directory and all in it belong to the account that runs binlane",
+        ) from error
 
 
 def _uri(path: Path) -> str:

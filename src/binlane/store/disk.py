@@ -24,7 +24,7 @@ DRAFT_SUFFIX: Final = ".tmp"
 
 # As much as stays in the processor's cache: larger pieces cost twice the time.
 _PIECE_BYTES: Final = 256 << 10
-_FILE_MODE: Final = 0o640
+FILE_MODE: Final = 0o640
 _DIRECTORY_MODE: Final = 0o750
 
 
@@ -134,7 +134,7 @@ class LocalDisk:
     def create(self, path: Path) -> LocalFile:
         """As `Disk`."""
         flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-        return LocalFile(os.open(path, flags, _FILE_MODE))
+        return LocalFile(os.open(path, flags, FILE_MODE))
 
     def open(self, path: Path) -> LocalFile:
         """As `Disk`."""

@@ -39,6 +39,8 @@ class LiveBinlog:
         version: Grows with each change.
         is_dropped: Whether DROP BINLOG was executed.
         is_ending: Whether dumps end with the event group that they are at.
+        unreadable: Files that could not be read to their end by the last who tried, and why; in the
+            event loop.
     """
 
     def __init__(self, binlog: PublishedBinlog) -> None:
@@ -46,6 +48,7 @@ class LiveBinlog:
         self.version = 0
         self.is_dropped = False
         self.is_ending = False
+        self.unreadable: dict[str, str] = {}
         self._waiting: set[asyncio.Future[None]] = set()
         self._read: Counter[str] = Counter()
 

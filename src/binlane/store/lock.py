@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from binlane.errors import StoreLockedError
+from binlane.store.disk import FILE_MODE
 
 LOCK_FILE: Final = "binlane.lock"
 _PID_LENGTH_MAX: Final = 20
@@ -24,7 +25,7 @@ class DirectoryLock:
         """
         path = data_dir / LOCK_FILE
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-        self._descriptor = os.open(path, flags, 0o640)
+        self._descriptor = os.open(path, flags, FILE_MODE)
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -35,6 +35,8 @@ class LostBinlog(Binlog):
         self._position = mark.position
         self._pending = bytearray()
         self._has_unsynced = False
+        self._published_incidents = mark.incidents
+        self._unsearched = mark.unsearched
         self._published = Published(
             closed=(),
             last=BinlogFile(

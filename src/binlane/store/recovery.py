@@ -26,7 +26,7 @@ from binlane.errors import CodecError, CorruptStoreError
 from binlane.grouping.event_group import gtid_of
 from binlane.grouping.inner import expanded
 from binlane.grouping.xa import prepared_after
-from binlane.positions import Position
+from binlane.positions import FilePosition, Position
 from binlane.store.catalog import Mark
 from binlane.store.disk import DRAFT_SUFFIX, Disk
 from binlane.store.files import (
@@ -39,6 +39,7 @@ from binlane.store.files import (
     write_index,
 )
 from binlane.store.heads import read_head
+from binlane.store.incidents import Incident, incident_of, there, with_another
 from binlane.store.reading import whole_groups
 
 _LOG = logging.getLogger(__name__)
@@ -58,6 +59,8 @@ class RecoveredBinlog:
         clock_base: What is added to the source's from here on; None for `clock`.
         prepared: The XA transactions that the files prepare and do not finish.
         memory: What routing remembers of the groups in them.
+        incidents: INCIDENT events in them that nobody has dealt with.
+        unsearched: Before here there may be others; None: there are none.
     """
 
     files: tuple[str, ...]
@@ -68,6 +71,8 @@ class RecoveredBinlog:
     clock_base: int | None = None
     prepared: frozenset[str] = frozenset()
     memory: str = ""
+    incidents: tuple[Incident, ...] = ()
+    unsearched: FilePosition | None = None
 
 
 class _Reached(NamedTuple):
@@ -77,15 +82,26 @@ class _Reached(NamedTuple):
     position: Position
     clock: int
     prepared: frozenset[str]
+    incidents: tuple[Incident, ...]
+    gtid: str = ""
 
-    def behind(self, event: Event, format_: Format) -> _Reached:
-        """With an event of its last group."""
+    def behind(self, event: Event, format_: Format, path: Path, *, is_whole: bool) -> _Reached:
+        """With an event of its last group, which may be whole with it."""
         gtid, clock = gtid_of(event), self.clock
         if isinstance(event.body, MysqlGtidEvent):
             clock = max(clock, event.body.sequence_number or 0)
         position = self.position if gtid is None else self.position.advance(gtid)
         prepared = reduce(prepared_after, expanded(event, format_), self.prepared)
-        return _Reached(event.next_position, position, clock, prepared)
+        of_group = self.gtid if gtid is None else str(gtid)
+        incident = incident_of(event, of_group, path.name, binlog=path.parent.name)
+        return _Reached(
+            event.next_position,
+            position,
+            clock,
+            prepared,
+            self.incidents if incident is None else with_another(self.incidents, incident),
+            "" if is_whole else of_group,
+        )
 
 
 def recover(directory: Path, mark: Mark, disk: Disk) -> RecoveredBinlog:
@@ -111,11 +127,12 @@ def recover(directory: Path, mark: Mark, disk: Disk) -> RecoveredBinlog:
     path = directory / names[-1]
     _settle(path, disk)
     head = read_head(path)
-    reached = _Reached(mark.end.position, mark.position, mark.clock, mark.prepared)
+    incidents = there(mark.incidents, names)
+    reached = _Reached(mark.end.position, mark.position, mark.clock, mark.prepared, incidents)
     if mark.end.file != names[-1]:
         position = head.begin.union(mark.position)
         before = _behind_mark(directory, names[names.index(mark.end.file) : -1], reached)
-        reached = _Reached(head.size_bytes, position, before.clock, before.prepared)
+        reached = before._replace(end=head.size_bytes, position=position)
     if path.stat().st_size > reached.end:
         reached = _recover_tail(path, head.format_description.format, reached, disk)
     file = disk.open(path)
@@ -123,7 +140,17 @@ def recover(directory: Path, mark: Mark, disk: Disk) -> RecoveredBinlog:
         file.write_at(IN_USE, IN_USE_POSITION)
     finally:
         file.close()
-    return RecoveredBinlog(files=tuple(names), head=head, memory=mark.memory, **reached._asdict())
+    return RecoveredBinlog(
+        files=tuple(names),
+        head=head,
+        end=reached.end,
+        position=reached.position,
+        clock=reached.clock,
+        prepared=reached.prepared,
+        memory=mark.memory,
+        incidents=reached.incidents,
+        unsearched=mark.unsearched,
+    )
 
 
 def cut_to(directory: Path, mark: Mark, disk: Disk) -> RecoveredBinlog:
@@ -160,6 +187,8 @@ def cut_to(directory: Path, mark: Mark, disk: Disk) -> RecoveredBinlog:
         clock_base=mark.clock_base,
         prepared=mark.prepared,
         memory=mark.memory,
+        incidents=there(mark.incidents, names),
+        unsearched=mark.unsearched,
     )
 
 
@@ -274,8 +303,8 @@ def _behind_mark(directory: Path, names: list[str], reached: _Reached) -> _Reach
         position = head.size_bytes if number else reached.end
         format_ = head.format_description.format
         try:
-            for event, _ in whole_groups(path, position=position, format_=format_):
-                reached = reached.behind(event, format_)
+            for event, is_whole in whole_groups(path, position=position, format_=format_):
+                reached = reached.behind(event, format_, path, is_whole=is_whole)
         except CodecError as error:
             raise CorruptStoreError(
                 f"an event of a file that is closed is damaged: {error}",
@@ -291,7 +320,7 @@ def _recover_tail(path: Path, format_: Format, whole: _Reached, disk: Disk) -> _
     reached = whole
     try:
         for event, is_whole in whole_groups(path, position=whole.end, format_=format_):
-            reached = reached.behind(event, format_)
+            reached = reached.behind(event, format_, path, is_whole=is_whole)
             if is_whole:
                 whole = reached
     except CodecError as error:

@@ -10,6 +10,7 @@ from typing import Any, Final, Protocol
 from aiohttp import web
 
 from binlane.web.as_json import binlogs_json, status_json
+from binlane.web.guard import MAY_KNOW
 from binlane.web.metrics import render_metrics
 from binlane.web.page import POLICY, SCRIPT, SCRIPT_PATH, render_page
 from binlane.web.prometheus import METRICS_CONTENT_TYPE
@@ -42,7 +43,8 @@ def application(snapshot: Snapshot) -> web.Application:
 
     async def healthz(request: web.Request) -> web.StreamResponse:
         problems = snapshot(with_rates=False).problems
-        text = "\n".join([*(problems or ["ok"]), ""])
+        told = problems if request.get(MAY_KNOW, True) else ["not ok"] if problems else []
+        text = "\n".join([*(told or ["ok"]), ""])
         answer = _answer(request, text.encode(errors="replace"), "text/plain; charset=utf-8")
         answer.set_status(503 if problems else 200)
         return answer

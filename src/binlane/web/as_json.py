@@ -26,6 +26,7 @@ def status_json(status: Status) -> dict[str, Any]:
         "at": iso_text(status.at_s),
         "ready": not status.problems,
         "problems": status.problems,
+        "notes": status.notes,
         "source": _plain(status.source),
         "port": _plain(status.port),
         "process": _plain(status.process),

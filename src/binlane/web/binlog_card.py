@@ -48,11 +48,14 @@ def binlog_card(binlog: BinlogStatus, at_s: float, *, is_open: bool) -> Iterator
     id_ = identifier("binlog", binlog.name)
     yield f'<details class="card" id="{id_}"{" open" if is_open else ""}>'
     state = f'<span class="state {_STATES[binlog.state]}">{binlog.state.value}</span>'
+    if binlog.stopping:
+        state += f'<span class="state bad">{counted(binlog.unacknowledged, "INCIDENT")}</span>'
     yield f"<summary><h3>{name(binlog.name)}</h3> {state}"
     yield f'<span class="brief">{_brief(binlog)}</span></summary>'
     if binlog.reason:
         colour = "warn" if binlog.is_stopped_by_statement else "bad"
         yield f'<p class="note {colour}">Stopped: {name(binlog.reason)}</p>'
+    yield from _stopping(binlog)
     yield from facts(_facts(binlog, id_))
     yield from _plots(binlog)
     yield from _readers(binlog, at_s)
@@ -86,7 +89,7 @@ def _facts(binlog: BinlogStatus, id_: str) -> Iterator[tuple[str, str]]:
     )
     yield "Written so far", written
     if binlog.incidents:
-        yield "Incidents", _incidents(binlog)
+        yield "INCIDENTs written so far", count_text(binlog.incidents)
     if binlog.last_failure is not None:
         failure = binlog.last_failure
         yield "Last failure", f"{time(failure.at_s)}: {name(failure.text)}"
@@ -109,10 +112,27 @@ def _lag(lag_s: float | None, lag_bytes: int | None, written: Callable[[int], st
     return f"{seconds}, {written(lag_bytes)}"
 
 
-def _incidents(binlog: BinlogStatus) -> str:
-    last = binlog.last_incident
-    count = count_text(binlog.incidents)
-    return count if last is None else f"{count}, the last {time(last.at_s)}: {name(last.text)}"
+def _stopping(binlog: BinlogStatus) -> Iterator[str]:
+    """What replicas stop at, and what to do about it."""
+    first, last = binlog.first_incident, binlog.last_incident
+    if not binlog.stopping or first is None or last is None:
+        return
+    many = counted(binlog.unacknowledged, "INCIDENT")
+    yield f'<div class="note bad"><p>Replicas stop at {many} with error 1590 (MySQL: 13119).</p>'
+    known = [("First", first), *([("Last", last)] if last != first else [])]
+    yield "<ul>"
+    for word, each in known:
+        gtid = f"{name(each.gtid)}, " if each.gtid else ""
+        yield (
+            f"<li>{word}: {gtid}{name(each.file)} at {count_text(each.position_bytes)}, "
+            f"{time(each.at_s)}: {name(each.text)}</li>"
+        )
+    quoted = name(binlog.name)
+    yield (
+        "</ul><p>Repair its replicas and let them skip it, or make them anew; then "
+        f"<code>ACKNOWLEDGE BINLOG INCIDENTS FOR '{quoted}'</code> on the MySQL port. "
+        f"<code>SHOW BINLOG INCIDENTS FOR '{quoted}'</code> lists all.</p></div>"
+    )
 
 
 def _archive(binlog: BinlogStatus) -> str:

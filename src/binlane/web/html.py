@@ -12,8 +12,8 @@ from binlane.web.words import time_text
 
 _LONG: Final = 300
 _SHOWN: Final = 120
-_HALF: Final = 32
-_WIDE: Final = 70
+_HALF: Final = 48
+_WIDE: Final = 90
 _TAG: Final = re.compile(r"<[^>]*>")
 # What no page may hold, and what turns the direction of the text behind it.
 _CONTROLS: Final = dict.fromkeys(

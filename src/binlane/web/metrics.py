@@ -119,8 +119,12 @@ _OF_BINLOGS: Final[tuple[tuple[str, str, str, Callable[[BinlogStatus], float | N
         lambda binlog: binlog.written_bytes,
     ),
     (
-        *("binlane_incidents_total", "counter", "Event groups replaced by an INCIDENT event"),
+        *("binlane_incidents_total", "counter", "INCIDENT events written"),
         lambda binlog: binlog.incidents,
+    ),
+    (
+        *("binlane_incidents_unacknowledged", "gauge", "Those that replicas of its files stop at"),
+        lambda binlog: binlog.unacknowledged,
     ),
     (
         *("binlane_dumps", "gauge", "Replicas and tools that read it"),
@@ -254,6 +258,14 @@ def _source(status: Status) -> Iterator[Metric]:
     ):
         if value is not None:
             yield name, kind, text, [Sample(value)]
+    yield (
+        *(
+            "binlane_source_gaps",
+            "gauge",
+            "Reasons why rows may be missing in the log of the source",
+        ),
+        [Sample(len(source.gaps))],
+    )
     if source.version:
         yield (
             *("binlane_source_info", "gauge", "1, with what the source is"),

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from binlane.web.binlog_card import binlog_card
 from binlane.web.html import facts, identifier, long_text, name, text, time
-from binlane.web.status import BinlogState, SourceStatus, Status, Trouble, WorkerStatus
+from binlane.web.status import SourceStatus, Status, Trouble, WorkerStatus
 from binlane.web.words import (
     UNKNOWN,
     count_text,
@@ -51,7 +51,7 @@ _FOOTER: Final = (
 
 def render_page(status: Status) -> str:
     """The page."""
-    problems = status.problems
+    problems, notes = status.problems, status.notes
     word = counted(len(problems), "problem") if problems else "all is well"
     return "\n".join(
         (
@@ -74,7 +74,7 @@ def render_page(status: Status) -> str:
             '<p class="note bad" id="stale" role="status" hidden></p>',
             '<main id="live">',
             f'<p class="soft">As of {time(status.at_s)}; shown anew every {REFRESH_S} s.</p>',
-            *_verdict(problems),
+            *_verdict(problems, notes),
             *_binlogs(status),
             *_source(status.source, status.at_s),
             *_port(status),
@@ -87,14 +87,21 @@ def render_page(status: Status) -> str:
     )
 
 
-def _verdict(problems: list[str]) -> Iterator[str]:
-    if not problems:
+def _verdict(problems: list[str], notes: list[str]) -> Iterator[str]:
+    if problems:
+        yield from _listed("problems", counted(len(problems), "problem"), problems, "bad")
+    elif not notes:
         yield '<p class="note good">All is well.</p>'
-        return
-    yield '<section class="note bad" aria-labelledby="problems">'
-    yield f'<h2 id="problems">{counted(len(problems), "problem")}</h2><ul>'
-    for problem in problems:
-        yield f"<li>{name(problem)}</li>"
+    if notes:
+        word = "Also to be known" if problems else "No problem, but to be known"
+        yield from _listed("notes", word, notes, "warn")
+
+
+def _listed(id_: str, head: str, texts: list[str], colour: str) -> Iterator[str]:
+    yield f'<section class="note {colour}" aria-labelledby="{id_}">'
+    yield f'<h2 id="{id_}">{head}</h2><ul>'
+    for text_ in texts:
+        yield f"<li>{name(text_)}</li>"
     yield "</ul></section>"
 
 
@@ -103,22 +110,24 @@ def _binlogs(status: Status) -> Iterator[str]:
     yield f'<section aria-labelledby="binlogs"><h2 id="binlogs">{counted(len(binlogs), "binlog")}</h2>'
     if not binlogs:
         yield "<p>There are none yet: CREATE BINLOG on the MySQL port makes one.</p>"
-    troubled = [each for each in binlogs if each.state is not BinlogState.OPEN]
+    troubled = [each for each in binlogs if each.needs_attention]
     is_long = len(binlogs) > OPEN_MAX
     if troubled and is_long:
         links = ", ".join(
             f'<a href="#{quote(identifier("binlog", each.name))}">{name(each.name)}</a>'
             for each in troubled
         )
-        yield f"<p>Not open: {links}.</p>"
+        yield f"<p>To be looked at: {links}.</p>"
     for binlog in binlogs:
-        is_open = not is_long or binlog.state is not BinlogState.OPEN
+        is_open = not is_long or binlog.needs_attention
         yield from binlog_card(binlog, status.at_s, is_open=is_open)
     yield "</section>"
 
 
 def _source(source: SourceStatus, at_s: float) -> Iterator[str]:
     yield '<section aria-labelledby="source"><h2 id="source">Source</h2><div class="card">'
+    for each in source.warnings:
+        yield f'<p class="note warn">{name(each)}</p>'
     state = '<strong class="good state">connected</strong>'
     if not source.is_connected:
         state = '<strong class="bad state">not connected</strong>'

@@ -12,7 +12,8 @@ from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.web_protocol import RequestHandler
 
 from binlane.errors import ConfigError
-from binlane.web.settings import CONNECTIONS_MAX
+from binlane.web.guard import Guard
+from binlane.web.settings import CONNECTIONS_MAX, HttpSettings
 
 IDLE_S: Final = 15.0
 """Longest silence between two requests, and longest time for the head of one."""
@@ -42,7 +43,12 @@ class HttpPort:
 
 
 async def serve_http(
-    app: web.Application, *, address: str, port: int, idle_s: float = IDLE_S
+    app: web.Application,
+    *,
+    address: str,
+    port: int,
+    guard: Guard | None = None,
+    idle_s: float = IDLE_S,
 ) -> HttpPort:
     """Listen.
 
@@ -50,12 +56,15 @@ async def serve_http(
         app: What answers.
         address: IP address or host name.
         port: TCP port; 0 takes a free one.
+        guard: Says who is answered; None for one that asks for no password.
         idle_s: As `IDLE_S`.
 
     Raises:
         ConfigError: If the address cannot be bound.
     """
     logger.addFilter(_is_ours)
+    guard = guard or Guard(HttpSettings(address=address, port=port))
+    app.middlewares.append(guard.middleware)
     runner = web.AppRunner(
         app, access_log=None, logger=logger, keepalive_timeout=idle_s, lingering_time=_LINGER_S
     )

@@ -9,8 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import Final
 
 from binlane.web.history import NO_RATES, Rates
+
+_ROWS: Final = "ROW"
 
 
 class BinlogState(Enum):
@@ -41,6 +44,25 @@ class Trouble:
 
     text: str
     at_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IncidentStatus:
+    """An INCIDENT event, at which replicas stop.
+
+    Attributes:
+        text: Why, in words.
+        at_s: When the source did what it stands for.
+        file: Where it stands in the binlog: a base name.
+        position_bytes: Likewise.
+        gtid: Of its group; empty where it has none.
+    """
+
+    text: str
+    at_s: float
+    file: str
+    position_bytes: int
+    gtid: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,8 +130,13 @@ class BinlogStatus:
         written_bytes: Likewise.
         omissions: Parts left out since they name outside objects, by kind.
         rows_instead: Statements that are there as rows although the format asks for them, by reason.
-        incidents: Event groups replaced by an INCIDENT event.
-        last_incident: The last one, and why.
+        incidents: INCIDENT events, at which replicas stop.
+        unacknowledged: Of all in its files, those that nobody has acknowledged; they are known
+            from before this process, too.
+        stopping: What replicas stop at, in words; empty where all are acknowledged.
+        unreadable: Why a file of it could not be read for a replica; empty where none could not.
+        first_incident: The first one that is not acknowledged.
+        last_incident: The last one that is not acknowledged.
         last_failure: The last reason why nothing could be written to it or came for it, be it over
             or not.
         readers: Replicas and tools that read it now, the one that is furthest behind first.
@@ -142,7 +169,11 @@ class BinlogStatus:
     omissions: Mapping[str, int]
     rows_instead: Mapping[str, int]
     incidents: int
-    last_incident: Trouble | None = None
+    unacknowledged: int = 0
+    stopping: str = ""
+    unreadable: str = ""
+    first_incident: IncidentStatus | None = None
+    last_incident: IncidentStatus | None = None
     last_failure: Trouble | None = None
     readers: Sequence[ReaderStatus] = ()
     lag_s: float | None
@@ -160,11 +191,28 @@ class BinlogStatus:
         return f"binlog {self.name} is not archived: {self.archive_failure}"
 
     @property
+    def problems(self) -> list[str]:
+        """What an operator has to do something about, one text each."""
+        found = []
+        if self.state is BinlogState.STOPPED and not self.is_stopped_by_statement:
+            found.append(f"binlog {self.name} is stopped: {self.reason or 'for no known reason'}")
+        if self.stopping:
+            found.append(f"binlog {self.name}: {self.stopping}")
+        if self.unreadable:
+            found.append(f"binlog {self.name}: replicas stop, since {self.unreadable}")
+        return found
+
+    @property
     def problem(self) -> str | None:
-        """What an operator has to know of; None if nothing."""
-        if self.state is not BinlogState.STOPPED or self.is_stopped_by_statement:
-            return None
-        return f"binlog {self.name} is stopped: {self.reason or 'for no known reason'}"
+        """All of that in one text; None if nothing."""
+        return "; ".join(self.problems) or None
+
+    @property
+    def needs_attention(self) -> bool:
+        """Whether somebody has to look at it."""
+        return self.state is not BinlogState.OPEN or bool(
+            self.stopping or self.unreadable or self.archive_failure
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,6 +232,8 @@ class SourceStatus:
         end_file: Where its log ended some seconds ago; empty where that is not known.
         end_bytes: Likewise.
         end_problem: Why that is not known; empty where it is, or was not asked yet.
+        gaps: Why rows are or may be missing in its log, and so in all binlogs.
+        warnings: What else is not as it should be.
         last_failure: The last reason why nothing came, be it over or not.
     """
 
@@ -199,6 +249,8 @@ class SourceStatus:
     end_file: str = ""
     end_bytes: int | None = None
     end_problem: str = ""
+    gaps: Sequence[str] = ()
+    warnings: Sequence[str] = ()
     last_failure: Trouble | None = None
 
 
@@ -289,6 +341,7 @@ class Status:
         process: This process.
         port: The MySQL port.
         archive_uri: Where copies go; empty without an archive.
+        refused: Replicas whose dumps ended with an error, and why, until they come again.
     """
 
     at_s: float
@@ -298,11 +351,31 @@ class Status:
     process: ProcessStatus
     port: PortStatus = field(default_factory=PortStatus)
     archive_uri: str = ""
+    refused: Sequence[str] = ()
 
     @property
     def problems(self) -> list[str]:
         """What keeps the process from being healthy, one line each."""
-        found = [self.problem]
+        found = [self.problem, *self.source.gaps]
+        found += [
+            f"worker {worker.number} of the MySQL port is being started"
+            for worker in self.port.workers
+            if worker.process_id is None
+        ]
         for binlog in self.binlogs:
-            found += [binlog.problem, binlog.archive_problem]
+            found += [*binlog.problems, binlog.archive_problem]
         return [" ".join(problem.split()) for problem in found if problem]
+
+    @property
+    def notes(self) -> list[str]:
+        """What is as somebody wants it, or loses no row, and is worth knowing; one line each."""
+        # Binlogs of rows lack nothing where statements are not judged.
+        has_statements = any(binlog.format != _ROWS for binlog in self.binlogs)
+        found = [self.port.problem] if has_statements else []
+        found += [
+            f"binlog {binlog.name} is stopped by STOP BINLOG"
+            for binlog in self.binlogs
+            if binlog.is_stopped_by_statement
+        ]
+        found += self.refused
+        return [" ".join(note.split()) for note in found if note]

@@ -5,7 +5,6 @@ A second connection reads the log, so that the session's own diagnostics stay un
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -18,20 +17,15 @@ from pymysql.cursors import Cursor
 from tests.differential.logging.servers import LoggingServer
 from tests.differential.logging.symbols import symbol
 from tests.logged_events import Event, comparable
+from tests.session_end import wait_for_end
 
 _UNSAFE: Final = 1592
 _POSITION: Final = {"mariadb": "show master status", "mysql": "show binary log status"}
-# MySQL's process list leaves out sessions that are still being cleared away.
-_THREAD: Final = {
-    "mariadb": "select 1 from information_schema.processlist where id={}",
-    "mysql": "select 1 from performance_schema.threads where processlist_id={}",
-}
 _HAS_BLACKHOLE: Final = (
     "select 1 from information_schema.engines where engine='BLACKHOLE' and support='YES'"
 )
 _LAST_EVENT_POSITION: Final = 4
 _OWN_DATABASES: Final = {"mysql", "sys", "information_schema", "performance_schema"}
-_GONE_S: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +97,7 @@ class Recorder:
         finally:
             with suppress(pymysql.Error):
                 connection.close()
-            self._wait_for_end(thread_id)
+            wait_for_end(self._observer, self.server.flavor, thread_id)
         yield Recorded(sql="", events=tuple(self._appended()))
 
     def _execute(self, connection: Connection[Cursor], statement: str) -> Recorded:
@@ -151,12 +145,6 @@ class Recorder:
         if any(event.type == "Rotate" for event in events):
             self._skip()
         return comparable(events)
-
-    def _wait_for_end(self, thread_id: int) -> None:
-        deadline = time.monotonic() + _GONE_S
-        while self._ask(_THREAD[self.server.flavor].format(thread_id)):
-            assert time.monotonic() < deadline, "the session does not end"
-            time.sleep(0.005)
 
 
 def _warned(connection: Connection[Cursor]) -> bool:

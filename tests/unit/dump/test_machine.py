@@ -15,7 +15,7 @@ from binlane.codec.packets.framing import FRAME_PAYLOAD_MAX, PacketSplitter
 from binlane.codec.packets.replies import ErrPacket
 from binlane.codec.query import AnnotateRowsEvent
 from binlane.codec.transaction import GtidListEvent
-from binlane.codec.types import EventType, HeaderFlag
+from binlane.codec.types import ROWS_TYPES, ChecksumAlgorithm, EventType, Flavor, HeaderFlag
 from binlane.dump.lookup import gtid_position_at
 from binlane.dump.machine import Dump
 from binlane.dump.request import DumpRequest
@@ -143,3 +143,48 @@ def test_gtid_position_at_the_ends_of_files() -> None:
 @pytest.mark.parametrize("position", [0, 5, 326, len(DATA) + 1])
 def test_no_gtid_position_between_events(position: int) -> None:
     assert gtid_position_at([DATA], position, file=FILE) is None
+
+
+def _statement_of_several_rows_events() -> tuple[bytes, list[int]]:
+    """A file whose first statement has three rows events, and where each of its events begins."""
+    rows = next(event for event in EVENTS if event.header.type_code in ROWS_TYPES)
+    start, end = rows.position, rows.position + rows.header.length
+    data = DATA[:start] + DATA[start:end] * 3 + DATA[end:]
+    return data, [start + number * rows.header.length for number in range(4)]
+
+
+@pytest.mark.parametrize("number", [0, 1, 2])
+def test_a_mariadb_that_comes_back_inside_of_a_statement_gets_its_rows_first(number: int) -> None:
+    data, begins = _statement_of_several_rows_events()
+    request = DumpRequest(position=begins[number], file=FILE, server_id=7, heartbeat_period_s=9.0)
+    dump = Dump(request)
+    assert dump.open_file(HEAD, position=begins[number], inside_statement=True) == b""
+    assert not dump.can_be_packed
+    sent = dump.feed(data[begins[number] : begins[2]]) + dump.feed(data[max(begins[number:3]) :])
+    splitter = PacketSplitter().feed(sent)
+    assert [packet.sequence for packet in splitter] == list(range(1, len(splitter) + 1))
+    *rows, rotate, description, _ = _events(sent)[: 3 - number + 3]
+    assert all(event.header.type_code in ROWS_TYPES for event in rows)
+    assert rotate.body == RotateEvent(position=begins[3], file=FILE)
+    assert isinstance(description.body, FormatDescriptionEvent)
+    assert description.body.created == 0
+    assert dump.can_be_packed
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        DumpRequest(server_id=7),
+        DumpRequest(server_id=7, heartbeat_period_s=9.0, flags=1),
+        DumpRequest(heartbeat_period_s=9.0),
+        DumpRequest(server_id=7, heartbeat_period_s=9.0, flavor=Flavor.MYSQL),
+        DumpRequest(server_id=7, heartbeat_period_s=9.0, checksum=ChecksumAlgorithm.NONE),
+    ],
+    ids=["no replica", "not waiting", "a tool", "a MySQL", "other checksums"],
+)
+def test_all_others_get_the_beginning_of_a_dump_first(request_: DumpRequest) -> None:
+    _, begins = _statement_of_several_rows_events()
+    dump = Dump(request_)
+    opened = PacketSplitter().feed(dump.open_file(HEAD, position=begins[1], inside_statement=True))
+    types = [packet.payload[5] for packet in opened]
+    assert types == [EventType.ROTATE, EventType.FORMAT_DESCRIPTION]

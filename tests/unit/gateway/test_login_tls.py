@@ -191,7 +191,7 @@ def test_source_that_has_to_have_tls_and_has_not() -> None:
     rules = replace(RULES, source_ssl_mode=SslMode.VERIFY_CA)
     relay = begun(rules, tls=False, greeting=WITHOUT)
     (answer,) = packets(relay.take_to_client())
-    assert (answer.sequence, ErrPacket.decode(answer.payload).errno) == (2, 2026)
+    assert (answer.sequence, ErrPacket.decode(answer.payload).errno) == (2, 1043)
     assert relay.is_closed
     assert relay.farewell()  # the source still waits
 
@@ -199,7 +199,7 @@ def test_source_that_has_to_have_tls_and_has_not() -> None:
 def test_source_whose_tls_fails() -> None:
     relay = begun(RULES, tls=True)
     on_source_tls(relay)
-    relay.refuse_login(StatementError("not trusted", errno=2026))
+    relay.refuse_login(StatementError("not trusted", errno=1043))
     (answer,) = packets(relay.take_to_client())
     assert answer.sequence == 3
     assert relay.is_closed

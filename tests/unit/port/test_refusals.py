@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from binlane.codec.packets.replies import ErrPacket, error_packet
 from binlane.errors import UnsafeStatementError
-from binlane.policy.refusals import Refusal, Why
-from binlane.port.refusals import as_told
+from binlane.policy.refusals import Refusal, Why, innodb_in_statement_mode
+from binlane.policy.server import Server
+from binlane.port.refusals import as_error, as_told
 from binlane.session.safety import SYMBOLS
 
 
@@ -33,3 +37,28 @@ def test_the_reason_that_may_be_told_is() -> None:
     own = refusal("BINLANE_DEPENDENCY", "own")
     whole = refusal("BINLANE_PARTIAL_WRITE", "secret", others=(own,))
     assert as_told(whole, ("own",)) == own
+
+
+@pytest.mark.parametrize(("server", "behind"), [("mariadb", [1665, 1030]), ("mysql", [1665, 1015])])
+def test_what_the_engine_tells_of_a_refusal_is_told_as_well(server: str, behind: list[int]) -> None:
+    error = as_error(innodb_in_statement_mode(Server.parse(server)), None)
+    assert [each.errno for each in error.listed if each.level == "Error"] == behind
+    assert {each.errno for each in error.listed if each.level == "Note"} == {1105}
+
+
+def test_who_refuses_stands_behind_the_text_and_says_how_to_see_more() -> None:
+    whole = refusal("BINLANE_PARTIAL_WRITE", "own", "secret")
+    text = ErrPacket.decode(error_packet(as_error(whole, None))).message
+    assert text.startswith(f"{whole.message} (hint: binlane refuses it for binlogs 'own', 'secret'")
+    assert "EXPLAIN BINLOG" in text
+    assert text.endswith("ALTER BINLOG 'secret' ADD LOG(`t`))")
+
+
+@pytest.mark.parametrize("symbol", ["BINLANE_PARTIAL_WRITE", "ER_BINLOG_UNSAFE_AND_STMT_ENGINE"])
+def test_who_refuses_names_no_binlog_that_is_not_seen(symbol: str) -> None:
+    whole = refusal(symbol, "secret")
+    for seen in ((), ("own",)):
+        error = as_error(replace(as_told(whole, seen), why=()), seen)
+        assert "secret" not in error.hint + repr(error.listed[1:])
+        assert "binlane refuses it" in error.hint
+        assert ("EXPLAIN BINLOG" in error.hint) is bool(seen)

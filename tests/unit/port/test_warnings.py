@@ -8,8 +8,6 @@ from binlane.codec.packets.flags import ServerStatus
 from binlane.codec.packets.results import ColumnDefinition, ResultSet
 from binlane.codec.types import Flavor
 from binlane.gateway.judge import Reply
-from binlane.policy.refusals import innodb_in_statement_mode
-from binlane.policy.server import Server
 from binlane.port.warnings import COUNT, LIST, Warnings
 from binlane.session.report import Note
 from binlane.sql.facts import StatementFacts
@@ -142,20 +140,6 @@ def test_other_commands_take_them_away() -> None:
     warnings = _after()
     warnings.forget()
     assert warnings.count == 0
-
-
-@pytest.mark.parametrize(
-    ("server", "behind"), [("mariadb", ["1665", "1030"]), ("mysql", ["1665", "1015"])]
-)
-def test_what_the_engine_tells_of_a_refusal_is_told_as_well(server: str, behind: list[str]) -> None:
-    warnings = Warnings(Flavor(server))
-    warnings.refuse(innodb_in_statement_mode(Server.parse(server)), ["set it to ROW"])
-    told = warnings.of_refused(facts_of("SHOW WARNINGS"))
-    assert told is not None
-    assert [row[1] for row in told.rows] == [*behind, "1105"]
-    errors = warnings.of_refused(facts_of("SHOW ERRORS"))
-    assert errors is not None
-    assert [row[1] for row in errors.rows] == behind
 
 
 @pytest.mark.parametrize("errno", ["1105", "1870"])

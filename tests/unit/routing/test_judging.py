@@ -7,7 +7,7 @@ import pytest
 from binlane.routing.judging import judge_statement, text_in_scope
 from binlane.routing.memory import NOTHING
 from binlane.routing.routed_group import OmissionKind
-from binlane.routing.statements import Incident, Keep, LeaveOut, Rewrite
+from binlane.routing.statements import Drop, Incident, Keep, LeaveOut, Rewrite
 from binlane.sql.logged_statements import LoggedStatement
 from tests.unit.routing.test_objects import DATABASE, NOT_CRM, TABLES, scope_of
 
@@ -72,6 +72,40 @@ def test_what_cannot_go_is_an_incident(text: str) -> None:
     verdict = judge_statement(logged(text), scope_of(DATABASE), NOTHING).verdict
     assert isinstance(verdict, Incident)
     assert "crm" not in verdict.reason
+
+
+_DEEP = "ABS(" * 300 + "1" + ")" * 300
+
+
+@pytest.mark.parametrize(
+    ("text", "database", "is_ours"),
+    [
+        (f"ALTER TABLE crm.person ADD CHECK ({_DEEP})", "crm", False),
+        (f"ALTER TABLE orders ADD CHECK ({_DEEP})", "crm", False),
+        (f"ALTER TABLE orders ADD CHECK ({_DEEP})", "shop", True),
+        ("ALTER TABLE person BECOME NEWER", "crm", False),
+        ("ALTER TABLE crm . person BECOME shop.stock", "crm", False),
+        ("ALTER TABLE crm.person BECOME `shop` . `orders`", "crm", True),
+        ("ALTER TABLE crm.person BECOME /*! shop.orders */", "crm", True),
+        ("ALTER TABLE crm.person BECOME 'shop.orders'", "crm", False),
+        ("CREATE NOVELTY crm.x", "crm", False),
+        ("CREATE NOVELTY orders", "shop", True),
+        ("DROP NOVELTY shop", "crm", True),
+        ("FROBNICATE crm.x", "crm", True),
+        (f"CALL crm.p({_DEEP})", "crm", True),
+        ("GRANT NOVELTY ON ON shop.orders TO u", "shop", False),
+        ("DROP TABLE " + ", ".join(f"crm.t{n}" for n in range(80_000)), "crm", False),
+        ("DROP TABLE orders, " + ", ".join(f"crm.t{n}" for n in range(80_000)), "shop", True),
+    ],
+    ids=lambda given: str(given)[:50],
+)
+def test_what_is_not_understood_stops_whom_it_may_concern(
+    text: str,
+    database: str,
+    is_ours: bool,  # noqa: FBT001
+) -> None:
+    found = judge_statement(logged(text, database=database), scope_of(TABLES), NOTHING).verdict
+    assert isinstance(found, Incident if is_ours else Drop)
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from binlane.scope.directives import Action, Directive
 from binlane.scope.parser import parse_binlog_statement
 from binlane.scope.scope import ScopeList
 from binlane.scope.statements import (
+    AcknowledgeIncidents,
     AlterBinlog,
     BinlogStatement,
     CreateBinlog,
@@ -26,6 +27,7 @@ from binlane.scope.statements import (
     ShowBinlogEvents,
     ShowBinlogs,
     ShowBinlogStatus,
+    ShowIncidents,
     ShowReadGrants,
     ShowReplicas,
     StartBinlog,
@@ -79,6 +81,10 @@ IGNORE_FOO = Directive(Action.SET, ScopeList.IGNORE, (TableName("test", "foo"),)
         ("START BINLOG b FROM '0-1-5'", StartBinlog("b", "0-1-5")),
         ("STOP BINLOG 'b'", StopBinlog("b")),
         ("SHOW BINLOGS", ShowBinlogs()),
+        ("SHOW BINLOG INCIDENTS", ShowIncidents()),
+        ("show binlog incidents for orders", ShowIncidents("orders")),
+        ("ACKNOWLEDGE BINLOG INCIDENTS FOR 'b'", AcknowledgeIncidents("b")),
+        ("ACKNOWLEDGE BINLOG INCIDENTS FOR b TO '0-1-5';", AcknowledgeIncidents("b", "0-1-5")),
         ("SHOW MASTER STATUS", ShowBinlogStatus()),
         ("SHOW MASTER STATUS 'b'", ShowBinlogStatus("b")),
         ("SHOW BINARY LOG STATUS", ShowBinlogStatus()),
@@ -157,6 +163,7 @@ def test_not_ours(text: str) -> None:
         ("ALTER BINLOG 'b' ADD LOG ALL", "ALL", "a list in parentheses: ADD changes lists"),
         ("ALTER BINLOG 'b' ADD FORMAT=ROW", "FORMAT=ROW", "LOG, IGNORE or FORMAT"),
         ("SHOW BINLOGS LIKE 'a'", "LIKE 'a'", "the end of the statement"),
+        ("ACKNOWLEDGE BINLOG INCIDENTS", "", "FOR"),
         ("SHOW BINLOG EVENTS FROM x", "x", "a number"),
         ("SHOW BINLOG EVENTS IN x", "x", "the name of a binlog file"),
         ("PURGE BINARY LOGS", "", "TO or BEFORE"),

@@ -40,7 +40,7 @@ def test_json_is_one_object_a_line() -> None:
     assert fields == {
         "level": "warning",
         "logger": "binlane.test",
-        "message": "two\nlines of 'ß'",
+        "message": "two\\nlines of 'ß'",
         "binlog": "orders",
         "peer": "::1:5",
     }
@@ -75,8 +75,50 @@ def test_a_field_does_not_hide_what_every_line_has() -> None:
     ],
 )
 def test_each_line_for_the_journal_has_its_priority(level: int, prefix: str) -> None:
-    lines = JournalFormatter("%(message)s").format(record(level, "one\ntwo")).split("\n")
-    assert lines == [f"{prefix}one", f"{prefix}two"]
+    made = failing(record(level, "one"), ValueError("two"))
+    lines = JournalFormatter("%(message)s").format(made).split("\n")
+    assert lines[0] == f"{prefix}one"
+    assert lines[-1] == f"{prefix}    ValueError: two"
+    assert all(line.startswith(prefix) for line in lines)
+
+
+def failing(made: logging.LogRecord, error: Exception) -> logging.LogRecord:
+    made.exc_info = type(error), error, None
+    return made
+
+
+@pytest.mark.parametrize("form", LogFormat)
+@pytest.mark.parametrize("own", ["20", "<3>"])
+def test_nobody_begins_a_line_of_the_log(
+    root: None, tmp_path: Path, form: LogFormat, own: str
+) -> None:
+    forged = "x\n<0>2026-01-01 00:00:00,000 ERROR binlane: all is lost\r\x1b[2J\u2028\x85"
+    with (tmp_path / "log").open("w+", encoding="utf-8", newline="") as stream:
+        status = os.fstat(stream.fileno())
+        environ = {"JOURNAL_STREAM": f"{status.st_dev}:{status.st_ino}"} if own == "<3>" else {}
+        log_to(stream, LogSettings(format=form), environ)
+        error = ValueError(forged)
+        logging.getLogger("binlane.test").error(
+            "%s", forged, extra={"user": forged}, exc_info=error
+        )
+        stream.seek(0)
+        log = stream.read()
+    assert set(log) & set("\r\x1b\u2028\x85") == set()
+    lines = log.removesuffix("\n").split("\n")
+    if form is LogFormat.JSON:
+        (line,) = lines
+        found = json.loads(line)
+        assert (
+            found["message"]
+            == found["user"]
+            == "x\\n" + forged[2:].replace("\r\x1b[2J\u2028\x85", "\\r\\x1b[2J\\u2028\\x85")
+        )
+        assert not set(found["exception"]) & set("\r\x1b\u2028\x85")
+        return
+    assert lines[0].startswith(own)
+    # The stack below it is no record, whatever it says.
+    assert all(line.removeprefix("<3>").startswith("    ") for line in lines[1:])
+    assert len(lines) > 1
 
 
 def test_the_journal_is_told_by_device_and_inode(tmp_path: Path) -> None:

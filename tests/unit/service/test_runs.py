@@ -6,6 +6,7 @@ import errno
 import os
 from collections.abc import Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from binlane.grouping.raw import Item, LargeGroup, RawRun, raw_groups
 from binlane.kernels.load import is_compiled
 from binlane.positions import GtidPosition, Position
 from binlane.service.outputs import Output
-from binlane.service.router import Router
+from binlane.service.router import EndingError, Router
 from binlane.store.byte_source import FileBytes
 from binlane.store.disk import DiskFile, LocalDisk
 from binlane.store.live import LiveBinlog
@@ -122,6 +123,32 @@ def test_captured_groups_are_those_of_the_reference(
     for binlog, its_files in files.items():
         out = tmp_path / "out" / binlog
         reference = sorted(path for path in out.iterdir() if path.suffix != ".index")
+        assert raws(its_files) == raws(reference)
+
+
+@pytest.mark.parametrize("name", ["md1011_ddl", "md1011_xa", "md1011_format_mixed"])
+def test_routing_that_ends_between_groups_goes_on_there(name: str, tmp_path: Path) -> None:
+    """Each life routes one more of the groups that take long than was routed before."""
+    paths = written(name, tmp_path / "in")
+    lives = 0
+    with Store.open(tmp_path / "data", StoreSettings(max_binlog_size_bytes=4096)) as store:
+        outputs = made(store)
+        is_over = False
+        while not is_over:
+            router = Router(GtidPosition(), is_ending=partial(next, iter([False]), True))
+            try:
+                for item in items_of(paths, 1 << 20, 1 << 20):
+                    assert router.position is not None
+                    router.take(item, after(item, router.position), outputs, never)
+                is_over = True
+            except EndingError:
+                lives += 1
+        store.sync_all()
+        files = {each: [file.path for file in log.files()] for each, log in store.binlogs.items()}
+    assert lives > 2
+    routed(paths, tmp_path / "out", *_SCOPES, max_binlog_size=4096, uses_kernels=False)
+    for binlog, its_files in files.items():
+        reference = sorted((tmp_path / "out" / binlog).glob("*.0*"))
         assert raws(its_files) == raws(reference)
 
 

@@ -132,9 +132,7 @@ _STATE: Final = {
         " host prepared_xa sequence_values programs execution null_is_insert_id account_name number"
     ),
     Variables: "server values global_values is_format_set connection _settings",
-    Transaction: (
-        "is_begun is_active isolation next_isolation changes savepoints xid xa_phase unknown"
-    ),
+    Transaction: ("is_begun is_active own coming changes savepoints xid xa_phase unknown"),
     EngineChanges: (
         "engines changed_nontransactional changed_nontransactional_temporary"
         " changed_temporary_tables"

@@ -156,8 +156,8 @@ def test_what_is_not_understood_is_said(statement: str, token: str) -> None:
         ("SELECT * FROM " + "(" * 100 + "t" + ")" * 100, "d.t"),
         ("SELECT " + "f(" * 100 + "1" + ")" * 100, ""),
         ("WITH a AS (" * 62 + "SELECT 1 FROM t" + ") SELECT 2 FROM a" * 62, "d.t"),
-        ("BEGIN NOT ATOMIC " + "BEGIN " * 10_000 + "END; " * 10_000 + "END", ""),
-        ("IF 1 THEN " * 10_000 + "DO (SELECT a FROM t)" + "; END IF" * 10_000, "d.t"),
+        ("BEGIN NOT ATOMIC " + "BEGIN " * 120 + "END; " * 120 + "END", ""),
+        ("IF 1 THEN " * 100 + "DO (SELECT a FROM t)" + "; END IF" * 100, "d.t"),
     ],
     ids=lambda text: text[:20],
 )

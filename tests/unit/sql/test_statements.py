@@ -165,7 +165,7 @@ def test_what_is_longer_than_a_run(more: int) -> None:
 
 
 def test_a_statement_of_too_many_tokens_is_not_understood(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tokens, "TOKENS_MAX", 100)
+    monkeypatch.setattr(tokens, "READ_MAX", 100)
     facts = read(
         "DELETE FROM t WHERE " + " OR ".join(f"a = f({number})" for number in range(2_000)),
         database="",

@@ -9,6 +9,7 @@ from binlane.positions import Gtid, GtidPosition
 from binlane.sql.accounts import AccountName
 from binlane.store.catalog import Catalog
 from binlane.store.grants import ReadGrant
+from tests.old_stores import without_incidents
 
 
 def position(sequence: int) -> GtidPosition:
@@ -52,6 +53,7 @@ def test_a_store_from_before_gets_their_table(tmp_path: Path) -> None:
         connection.executescript(
             "DROP TABLE binlog_grants; DROP TABLE accounts_known; PRAGMA user_version = 5;"
         )
+        without_incidents(connection)
     connection.close()
     with Catalog.open(path) as catalog:
         catalog.grants.replace([GRANT], position(7))

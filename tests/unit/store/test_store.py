@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+import os
 import sqlite3
+import stat
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +17,8 @@ from binlane.positions import GtidPosition
 from binlane.scope.parser import parse_binlog_statement
 from binlane.scope.statements import CreateBinlog
 from binlane.scope.statements import create as binlog_definition
-from binlane.store.catalog import Catalog
+from binlane.store.catalog import CATALOG_FILE, Catalog
+from binlane.store.database import Database
 from binlane.store.settings import StoreSettings
 from binlane.store.store import Store
 from tests.groups import add, create, source_format, transaction
@@ -84,6 +88,32 @@ def test_a_catalog_of_another_version_is_refused(tmp_path: Path) -> None:
     connection.close()
     with pytest.raises(StoreError, match="version 99"):
         Store.open(tmp_path)
+
+
+@pytest.mark.parametrize("mask", [0, 0o022, 0o077])
+def test_nobody_else_reads_the_catalog_nor_its_journal(tmp_path: Path, mask: int) -> None:
+    old = tmp_path / "old"
+    old.mkdir()
+    with Store.open(old):
+        pass
+    (old / CATALOG_FILE).chmod(0o644)  # as earlier versions left it
+    before = os.umask(mask)
+    try:
+        for directory in (tmp_path / "new", old):
+            with (
+                Store.open(directory),
+                closing(Database.open(directory / CATALOG_FILE)) as database,
+            ):
+                with database.transaction() as connection:
+                    connection.execute("INSERT INTO variables VALUES ('a', 'b')")
+                    files = [path for path in directory.iterdir() if path.is_file()]
+                    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in files}
+                assert f"{CATALOG_FILE}-journal" in modes
+                assert {name: oct(mode & ~0o640) for name, mode in modes.items()} == dict.fromkeys(
+                    modes, "0o0"
+                )
+    finally:
+        os.umask(before)
 
 
 def test_a_damaged_catalog_is_named(tmp_path: Path) -> None:

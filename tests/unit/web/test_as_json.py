@@ -6,7 +6,7 @@ from dataclasses import fields, replace
 from binlane.web.as_json import binlogs_json, status_json
 from binlane.web.history import STEP_S, WINDOW_S
 from binlane.web.status import BinlogStatus, PortStatus, ProcessStatus, ReaderStatus, SourceStatus
-from tests.shown import BINLOG, NOW, STATUS, STOPPED, rates, status
+from tests.shown import BINLOG, INCIDENT, NOW, STATUS, STOPPED, rates, status
 
 
 def shown(field: str) -> str:
@@ -19,15 +19,25 @@ def test_binlogs_have_all_that_the_page_shows() -> None:
     assert set(one["readers"][0]) == {shown(each.name) for each in fields(ReaderStatus)}
     assert (one["state"], one["lag_s"], one["lag_bytes"], one["dumps"]) == ("OPEN", 0.5, 2048, 1)
     assert one["omissions"] == {"annotate text": 3, "view": 1}
-    assert one["last_incident"] == {
-        "text": "0-1-5: rows from outside",
-        "at": "2026-11-23T09:31:00Z",
-    }
-    assert one["problem"] is one["last_failure"] is None
+    assert one["last_incident"] is one["problem"] is one["last_failure"] is None
     reader = one["readers"][0]
     assert (reader["since_at"], reader["state"]) == ("2026-11-23T08:26:00Z", "sending")
     assert other["lag_bytes"] is None
     assert other["problem"] == "binlog stopped is stopped: no room:\nNo space left"
+
+
+def test_what_replicas_stop_at() -> None:
+    (found,) = json.loads(json.dumps(binlogs_json(status(INCIDENT))))
+    assert found["problem"] == f"binlog orders: {INCIDENT.stopping}"
+    assert found["unacknowledged"] == 3
+    assert found["first_incident"] == {
+        "text": "rows from outside",
+        "at": "2026-11-23T09:31:00Z",
+        "file": "orders.000001",
+        "position_bytes": 4711,
+        "gtid": "0-1-5",
+    }
+    assert found["last_incident"]["at"] == "2026-11-23T09:31:50Z"
 
 
 def test_rates_of_an_hour() -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import urllib.error
 import urllib.request
 
 import pytest
@@ -64,3 +65,14 @@ def test_the_port_answers_until_it_is_closed() -> None:
             pass
     with pytest.raises(OSError, match="refused"):
         urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics")
+
+
+def test_a_page_that_has_its_name_lead_here_reads_nothing() -> None:
+    with landing_port(HttpSettings(port=0), progress) as port:
+        asked = urllib.request.Request(
+            f"http://127.0.0.1:{port}/metrics", headers={"Host": "evil.example"}
+        )
+        with pytest.raises(urllib.error.HTTPError) as caught:
+            urllib.request.urlopen(asked)
+        with caught.value as refused:
+            assert refused.code == 403

@@ -3,9 +3,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from binlane.web.metrics import LABELS_MAX, render_metrics
-from binlane.web.status import BinlogState, Status
+from binlane.web.status import BinlogState, Status, WorkerStatus
 from tests.prometheus_text import read_metrics
-from tests.shown import BINLOG, READER, STATUS, STOPPED, status
+from tests.shown import BINLOG, INCIDENT, READER, STATUS, STOPPED, status
 
 ODD = replace(BINLOG, name='or"de\\rs\n')
 
@@ -26,6 +26,8 @@ def test_metrics_are_in_prometheus_text_format() -> None:
         'binlane_event_groups_total{binlog="orders"} 12',
         'binlane_written_bytes_total{binlog="orders"} 4321',
         'binlane_incidents_total{binlog="orders"} 1',
+        'binlane_incidents_unacknowledged{binlog="orders"} 0',
+        "binlane_source_gaps 0",
         'binlane_omissions_total{binlog="orders",kind="annotate text"} 3',
         'binlane_rows_instead_total{binlog="orders",reason="no plan"} 2',
         'binlane_dumps{binlog="orders"} 1',
@@ -43,7 +45,7 @@ def test_metrics_are_in_prometheus_text_format() -> None:
         'binlane_statements_refused_total{errno="1227"} 1',
         "binlane_statement_faults_total 3",
         'binlane_worker_up{worker="0"} 1',
-        'binlane_worker_up{worker="1"} 0',
+        'binlane_worker_up{worker="1"} 1',
         'binlane_worker_sessions{worker="0"} 3',
         'binlane_worker_restarts_total{worker="1"} 2',
         'binlane_worker_cpu_seconds_total{worker="0"} 61.5',
@@ -114,6 +116,14 @@ def test_an_empty_installation() -> None:
 def test_not_ready() -> None:
     assert "binlane_ready 0" in metrics(status(problem="no source"))
     assert "binlane_ready 0" in metrics(status(BINLOG, STOPPED))
+    lines = metrics(status(INCIDENT))
+    assert {"binlane_ready 0", 'binlane_incidents_unacknowledged{binlog="orders"} 3'} <= set(lines)
+    gaps = replace(STATUS.source, gaps=["the source runs with --binlog-do-db=a"])
+    assert {"binlane_ready 0", "binlane_source_gaps 1"} <= set(metrics(status(source=gaps)))
+    workers = (WorkerStatus(number=0, process_id=7), WorkerStatus(number=1, restarts=1))
+    shown = status(port=replace(STATUS.port, workers=workers))
+    assert shown.problems == ["worker 1 of the MySQL port is being started"]
+    assert {"binlane_ready 0", 'binlane_worker_up{worker="1"} 0'} <= set(metrics(shown))
 
 
 def test_each_problem_is_one_line() -> None:
@@ -127,6 +137,7 @@ def test_what_somebody_stopped_is_no_problem() -> None:
     stopped = replace(STOPPED, reason="STOP BINLOG", is_stopped_by_statement=True)
     shown = status(stopped, replace(BINLOG, state=BinlogState.CATCHING_UP))
     assert shown.problems == []
+    assert shown.notes == ["binlog stopped is stopped by STOP BINLOG"]
     lines = metrics(shown)
     assert 'binlane_binlog_state{binlog="stopped",state="STOPPED"} 1' in lines
     assert 'binlane_binlog_stopped_by_statement{binlog="stopped"} 1' in lines

@@ -9,9 +9,16 @@ import pytest
 
 from binlane.web.binlog_card import READERS_MAX
 from binlane.web.page import _STYLE, OPEN_MAX, POLICY, SCRIPT, render_page
-from binlane.web.status import BinlogState, PortStatus, ReaderState, Status, Trouble
+from binlane.web.status import (
+    BinlogState,
+    IncidentStatus,
+    PortStatus,
+    ReaderState,
+    Status,
+    Trouble,
+)
 from tests.html_reading import Page
-from tests.shown import BINLOG, NOW, READER, STATUS, STOPPED, rates, status
+from tests.shown import BINLOG, INCIDENT, NOW, READER, STATUS, STOPPED, rates, status
 
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -61,7 +68,7 @@ def test_a_binlog_shows_all_that_is_known_of_it() -> None:
     assert shown.fact("Complete up to (watermark)") == ["0-1-9"]
     assert shown.fact("Behind the source") == ["0.5 s, 2.05 kB (2,048 bytes)"]
     assert shown.fact("Size") == ["1.00 MB (1,004,711 bytes) in 2 files"]
-    assert shown.fact("Incidents")[0].startswith("1, the last 2026-11-23 09:31:00 UTC: 0-1-5:")
+    assert shown.fact("INCIDENTs written so far") == ["1"]
     assert shown.fact("Archive")[0] == "2 files copied, 1 to go"
     tables = {each.text for each in shown.all("caption")}
     assert tables == {
@@ -108,6 +115,35 @@ def test_each_state_is_a_word_and_a_colour(
     assert shown.all("title")[0].text == (
         "binlane: 1 problem" if is_problem else "binlane: all is well"
     )
+
+
+def test_what_replicas_stop_at_is_at_the_top_and_in_its_card() -> None:
+    shown = page(status(INCIDENT))
+    assert shown.all("title")[0].text == "binlane: 1 problem"
+    assert shown.all("li")[0].text == f"binlog orders: {INCIDENT.stopping}"
+    (told,) = shown.all("div", "note")
+    for text in (
+        "Replicas stop at 3 INCIDENTs with error 1590",
+        "First: 0-1-5, orders.000001 at 4,711, 2026-11-23 09:31:00 UTC: rows from outside",
+        "Last: orders.000002 at 400, 2026-11-23 09:31:50 UTC: the source lost events",
+        "ACKNOWLEDGE BINLOG INCIDENTS FOR 'orders'",
+    ):
+        assert text in told.text
+    many = [replace(BINLOG, name=f"b{number}") for number in range(OPEN_MAX)]
+    shown = page(status(*many, INCIDENT))
+    are_open = [each for each in shown.all("details", "card") if "open" in each.attributes]
+    assert [each.attributes["id"] for each in are_open] == ["binlog-orders"]
+
+
+def test_all_is_well_only_where_nothing_is_to_be_known() -> None:
+    assert "All is well." in render_page(STATUS)
+    for shown in (
+        status(replace(BINLOG, format="MIXED"), port=replace(STATUS.port, problem="rows alone")),
+        status(replace(STOPPED, is_stopped_by_statement=True)),
+        status(source=replace(STATUS.source, gaps=["it leaves out crm"])),
+        status(INCIDENT),
+    ):
+        assert "All is well." not in render_page(shown)
 
 
 @pytest.mark.parametrize("state", ReaderState)
@@ -179,7 +215,11 @@ def test_names_of_others_are_text_and_nothing_else(text: str) -> None:
         readers=[reader],
         omissions={text: 1},
         rows_instead={text: 1},
-        last_incident=Trouble(text=text, at_s=NOW),
+        unacknowledged=2,
+        stopping=text,
+        unreadable=text,
+        first_incident=IncidentStatus(text=text, at_s=NOW, file=text, position_bytes=4, gtid=text),
+        last_incident=IncidentStatus(text=text, at_s=NOW, file=text, position_bytes=5),
         archived_files=1,
         archive_failure=text,
     )
@@ -188,8 +228,18 @@ def test_names_of_others_are_text_and_nothing_else(text: str) -> None:
         STATUS.source, url=text, version=text, gtid=text, end_bytes=None, end_problem=text
     )
     port = replace(STATUS.port, problem=text, address=text)
-    shown = page(status(binlog, stopped, source=source, port=port, problem=text, archive_uri=text))
-    assert {each.tag for each in shown.elements} <= tags | {"ul", "li", "section"}
+    shown = page(
+        status(
+            binlog,
+            stopped,
+            source=source,
+            port=port,
+            problem=text,
+            archive_uri=text,
+            refused=[text],
+        )
+    )
+    assert {each.tag for each in shown.elements} <= tags | {"ul", "li", "section", "div", "code"}
     assert len(shown.all("script")) == 1
     assert not shown.all("script")[0].text
     whole = render_page(status(binlog))

@@ -8,6 +8,7 @@ from itertools import zip_longest
 from typing import Final
 
 from binlane.cat.explain.explanation import Explanation, Line, Section
+from binlane.visible import visible
 
 _BYTES_A_LINE: Final = 8
 _HEX_LINES_MAX: Final = 8
@@ -27,7 +28,7 @@ def explanation_text(explanation: Explanation, *, width: int, color: bool) -> It
         color: Whether it shall have colours.
     """
     paint = _painter(color=color)
-    place = f"{explanation.file}:{explanation.position}"
+    place = f"{visible(explanation.file)}:{explanation.position}"
     header = explanation.header
     if header is None:
         yield paint(_BOLD, place)
@@ -39,12 +40,12 @@ def explanation_text(explanation: Explanation, *, width: int, color: bool) -> It
     width = max(width, _WIDTH_MIN)
     for section in explanation.sections:
         yield ""
-        yield paint(_BOLD, section.title)
+        yield paint(_BOLD, visible(section.title))
         for line in section.lines:
             yield from _lines(line, section, width, color=color)
     for fault in explanation.faults:
         yield ""
-        yield from (paint(_RED, text) for text in textwrap.wrap(f"fault: {fault}", width))
+        yield from (paint(_RED, text) for text in textwrap.wrap(f"fault: {visible(fault)}", width))
 
 
 def explanation_json(explanation: Explanation) -> dict[str, object]:
@@ -80,7 +81,7 @@ def _lines(line: Line, section: Section, width: int, *, color: bool) -> Iterator
     said = f"{line.name} = {line.text}" if line.name and line.text else line.name or line.text
     if len(said) > _TEXT_MAX:
         said = f"{said[:_TEXT_MAX]}… ({len(said)} characters)"
-    said = "".join(char if char.isprintable() else "�" for char in said)
+    said = visible(said)
     if all(one.offset is None for one in section.lines):
         yield from textwrap.wrap(
             said, width - 4, initial_indent="    ", subsequent_indent=" " * 8

@@ -16,8 +16,10 @@ if TYPE_CHECKING:
 _BUCKETS: Final = 120
 _BUCKETS_IN_TABLE: Final = 24
 _TABLES_MAX: Final = 200
-_PLOT_WIDTH, _PLOT_HEIGHT = 960, 150
-_LEFT, _TOP, _BOTTOM = 70, 10, 22
+_LONG: Final = 12
+"""Text of a cell that is more than a third of a phone's line."""
+
+_PLOT_WIDTH, _PLOT_HEIGHT = 960, 120
 
 _STYLE: Final = """
 :root { color-scheme: light dark; --ground: #fff; --text: #1d2733; --soft: #5b6b7c;
@@ -42,12 +44,27 @@ th { color: var(--soft); font-weight: 500; }
 th:first-child, td:first-child { text-align: left; padding-left: 0; }
 td:first-child { overflow-wrap: anywhere; white-space: normal; }
 td.bars { width: 30%; min-width: 8rem; } svg { display: block; width: 100%; }
-td.bars svg { height: 12px; } .bar { fill: var(--bar); } .axis { stroke: var(--line); }
+td.bars svg { height: 12px; } .bar { fill: var(--bar); }
+.plot { height: 7rem; border: solid var(--line); border-width: 1px 0; }
+.ends { display: flex; justify-content: space-between; gap: 1rem; color: var(--soft);
+  font-size: .8rem; margin: .1rem 0 0; } .ends span:last-child { text-align: right; }
 .insert { fill: var(--insert); } .update { fill: var(--update); } .delete { fill: var(--delete); }
-svg text { fill: var(--soft); font: 12px system-ui, sans-serif; }
 .key { color: var(--soft); } .key span { display: inline-block; width: .7em; height: .7em;
   margin: 0 .3em 0 1em; border-radius: 2px; } .key .insert { background: var(--insert); }
 .key .update { background: var(--update); } .key .delete { background: var(--delete); }
+h1, h2 { overflow-wrap: anywhere; }
+@media (max-width: 40rem) {
+  body { padding: 1rem; }
+  dl { grid-template-columns: minmax(0, 1fr); gap: 0; } dd { margin-bottom: .4rem; }
+  thead { display: none; } table, tbody { display: block; }
+  tbody tr { display: grid; grid-template-columns: repeat(3, minmax(0, 1fr)); gap: .1rem .75rem;
+    padding: .45rem 0; border-bottom: 1px solid var(--line); }
+  td { text-align: left; padding: 0; border: 0; white-space: normal; overflow-wrap: anywhere; }
+  td:first-child, td.bars, td.long { grid-column: 1 / -1; width: auto; }
+  td:not(:first-child)::before { content: attr(data-label) " "; color: var(--soft);
+    font-size: .8rem; }
+  td:empty { display: none; }
+}
 """
 
 
@@ -113,11 +130,11 @@ def _over_time(summary: Summary) -> Iterator[str]:
             f"{time_text(time)}: {written(value)}"
             for (time, _), value in zip(buckets, values, strict=True)
         ]
-        yield f"<h3>{what}</h3>"
         ends = (time_text(buckets[0][0]) or "", time_text(buckets[-1][0]) or "")
         highest = max(values)
+        yield f'<h3>{what} <span class="key">at most {written(highest)}</span></h3>'
         description = f"{what} per {each}, {ends[0]} to {ends[1]}; at most {written(highest)}."
-        yield from _plot(values, titles, ends, written(highest), description)
+        yield from _plot(values, titles, ends, description)
     yield from _time_table(summary)
 
 
@@ -125,32 +142,27 @@ def _plot(
     values: Sequence[int],
     titles: Sequence[str],
     ends: tuple[str, str],
-    highest: str,
     description: str,
 ) -> Iterator[str]:
-    """Bars from left to right; each names its value when it is pointed at."""
-    width, height = _PLOT_WIDTH - _LEFT, _PLOT_HEIGHT - _TOP - _BOTTOM
-    step = width / len(values)
-    floor = _TOP + height
-    yield f'<svg viewBox="0 0 {_PLOT_WIDTH} {_PLOT_HEIGHT}" role="img">'
-    yield f"<title>{_text(description)}</title>"
-    for y in (_TOP, floor):
-        yield f'<line class="axis" x1="{_LEFT}" x2="{_PLOT_WIDTH}" y1="{y}" y2="{y}"/>'
-    yield f'<text x="{_LEFT - 8}" y="{_TOP + 9}" text-anchor="end">{highest}</text>'
-    yield f'<text x="{_LEFT - 8}" y="{floor}" text-anchor="end">0</text>'
+    """Bars from left to right; each names its value when it is pointed at.
+
+    What is written beside them is text of the page, which does not shrink on a phone.
+    """
+    step = _PLOT_WIDTH / len(values)
+    yield (
+        f'<svg class="plot" viewBox="0 0 {_PLOT_WIDTH} {_PLOT_HEIGHT}" preserveAspectRatio="none" '
+        f'role="img"><title>{_text(description)}</title>'
+    )
     for index, (value, title) in enumerate(zip(values, titles, strict=True)):
         if value:
-            size = max(1.0, value * height / max(values))
-            x, bar = _LEFT + index * step, max(0.5, step * 0.86)
+            size = max(1.0, value * _PLOT_HEIGHT / max(values))
+            x, bar = index * step, max(0.5, step * 0.86)
             yield (
-                f'<rect class="bar" x="{x:.1f}" y="{floor - size:.1f}" width="{bar:.1f}" '
+                f'<rect class="bar" x="{x:.1f}" y="{_PLOT_HEIGHT - size:.1f}" width="{bar:.1f}" '
                 f'height="{size:.1f}"><title>{_text(title)}</title></rect>'
             )
-    y = _PLOT_HEIGHT - 5
-    yield f'<text x="{_LEFT}" y="{y}">{ends[0]}</text>'
-    if len(values) > 1:
-        yield f'<text x="{_PLOT_WIDTH}" y="{y}" text-anchor="end">{ends[1]}</text>'
-    yield "</svg>"
+    last = f"<span>{ends[1]}</span>" if len(values) > 1 else ""
+    yield f'</svg><p class="ends"><span>{ends[0]}</span>{last}</p>'
 
 
 def _time_table(summary: Summary) -> Iterator[str]:
@@ -166,22 +178,28 @@ def _time_table(summary: Summary) -> Iterator[str]:
         for time, bucket in buckets
         if bucket.size_bytes
     )
-    headings = (f"from (each {duration_text(seconds)})", "transactions", "rows", "bytes", "rate")
+    headings = ("from", "transactions", "rows", "bytes", "rate")
+    yield f'<p class="key">The same, {duration_text(seconds)} together:</p>'
     yield from _table(headings, rows)
 
 
 def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
     """A table of cells that are HTML already; a cell of bars has its class."""
-    yield '<div class="wide"><table><thead><tr>'
-    yield "".join(f'<th scope="col">{_text(heading)}</th>' for heading in headings)
-    yield "</tr></thead><tbody>"
+    # Roles, since a phone shows each row as a block of its own.
+    yield '<div class="wide"><table role="table"><thead role="rowgroup"><tr role="row">'
+    yield "".join(f'<th scope="col" role="columnheader">{_text(word)}</th>' for word in headings)
+    yield '</tr></thead><tbody role="rowgroup">'
     for row in rows:
-        cells = (
-            f'<td class="bars">{cell}</td>' if cell.startswith("<svg") else f"<td>{cell}</td>"
-            for cell in row
-        )
-        yield f"<tr>{''.join(cells)}</tr>"
+        cells = "".join(map(_cell, headings, row))
+        yield f'<tr role="row">{cells}</tr>'
     yield "</tbody></table></div>"
+
+
+def _cell(heading: str, cell: str) -> str:
+    """A cell, which says what it is where its heading is not seen."""
+    kind = ' class="bars"' if cell.startswith("<svg") else ""
+    kind = ' class="long"' if len(cell) > _LONG and not kind else kind
+    return f'<td role="cell"{kind} data-label="{_text(heading)}">{cell}</td>'
 
 
 def _bars(parts: Sequence[tuple[str, int]], whole: int, description: str) -> str:

@@ -13,6 +13,7 @@ from rich.text import Text
 from binlane.cat.summary.as_json import time_text
 from binlane.cat.summary.counts import Bucket, Transaction
 from binlane.cat.summary.words import count_text, duration_text, facts, notes, size_text
+from binlane.visible import visible
 
 if TYPE_CHECKING:
     from binlane.cat.summary.collect import Summary
@@ -50,7 +51,7 @@ def summary_text(summary: Summary, *, width: int = 80, color: bool = False) -> s
 def _parts(summary: Summary, width: int) -> Iterator[Table | Text]:
     yield _facts(summary)
     for note in notes(summary):
-        yield Text(f"note: {note}", style="yellow")
+        yield Text(f"note: {visible(note)}", style="yellow")
     yield from _section("Over time", _time(summary, width))
     yield from _section("Events", [_events(summary)])
     if summary.tables:
@@ -81,7 +82,7 @@ def _facts(summary: Summary) -> Table:
     table.add_column(overflow="fold")
     first, last = summary.timeline.first, summary.timeline.last
     for name, value in facts(summary):
-        table.add_row(name, value)
+        table.add_row(name, visible(value))
     if first is not None and last is not None:
         span = duration_text(last - first)
         table.add_row("time", f"{time_text(first)} to {time_text(last)} UTC ({span})")
@@ -114,9 +115,7 @@ def _tables(summary: Summary) -> Table:
     ordered = sorted(summary.tables.items(), key=lambda item: -item[1].size_bytes)
     for name, count in ordered[:_ROWS_MAX]:
         numbers = (count.inserts, count.updates, count.deletes)
-        table.add_row(
-            _printable(name.plain), *map(count_text, numbers), size_text(count.size_bytes)
-        )
+        table.add_row(visible(name.plain), *map(count_text, numbers), size_text(count.size_bytes))
     if len(ordered) > _ROWS_MAX:
         table.add_row(f"and {len(ordered) - _ROWS_MAX} more: --format=json has them all")
     return table
@@ -132,7 +131,7 @@ def _statements(summary: Summary) -> Table:
 def _transactions(transactions: Sequence[Transaction]) -> Table:
     table = _table("bytes", "rows", "events", "took", first="at")
     for transaction in transactions:
-        at = f"{transaction.file}:{transaction.position}"
+        at = f"{visible(transaction.file)}:{transaction.position}"
         table.add_row(
             f"{at}  {transaction.gtid}" if transaction.gtid else at,
             size_text(transaction.size_bytes),
@@ -177,8 +176,3 @@ def sparkline(values: Sequence[int]) -> str:
     return "".join(
         _BLOCKS[min(steps - 1, value * steps // highest)] if value else " " for value in values
     )
-
-
-def _printable(name: str) -> str:
-    """A name whose control characters cannot move the cursor."""
-    return "".join(char if char.isprintable() else "�" for char in name)

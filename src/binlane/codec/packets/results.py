@@ -271,12 +271,15 @@ def encode_heads(
 
 
 def encode_end_of_rows(
-    *, capabilities: Capability, status: ServerStatus = ServerStatus.AUTOCOMMIT
+    *,
+    capabilities: Capability,
+    status: ServerStatus = ServerStatus.AUTOCOMMIT,
+    warnings: int = 0,
 ) -> bytes:
     """What stands behind the rows of a text result set; arguments as `encode_result_set`."""
     if Capability.DEPRECATE_EOF in capabilities:
-        return OkPacket(status=status, ends_rows=True).encode(capabilities)
-    return EofPacket(status=status).encode()
+        return OkPacket(status=status, warnings=warnings, ends_rows=True).encode(capabilities)
+    return EofPacket(status=status, warnings=warnings).encode()
 
 
 class ReplyReader:

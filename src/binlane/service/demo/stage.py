@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,6 +18,7 @@ import pymysql
 from binlane.client.settings import ServerUrl
 from binlane.errors import PeerError
 from binlane.service.demo.dialect import Dialect
+from binlane.service.demo.lake import BEGIN, Landed
 from binlane.service.private_server import PrivateServer
 from binlane.service.setup import NewAccount, set_up
 
@@ -46,6 +49,7 @@ class Stage:
         self.replica: PrivateServer | None = None
         self.port = 0
         self._serve: subprocess.Popen[bytes] | None = None
+        self._spark: subprocess.Popen[str] | None = None
 
     @property
     def data_dir(self) -> Path:
@@ -56,6 +60,11 @@ class Stage:
     def serve_log(self) -> Path:
         """What `binlane serve` says."""
         return self.directory / "serve.log"
+
+    @property
+    def lake(self) -> Path:
+        """Where Spark lands a binlog."""
+        return self.directory / "lake"
 
     @property
     def serve_pid(self) -> int:
@@ -136,6 +145,55 @@ class Stage:
         )
         return self.replica
 
+    def start_spark(self, binlog: str) -> None:
+        """Start Spark, which needs a while, to land a binlog when it is told to.
+
+        Raises:
+            ModuleNotFoundError: If there is no PySpark.
+        """
+        if find_spec("pyspark") is None:
+            raise ModuleNotFoundError("No module named 'pyspark'", name="pyspark")
+        with self._spark_log.open("ab") as log:
+            self._spark = subprocess.Popen(  # noqa: S603  # our own program
+                [
+                    *(sys.executable, "-m", "binlane.service.demo.lake"),
+                    *(f"{self.data_dir}#{binlog}", str(self.lake), str(self._landed)),
+                ],
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=log,
+                text=True,
+                start_new_session=True,
+            )
+
+    def land(self) -> Landed:
+        """Let Spark land its binlog as it stands.
+
+        Raises:
+            PeerError: If it does not.
+        """
+        assert self._spark is not None, "Spark has been started"
+        try:
+            self._spark.communicate(BEGIN)
+        except BrokenPipeError:  # it has ended, and its status tells
+            self._spark.wait()
+        if self._spark.returncode:
+            raise PeerError(
+                f"Spark ended with status {self._spark.returncode}",
+                peer="Spark",
+                phase="landing",
+                hint=f"its log is {self._spark_log} and ends:\n{tail(self._spark_log)}",
+            )
+        return Landed(**json.loads(self._landed.read_text(encoding="utf-8")))
+
+    @property
+    def _spark_log(self) -> Path:
+        return self.directory / "spark.log"
+
+    @property
+    def _landed(self) -> Path:
+        return self.directory / "landed.json"
+
     def connect_source(self) -> pymysql.Connection[Any]:
         """A session on the source as root."""
         return _connect(self.source.port, "root", "")
@@ -182,7 +240,10 @@ class Stage:
         return time.monotonic() - begin
 
     def close(self) -> None:
-        """End everything, the last started first; nobody needs the servers' data any more."""
+        """End everything; nobody needs the servers' data any more."""
+        if self._spark is not None and self._spark.poll() is None:
+            self._spark.kill()  # its JVM ends with it
+            self._spark.wait()
         if self.replica is not None:
             self.replica.kill()
         if self._serve is not None and self._serve.poll() is None:

@@ -134,6 +134,9 @@ class Story:
 
     def define(self) -> Iterator[Check]:
         """Databases, `binlane serve`, and definitions by an ordinary MySQL client."""
+        # It takes as long as all that is shown before it is needed.
+        self._stage.start_spark("analytics")
+        self._voice.say("Spark (local[2]) starts beside what follows")
         self._stage.create_accounts(DATABASES)
         self._stage.start_serve()
         self._voice.say(
@@ -349,28 +352,14 @@ class Story:
 
     def land(self) -> Iterator[Check]:
         """Spark reads the binlog and lands it; the tables must equal the server's."""
-        from binlane.landing.landing import land  # noqa: PLC0415  # Spark is slow to import
-        from binlane.spark.engine import SparkEngine  # noqa: PLC0415  # as above
-        from binlane.spark.session import build_session  # noqa: PLC0415  # as above
-
-        self._voice.say("starting Spark (local[2]) …")
-        spark = build_session(master="local[2]", log_file=self._stage.directory / "spark.log")
-        source = f"{self._stage.data_dir}#analytics"
-        lake = self._stage.directory / "lake"
-        try:
-            changes = spark.read.format("binlog").option("path", source).load()
-            counted = {
-                f"{row['_database']}.{row['_table']}": row["count"]
-                for row in changes.groupBy("_database", "_table").count().collect()
-            }
-            self._voice.say(f"spark.read.format('binlog').load(): {sum(counted.values())} changes")
-            report = land(source, str(lake), engine=SparkEngine(spark))
-        finally:
-            spark.stop()
+        landed = self._stage.land()
+        counted = landed.counted
+        self._voice.say(f"spark.read.format('binlog').load(): {sum(counted.values())} changes")
         self._voice.say(
-            f"{report.rows} row images landed in {report.seconds:.1f} s, "
-            f"up to GTID {report.last_gtid}"
+            f"{landed.rows} row images landed in {landed.seconds:.1f} s, "
+            f"up to GTID {landed.last_gtid}"
         )
+        lake = self._stage.lake
         yield Check(
             "Spark sees no table of crm",
             not any(name.startswith("crm.") for name in counted)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Final
 
 from binlane.errors import StatementError
@@ -32,7 +33,8 @@ from binlane.service.system_tables.schema import (
 )
 from binlane.service.system_tables.translate import translate
 
-_SESSION: Final = "SELECT @@SESSION.sql_mode, DATABASE(), USER(), VERSION() LIMIT 1"
+_SESSION: Final = "SELECT @@SESSION.sql_mode, DATABASE(), USER(), VERSION(), CURRENT_USER() LIMIT 1"
+_INTERRUPTED: Final = 1317
 _DEFAULT_LIMITS: Final = QueryLimits()
 
 
@@ -55,6 +57,7 @@ class SystemTables:
         self._snapshot = snapshot
         self._access = access
         self._runner = QueryRunner(limits)
+        self._running: dict[int, asyncio.Future[RowsAnswer]] = {}
 
     async def answers(self, session: SessionContext, statement: str) -> bool:
         """Whether a statement asks tables of `system`.
@@ -75,7 +78,9 @@ class SystemTables:
         """
         if not may_ask(statement):
             return None
-        ((modes, database, user, version),) = (await session.query_source(_SESSION)).texts()
+        ((modes, database, user, version, account),) = (
+            await session.query_source(_SESSION)
+        ).texts()
         reading = _reading(modes, database)
         question = question_of(statement, reading)
         if question is None:
@@ -84,13 +89,18 @@ class SystemTables:
         match question:
             case Select(tokens):
                 sql = translate(statement, tokens, pipes_concat="PIPES_AS_CONCAT" in reading.modes)
-                return await self._runner.run(
+                running = self._runner.run(
                     sql,
                     await self._snapshot(session),
                     SessionFacts(
-                        default_database=database or "", user=user or "", version=version or ""
+                        default_database=database or "",
+                        user=user or "",
+                        account=account or "",
+                        version=version or "",
                     ),
+                    is_administrator=await self._access.is_administrator(session),
                 )
+                return await self._until_killed(session, running)
             case Describe(table, pattern):
                 rows = [row for row in described(table) if is_like(str(row[0]), pattern)]
                 return RowsAnswer(DESCRIBE_COLUMNS, rows)
@@ -100,6 +110,32 @@ class SystemTables:
                 names = {*TABLES, *await _tables_of_the_source(session)}
                 listed = sorted(name for name in names if is_like(name, pattern))
                 return RowsAnswer((TABLES_COLUMN,), [(name,) for name in listed])
+
+    def killed(self, thread_id: int) -> None:
+        """End the query of a session that the source has killed, or whose statement it has."""
+        running = self._running.get(thread_id)
+        if running is not None:
+            running.cancel()
+
+    async def _until_killed(
+        self, session: SessionContext, query: Coroutine[None, None, RowsAnswer]
+    ) -> RowsAnswer:
+        """What a query gives.
+
+        Raises:
+            StatementError: Error 1317 if it was killed.
+        """
+        running = self._running[session.thread_id] = asyncio.ensure_future(query)
+        try:
+            await asyncio.wait((running,))
+        finally:
+            del self._running[session.thread_id]
+            running.cancel()  # whose client has gone
+        if running.cancelled():
+            raise StatementError(
+                "Query execution was interrupted", errno=_INTERRUPTED, sqlstate="70100"
+            )
+        return running.result()
 
 
 def _reading(modes: str | None, database: str | None) -> Session:

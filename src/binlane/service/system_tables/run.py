@@ -4,27 +4,36 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
 import sys
 from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
+from binlane.codec.format import flavor_of
 from binlane.codec.packets.results import BINARY_COLLATION, Cell, ColumnDefinition
-from binlane.codec.types import ColumnType
+from binlane.codec.types import ColumnType, Flavor
 from binlane.errors import StatementError
 from binlane.gateway.answers import RowsAnswer
 from binlane.scope.scope import SYSTEM_DATABASE
 from binlane.service.system_tables.schema import TABLES, Snapshot
+from binlane.service.system_tables.turns import Turns
 
 _WORKER: Final = Path(__file__).with_name("worker.py")
 _INTERRUPTED: Final = 1317
+_TIMEOUT: Final = MappingProxyType({Flavor.MARIADB: 1969, Flavor.MYSQL: 3024})
+"""What queries end with that pass max_statement_time or max_execution_time."""
 _SYNTAX: Final = 1064
 _OUT_OF_RESOURCES: Final = 1041
 _INVALID_TEXT: Final = 1300
-_AT_ONCE_MAX: Final = 2
-"""Questions that are answered at a time; others wait."""
+_LESS: Final = "ask for less; a recursive query needs an end"
+_AT_ONCE_MAX: Final = 3
+"""Questions of administrators that are answered at a time, and as many of others; the rest waits."""
+_OF_ACCOUNT_MAX: Final = 2
+"""Of these of one account, so that there is a place for others."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,37 +67,51 @@ class SessionFacts:
     Attributes:
         default_database: DATABASE().
         user: USER().
+        account: CURRENT_USER().
         version: VERSION().
     """
 
     default_database: str = ""
     user: str = ""
+    account: str = ""
     version: str = ""
 
 
 class QueryRunner:
-    """Answers SELECTs over the system tables, a few at a time."""
+    """Answers SELECTs over the system tables, a few at a time, in turn by account.
+
+    Administrators have places of their own, and wait for nobody else.
+    """
 
     def __init__(self, limits: QueryLimits = _LIMITS) -> None:
         self._limits = limits
-        self._at_once = asyncio.Semaphore(_AT_ONCE_MAX)
+        self._turns = {
+            is_administrator: Turns(_AT_ONCE_MAX, _OF_ACCOUNT_MAX)
+            for is_administrator in (False, True)
+        }
 
-    async def run(self, sql: str, snapshot: Snapshot, circumstances: SessionFacts) -> RowsAnswer:
-        """Answer one.
+    async def run(
+        self,
+        sql: str,
+        snapshot: Snapshot,
+        circumstances: SessionFacts,
+        *,
+        is_administrator: bool = False,
+    ) -> RowsAnswer:
+        """Answer one; whoever is cancelled leaves nothing behind.
 
         Args:
             sql: As SQLite takes it.
             snapshot: The rows of all tables.
             circumstances: Of the session.
+            is_administrator: Whether its account may define binlogs.
 
         Raises:
             StatementError: If it is wrong, or uses more than it may.
         """
         data = _encoded(sql, snapshot, circumstances, self._limits)
-        async with self._at_once:
-            output = await _ask(data, self._limits)
-        if not output:
-            raise _too_much(f"{self._limits.cpu_s} s of processor time")
+        async with self._turns[is_administrator].turn(circumstances.account):
+            output = await _ask(data, self._limits, circumstances)
         return _decoded(json.loads(output))
 
 
@@ -127,8 +150,12 @@ def _decoded(answer: Mapping[str, Any]) -> RowsAnswer:
     return RowsAnswer(heads, [[_cell(value) for value in row] for row in answer["rows"]])
 
 
-async def _ask(data: bytes, limits: QueryLimits) -> bytes:
-    """What the process answers; nothing if it was killed."""
+async def _ask(data: bytes, limits: QueryLimits, circumstances: SessionFacts) -> bytes:
+    """What the process answers.
+
+    Raises:
+        StatementError: If it cannot be started, or takes too long, or was killed.
+    """
     try:
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-I", "-S", str(_WORKER)), stdin=PIPE, stdout=PIPE, stderr=DEVNULL
@@ -139,16 +166,32 @@ async def _ask(data: bytes, limits: QueryLimits) -> bytes:
             errno=_OUT_OF_RESOURCES,
             hint="see which limits of processes, memory and files binlane runs under",
         ) from None
+    output, is_late = b"", False
     try:
         async with asyncio.timeout(limits.wall_s):
             output, _ = await process.communicate(data)
     except TimeoutError:
-        return b""
+        is_late = True
     finally:
         if process.returncode is None:
             process.kill()
             await process.wait()
-    return output if process.returncode == 0 else b""
+    if is_late or process.returncode == -signal.SIGXCPU:
+        flavor = flavor_of(circumstances.version)
+        raise StatementError(
+            "Query execution was interrupted: over system tables it may take"
+            f" {limits.cpu_s} s of processor time, and {limits.wall_s:g} s in all",
+            errno=_TIMEOUT[flavor],
+            sqlstate="70100" if flavor is Flavor.MARIADB else "HY000",
+            hint=_LESS,
+        )
+    if process.returncode != 0 or not output:
+        raise StatementError(
+            "Out of resources: the process that answers queries over system tables was killed",
+            errno=_OUT_OF_RESOURCES,
+            hint="see in the system's log whether memory is short",
+        )
+    return output
 
 
 def _too_much(what: str) -> StatementError:
@@ -156,7 +199,7 @@ def _too_much(what: str) -> StatementError:
         f"Query execution was interrupted: it needs more than {what}",
         errno=_INTERRUPTED,
         sqlstate="70100",
-        hint="ask for less; a recursive query needs an end",
+        hint=_LESS,
     )
 
 

@@ -21,7 +21,7 @@ TABLES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = MappingProxyType(
         "binlogs": (
             *(_NAME, _ID, ("log_all_dbs", "int"), ("format", "varchar(9)"), ("state", "text")),
             *(("file", "varchar(255)"), ("position", "bigint"), ("gtid_complete", "text")),
-            ("created", "datetime"),
+            *(("created", "datetime"), ("problem", "text")),
         ),
         "binlog_log_databases": (_ID, _DATABASE),
         "binlog_log_tables": (_ID, _DATABASE, _TABLE),
@@ -35,6 +35,10 @@ TABLES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = MappingProxyType(
         "binlog_replicas": (
             *(("server_id", "bigint"), ("host", "varchar(255)"), ("user", "varchar(128)")),
             *(("binlog", "varchar(64)"), _ID, ("connection_id", "bigint")),
+        ),
+        "binlog_incidents": (
+            *(("binlog", "varchar(64)"), _ID, ("file", "varchar(255)"), ("position", "bigint")),
+            *(("gtid", "text"), ("happened", "datetime"), ("reason", "text"), ("count", "bigint")),
         ),
         "binlog_grants": (
             *(("binlog", "varchar(64)"), _ID, ("user", "varchar(128)"), ("host", "varchar(255)")),

@@ -10,6 +10,7 @@ from binlane.scope.definition import Definition
 from binlane.service.system_tables.schema import Row, Snapshot
 from binlane.store.catalog import ScopeChange
 from binlane.store.grants import ReadGrant
+from binlane.store.incidents import Incident
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,6 +23,8 @@ class BinlogFacts:
         file: The file that is being written.
         position: Where its last event group ends, in bytes.
         gtid_complete: The watermark.
+        problem: As SHOW BINLOGS tells it.
+        incidents: INCIDENT events in it that nobody has dealt with.
     """
 
     definition: Definition
@@ -29,6 +32,8 @@ class BinlogFacts:
     file: str
     position: int
     gtid_complete: str
+    problem: str = ""
+    incidents: Sequence[Incident] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +89,7 @@ def snapshot(
         ],
         "binlog_scope_history": [
             (
-                *(each.log_id, each.name, each.change, each.gtids, _utc(each.changed)),
+                *(each.log_id, each.name, each.change, each.gtids, utc(each.changed)),
                 *(each.logging_mode, each.log_all_dbs, each.log_list, each.ignore_list),
             )
             for each in history
@@ -96,8 +101,16 @@ def snapshot(
             )
             for each in replicas
         ],
+        "binlog_incidents": [
+            (
+                *(binlog.definition.name, binlog.definition.log_id, each.file, each.position),
+                *(each.gtid, utc(each.timestamp), each.reason, each.count),
+            )
+            for binlog in binlogs
+            for each in binlog.incidents
+        ],
         "binlog_grants": [
-            (names[each.log_id], each.log_id, *each.account, _utc(each.granted))
+            (names[each.log_id], each.log_id, *each.account, utc(each.granted))
             for each in grants
             if each.log_id in names
         ],
@@ -115,12 +128,13 @@ def _binlog(facts: BinlogFacts, made: int | None) -> Row:
         facts.file,
         facts.position,
         facts.gtid_complete,
-        None if made is None else _utc(made),
+        None if made is None else utc(made),
+        facts.problem,
     )
 
 
-def _utc(seconds: int) -> str:
-    """A time as SQL has it; one that no calendar has is given in seconds."""
+def utc(seconds: int) -> str:
+    """A time in UTC as SQL has it; one that no calendar has is given in seconds."""
     try:
         return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S}"
     except (OverflowError, ValueError):

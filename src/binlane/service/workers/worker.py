@@ -1,21 +1,20 @@
-"""One of several processes that serve the port: `python -m binlane.service.workers.worker`.
+"""One of several processes that serve the port.
 
-It is started by the process that keeps the binlogs and ends with it, whatever happens there.
+It is forked by the process that keeps the binlogs, before that has anything (`spares`), or, in the
+place of one that has ended, started by it: `python -m binlane.service.workers.worker`. It ends with
+that process, whatever happens there.
 """
 
 from __future__ import annotations
 
 import asyncio
-import ctypes
 import faulthandler
 import gc
 import mmap
 import os
-import signal
 import socket
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
 from copy import deepcopy
 from typing import Any, Final
 
@@ -30,11 +29,10 @@ from binlane.service.descriptors import tell_once_in_a_while
 from binlane.service.port import Port
 from binlane.service.workers.link import Link
 from binlane.service.workers.messages import Beginning, BinlogsNow, Report
+from binlane.service.workers.spares import leave_ends_to_parent
 from binlane.service.workers.worker_handler import KnownBinlogs, WorkerHandler
 from binlane.sql.servers import Dialect
 
-_DIE_WITH_PARENT: Final = 1
-"""PR_SET_PDEATHSIG of Linux."""
 _REPORT_S: Final = 0.25
 
 
@@ -198,22 +196,26 @@ class Worker:
             self._link.tell("report", now)
 
 
-def main() -> None:
-    """Run; the file descriptors are the arguments: link, sayings, memory, listening sockets."""
-    link, sayings, memory, *listening = map(int, sys.argv[1:])
+def work(descriptors: Sequence[int]) -> None:
+    """Run.
+
+    Args:
+        descriptors: Link, sayings, memory, listening sockets.
+    """
+    link, sayings, memory, *listening = descriptors
     faulthandler.enable()
-    # Who started it says when to end.
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)
-    with suppress(OSError, AttributeError):
-        # The port must not stay taken while this one finds out that the other is gone.
-        ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL)
     worker = Worker(
         socket.socket(fileno=sayings),
         [socket.socket(fileno=each) for each in listening],
         memoryview(mmap.mmap(memory, 0)),
     )
     asyncio.run(worker.run(socket.socket(fileno=link)))
+
+
+def main() -> None:
+    """Run; the file descriptors are the arguments."""
+    leave_ends_to_parent()
+    work([int(each) for each in sys.argv[1:]])
 
 
 if __name__ == "__main__":

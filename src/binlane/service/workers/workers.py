@@ -8,12 +8,12 @@ import logging
 import os
 import socket
 import sys
-from asyncio.subprocess import DEVNULL, Process
+from asyncio.subprocess import DEVNULL
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from binlane.errors import BinlaneError
 from binlane.gateway.answers import RowsInParts
@@ -40,6 +40,7 @@ from binlane.service.workers.messages import (
     SessionFacts,
 )
 from binlane.service.workers.remote_session import RemoteSession
+from binlane.service.workers.spares import Spares
 from binlane.sql.servers import Dialect
 from binlane.web.status import WorkerStatus
 
@@ -77,6 +78,17 @@ class WorkersNews:
             self.tell("source_changed")
 
 
+class _Process(Protocol):
+    """One that was forked, or started."""
+
+    @property
+    def pid(self) -> int: ...
+    @property
+    def returncode(self) -> int | None: ...
+    def kill(self) -> None: ...
+    async def wait(self) -> int: ...
+
+
 @dataclass(slots=True, eq=False)
 class _Worker:
     """One of the processes.
@@ -94,7 +106,7 @@ class _Worker:
     """
 
     number: int
-    process: Process | None = None
+    process: _Process | None = None
     link: Link | None = None
     is_begun: bool = False
     sessions: dict[int, RemoteSession] = field(default_factory=dict)
@@ -115,6 +127,7 @@ class Workers:
         port: Knows whether the source is set up; None where nothing is judged.
         attributions: Get to know what sessions make the source log; None likewise.
         news: Gets to know the DDL that comes.
+        spares: Processes that wait to be workers.
     """
 
     def __init__(  # noqa: PLR0913 what they ask this process for
@@ -127,7 +140,9 @@ class Workers:
         port: Port | None,
         attributions: Attributions | None,
         news: WorkersNews,
+        spares: Spares,
     ) -> None:
+        self._spares = spares
         self._settings = _shared_out(settings)
         self._handler = handler
         self._binlogs = binlogs
@@ -295,12 +310,7 @@ class Workers:
             self._memory,
             *(each.fileno() for each in self._sockets),
         ]
-        process = worker.process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "binlane.service.workers.worker"),
-            *map(str, descriptors),
-            stdin=DEVNULL,
-            pass_fds=descriptors,
-        )
+        process = worker.process = await self._process(descriptors)
         for each in there:
             each.close()
         link = worker.link = await Link.over(link_here, partial(self._serve, worker))
@@ -319,8 +329,24 @@ class Workers:
         link.tell("binlogs", self._told)
         return ended
 
+    async def _process(self, descriptors: Sequence[int]) -> _Process:
+        """A process with these descriptors: one that waits for them, else a new one."""
+        while (spare := self._spares.take()) is not None:
+            try:
+                spare.begin(descriptors)
+            except OSError:
+                await spare.wait()  # it has ended
+            else:
+                return spare
+        return await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "binlane.service.workers.worker"),
+            *map(str, descriptors),
+            stdin=DEVNULL,
+            pass_fds=descriptors,
+        )
+
     async def _attend(
-        self, worker: _Worker, process: Process, link: Link, says: socket.socket
+        self, worker: _Worker, process: _Process, link: Link, says: socket.socket
     ) -> int:
         """Serve a process until its end; its exit status."""
         await link.run()

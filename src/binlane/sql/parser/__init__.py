@@ -15,7 +15,15 @@ from typing import Final, TypeVar
 
 from binlane.sql.parser import accounts, forms, programs, rows, variables
 from binlane.sql.parser.calls import read_name
-from binlane.sql.parser.cursor import Cursor, Grammar, NotAnalysed, Stopped, TooDeep, too_deep
+from binlane.sql.parser.cursor import (
+    TOO_DEEP,
+    Cursor,
+    Grammar,
+    NotAnalysed,
+    Stopped,
+    TooMuch,
+    too_deep,
+)
 from binlane.sql.parser.expressions import read_expression
 from binlane.sql.parser.queries import read_query
 from binlane.sql.servers import Dialect
@@ -29,13 +37,16 @@ _LEXED_BY_MODE: Final = frozenset('"\\')
 _MAY_SET_CHARSET: Final = re.compile("NAMES|CHAR", re.IGNORECASE)
 _HEAD_WORDS: Final = 24
 """Tokens among which the word for what is created stands, behind options such as DEFINER."""
+TOKENS_MAX: Final = 300_000
+"""Words and signs of one statement, runs of values left out: to judge more takes others' time."""
 HEIGHT_MAX: Final = 200
 """Nodes within nodes; folds over higher trees would end the interpreter's stack."""
 
 __all__ = (
+    "TOO_DEEP",
     "NotAnalysed",
     "Stopped",
-    "TooDeep",
+    "TooMuch",
     "cursor_over",
     "parse",
     "parse_body",
@@ -149,6 +160,8 @@ def _read_whole(
 ) -> _Node:
     """Read a text with nothing behind it but its delimiter."""
     cursor = cursor_over(text, dialect)
+    if len(cursor.kinds) > TOKENS_MAX:
+        raise TooMuch(cursor.token, f"it has more than {TOKENS_MAX:,} words and signs")
     node = reader(cursor)
     while has_delimiter and cursor.accept_operator(";"):
         pass

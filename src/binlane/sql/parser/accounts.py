@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from binlane.sql.parser.cursor import Cursor
+from binlane.sql.parser.cursor import Cursor, TooMuch
 from binlane.sql.parser.forms import number, string
 from binlane.sql.parser.literals import read_names, read_object_name
 from binlane.sql.tokens import TokenKind
@@ -57,6 +57,10 @@ _MARIADB_PRIVILEGES: Final = (
     *("REPLICATION REPLICA ADMIN", "REPLICATION SLAVE ADMIN", "SET USER"),
     *("SHOW CREATE ROUTINE", "SLAVE MONITOR"),
 )
+
+
+PAIRS_MAX: Final = 50_000
+"""Accounts times what each of them is given in one statement."""
 
 
 def _by_words(names: Iterable[str]) -> tuple[tuple[str, ...], ...]:
@@ -134,6 +138,12 @@ def _begun(cursor: Cursor, at: int, verb: str, condition: str) -> AccountStateme
 
 
 def _ended(cursor: Cursor, node: AccountStatement) -> AccountStatement:
+    each = len(node.roles) + sum(1 + len(one.columns) for one in node.privileges)
+    if len(node.accounts) * each > PAIRS_MAX:
+        raise TooMuch(
+            cursor.token,
+            f"it grants or revokes more than {PAIRS_MAX:,} times one thing of an account",
+        )
     node.end = cursor.end
     return node
 
@@ -177,11 +187,13 @@ def alter_user(cursor: Cursor, at: int) -> AccountStatement:
 
 def _users(cursor: Cursor, node: AccountStatement) -> None:
     """Accounts, each with how it logs in."""
+    accounts, credentials = [], []
     while True:
-        node.accounts += (read_account(cursor),)
-        node.credentials += (_credential(cursor),)
+        accounts.append(read_account(cursor))
+        credentials.append(_credential(cursor))
         if not cursor.accept_operator(","):
-            return
+            break
+    node.accounts, node.credentials = tuple(accounts), tuple(credentials)
 
 
 def _credential(cursor: Cursor) -> Credential | None:
@@ -258,12 +270,14 @@ def _account_clauses(cursor: Cursor, node: AccountStatement) -> None:
     _requirements(cursor, node)
     if cursor.word == "WITH":
         _limits(cursor, node)
+    clauses = list(node.clauses)
     while clause := _account_clause(cursor):
-        node.clauses += (clause,)
+        clauses.append(clause)
     if cursor.dialect.may_be_mysql:
         start = cursor.start
         if word := cursor.accept_any(("COMMENT", "ATTRIBUTE")):
-            node.clauses += (AccountClause(start, cursor.end, word, (string(cursor),)),)
+            clauses.append(AccountClause(start, cursor.end, word, (string(cursor),)))
+    node.clauses = tuple(clauses)
 
 
 def _requirements(cursor: Cursor, node: AccountStatement) -> None:
@@ -332,12 +346,15 @@ def drop_accounts(cursor: Cursor, at: int, verb: str) -> AccountStatement:
 def rename_users(cursor: Cursor, at: int) -> AccountStatement:
     """Read what stands behind RENAME USER."""
     node = AccountStatement(at, at, "RENAME USER")
+    accounts = []
     while True:
-        old = read_account(cursor)
+        accounts.append(read_account(cursor))
         cursor.expect("TO")
-        node.accounts += (old, read_account(cursor))
+        accounts.append(read_account(cursor))
         if not cursor.accept_operator(","):
-            return _ended(cursor, node)
+            break
+    node.accounts = tuple(accounts)
+    return _ended(cursor, node)
 
 
 # GRANT and REVOKE -----------------------------------------------------------------------------
@@ -415,25 +432,28 @@ def _privileges_and_object(cursor: Cursor, node: AccountStatement) -> bool:
 def _privilege_list(cursor: Cursor, node: AccountStatement) -> None:
     """Privileges, or roles: MariaDB takes one role, MySQL several, and names of privileges."""
     is_mariadb = cursor.dialect.flavor == "mariadb"
+    privileges: list[Privilege] = []
+    roles: list[Account] = []
     while True:
         start = cursor.start
         words = next((each for each in _KNOWN[cursor.dialect.flavor] if cursor.accept(*each)), None)
         if words is not None:
             columns = read_names(cursor) if cursor.word == "(" else ()
-            node.privileges += (Privilege(start, cursor.end, " ".join(words), columns),)
-        elif is_mariadb and node.privileges:
+            privileges.append(Privilege(start, cursor.end, " ".join(words), columns))
+        elif is_mariadb and privileges:
             raise cursor.stop("a privilege")
         else:
             each = read_account(cursor)
             if is_mariadb and each.host is not None:
                 raise cursor.stop("TO")
-            node.roles += (each,)
+            roles.append(each)
             if is_mariadb:
-                return
+                break
             if cursor.word == "(":
                 read_names(cursor)
         if not cursor.accept_operator(","):
-            return
+            break
+    node.privileges, node.roles = tuple(privileges), tuple(roles)
 
 
 def _object(cursor: Cursor, node: AccountStatement) -> None:

@@ -238,13 +238,24 @@ class NotAnalysed(Stopped):
     """A server may take the text; it is not analysed here."""
 
 
-class TooDeep(NotAnalysed):
-    """The text is deeper or longer than is analysed."""
+class TooMuch(NotAnalysed):
+    """The text is deeper or longer than is analysed.
+
+    Attributes:
+        reason: What is too much of it.
+    """
+
+    def __init__(self, token: Token, reason: str) -> None:
+        super().__init__(token, f"less: {reason}")
+        self.reason = reason
 
 
-def too_deep(token: Token) -> TooDeep:
+TOO_DEEP: Final = "it is nested too deep"
+
+
+def too_deep(token: Token) -> TooMuch:
     """The exception that says that a text is nested too deeply."""
-    return TooDeep(token, "less nesting: this is not analysed")
+    return TooMuch(token, TOO_DEEP)
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,13 +317,13 @@ class Cursor:
 
         Raises:
             SqlSyntaxError: If a comment, string or quoted name does not end.
-            TooDeep: If it has too many tokens.
+            TooMuch: If it has too many tokens.
         """
         tokens = read_tokens(text, dialect)
         if tokens.kinds[-1] is not TokenKind.END:
-            raise TooDeep(
+            raise TooMuch(
                 Token(tokens.kinds[-1], tokens.texts[-1], tokens.starts[-1], tokens.texts[-1]),
-                "a shorter statement: this is not analysed",
+                f"it has more than {len(tokens.kinds) - 1:,} words and signs",
             )
         self.text = text
         self.dialect = dialect
@@ -333,6 +344,17 @@ class Cursor:
         self.depth = 0
         self.high = 0
         self.has_new_values = dialect.may_be_mysql
+
+    def part(self, start: int, end: int) -> Cursor:
+        """A cursor over what stands between two places, which may cut a token in two.
+
+        What is read there stands as deep as what this one reads.
+        """
+        inside = Cursor(self.text[start:end], self.dialect, self.grammar)
+        inside.text = self.text
+        inside.starts = [start + each for each in inside.starts]
+        inside.depth = self.depth
+        return inside
 
     # Where it is ------------------------------------------------------------------------------
 
@@ -396,7 +418,7 @@ class Cursor:
             calls: How many it takes until the same thing may stand inside once more.
 
         Raises:
-            TooDeep: If that is too much.
+            TooMuch: If that is too much.
         """
         self.depth += calls
         if self.depth > DEPTH_MAX:

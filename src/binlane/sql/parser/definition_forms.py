@@ -253,7 +253,7 @@ named_key = [name:name [{USING | TYPE} index_type] | USING index_type] ( parts:k
 fulltext_key = [name:name] ( parts:key_part, ... ) [fulltext_option ...] -> KeyDefinition
 other_key = [name:name] ( parts:key_part, ... ) [other_key_option ...] -> KeyDefinition
 key_part = { ( expression:expression ) column:"" @mysql>=8.0.13
-  | column:name [( length:number )] [WITHOUT OVERLAPS @mariadb] } [is_descending:DESC | ASC]
+  | column:name [( length:number )] [is_period:{WITHOUT OVERLAPS} @mariadb] } [is_descending:DESC | ASC]
   -> KeyPart
 index_type = algorithm:{BTREE | HASH | RTREE}
 key_option = {USING | TYPE} index_type | other_key_option

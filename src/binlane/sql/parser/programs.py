@@ -34,6 +34,8 @@ from binlane.sql.tree.statements import (
     While,
 )
 
+_BLOCK_CALLS: Final = 6
+"""Calls that whoever walks or runs a body takes for each block within another one."""
 Result = TypeVar("Result")
 StatementReader = Callable[[Cursor], Node]
 """Reads one statement, of any kind that may stand here."""
@@ -112,7 +114,9 @@ class _Bodies:
         block = _BLOCKS.get(cursor.word)
         if block is not None:
             cursor.advance()
+            cursor.deeper(_BLOCK_CALLS)
             found: Node = yield block(self, start, label)
+            cursor.depth -= _BLOCK_CALLS
             return found
         if cursor.word in _CONTROLS:
             control: Node = read_rule(cursor, cursor.word.lower())
@@ -264,9 +268,10 @@ class _Bodies:
     def _bound(self, start: int, end: int) -> Expression:
         """The expression between two places."""
         cursor = self.cursor
-        inside = Cursor(" " * start + cursor.text[start:end], cursor.dialect, cursor.grammar)
+        inside = cursor.part(start, end)
         found = read_expression(inside)
         inside.expect_end()
+        cursor.high += inside.high
         return found
 
     def _loop_body(self, label: str) -> Steps[tuple[Node, ...]]:

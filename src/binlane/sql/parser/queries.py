@@ -6,6 +6,7 @@ table_reference.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from binlane.sql.parser.calls import read_window
@@ -153,7 +154,10 @@ def _set_operation(c: Cursor, first: Query, at: int) -> Query:
     """UNION, EXCEPT and INTERSECT, which binds more tightly."""
     operands = [first]
     operators: list[str] = []
-    intersected = False
+    # INTERSECT behind another operator, up to the next one.
+    inner: list[Query] = []
+    inner_operators: list[str] = []
+    inner_end = at
     while True:
         word = c.accept_any(_SET_OPERATORS) or (
             c.accept_any(("MINUS",)) if c.dialect.is_oracle else ""
@@ -169,29 +173,27 @@ def _set_operation(c: Cursor, first: Query, at: int) -> Query:
         operator = f"{word} ALL" if option == "ALL" else word
         query, _ = _operand(c)
         if word == "INTERSECT" and operators and not c.dialect.is_oracle:
-            before = operands[-1]
-            if intersected:
-                assert isinstance(before.body, SetOperation)
-                body = before.body
-                body.operands += (query,)
-                body.operators += (operator,)
-                body.end = before.end = c.end
-            else:
-                body = SetOperation(before.at, c.end, (before, query), (operator,))
-                operands[-1] = Query(before.at, c.end, body)
-                intersected = True
+            inner = inner or [operands[-1]]
+            inner.append(query)
+            inner_operators.append(operator)
+            inner_end = c.end
             continue
-        intersected = False
+        if inner:
+            operands[-1] = _set_of(inner, inner_operators, inner[0].at, inner_end)
+            inner, inner_operators = [], []
         operands.append(query)
         operators.append(operator)
-        if word == "INTERSECT":
-            body = SetOperation(at, c.end, tuple(operands), tuple(operators))
-            if c.word != "INTERSECT":
-                operands, operators = [Query(at, c.end, body)], []
+        if word == "INTERSECT" and c.word != "INTERSECT":
+            operands, operators = [_set_of(operands, operators, at, c.end)], []
+    if inner:
+        operands[-1] = _set_of(inner, inner_operators, inner[0].at, inner_end)
     if not operators:
         return operands[0]
-    body = SetOperation(at, c.end, tuple(operands), tuple(operators))
-    return Query(at, c.end, body)
+    return _set_of(operands, operators, at, c.end)
+
+
+def _set_of(operands: Sequence[Query], operators: Sequence[str], at: int, end: int) -> Query:
+    return Query(at, end, SetOperation(at, end, tuple(operands), tuple(operators)))
 
 
 def read_with(c: Cursor) -> With:

@@ -16,6 +16,8 @@ from binlane.sql.tokens import TokenKind
 from binlane.sql.tree.expressions import Expression, Name
 from binlane.sql.tree.statements import Set, SetItem, SetStatement, Statement
 
+_STATEMENT_CALLS: Final = 6
+"""Calls that a statement within another one takes."""
 _SCOPES: Final = {
     "GLOBAL": "global",
     "SESSION": "session",
@@ -50,7 +52,9 @@ def read_set_statement(cursor: Cursor, statement: Callable[[Cursor], Statement])
     cursor.expect("SET", "STATEMENT")
     items = _items(cursor)
     cursor.expect("FOR")
+    cursor.deeper(_STATEMENT_CALLS)
     inner = statement(cursor)
+    cursor.depth -= _STATEMENT_CALLS
     return SetStatement(start, inner.end, items, inner)
 
 

@@ -91,12 +91,14 @@ class KeyPart(Node):
         expression: Of a functional key.
         length: Of a prefix; None without.
         is_descending: DESC.
+        is_period: WITHOUT OVERLAPS: a period, no column, of that name.
     """
 
     column: str
     expression: Expression | None = None
     length: int | None = None
     is_descending: bool = False
+    is_period: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -112,7 +114,7 @@ class KeyDefinition(Node):
         algorithm: Of USING, in capitals.
         parser: WITH PARSER.
         comment: COMMENT.
-        words: INVISIBLE, IGNORED, CLUSTERING=YES, `WITHOUT OVERLAPS` …
+        words: INVISIBLE, IGNORED, CLUSTERING=YES …
         if_not_exists: IF NOT EXISTS.
     """
 

@@ -16,14 +16,14 @@ from functools import cached_property
 from hashlib import blake2b
 from typing import Final
 
-from binlane.codec.control import IncidentEvent
+from binlane.codec.control import FormatDescriptionEvent, IncidentEvent
 from binlane.codec.encryption import KeyRing
 from binlane.codec.event import Event
 from binlane.codec.load_data import DeleteFileEvent, ExecuteLoadQueryEvent, FileBlockEvent
 from binlane.codec.query import QueryEvent
 from binlane.codec.rows import RowsEvent, TableMapEvent, uncompressed
 from binlane.codec.status_vars import decode_status_vars, is_undone
-from binlane.codec.types import EventType, HeaderFlag, RowsFlag
+from binlane.codec.types import EventType, Flavor, HeaderFlag, RowsFlag
 from binlane.errors import CodecError, TruncatedError
 from binlane.grouping.event_group import END_QUERIES, GTID_TYPES, GroupTracker
 from binlane.grouping.inner import expanded_all
@@ -32,7 +32,8 @@ from binlane.grouping.walk import walk
 from binlane.names import TableName
 from binlane.positions import AnyGtid
 from binlane.routing.judging import text_in_scope
-from binlane.routing.queries import UPDATED_DATABASES
+from binlane.routing.passwords import with_hashes_in
+from binlane.routing.queries import UPDATED_DATABASES, statement_of
 from binlane.sql.facts import StatementEffects
 from binlane.sql.logged_statements import logged_statement
 from binlane.store.chunks import open_chunks
@@ -151,6 +152,8 @@ def _file_contents(path: str, keys: KeyRing | None) -> Iterator[Contents]:
                 start = event.position
                 reader.begin()
             gtid, is_whole = place.gtid, place.ends and not place.is_control
+        if isinstance(event.body, FormatDescriptionEvent):
+            reader.flavor = event.body.format.flavor
         reader.feed(event)
     if is_whole:
         yield reader.group(gtid, start)
@@ -161,6 +164,7 @@ class _Reader:
 
     def __init__(self, path: str) -> None:
         self._path = path
+        self.flavor = Flavor.MARIADB
         self.begin()
 
     def begin(self) -> None:
@@ -238,8 +242,10 @@ class _Reader:
             self._add(event, Kind.SHARED, shared, _short(shared))
             return
         digest, self._context = self._context, blake2b(digest_size=16)
-        # Routing takes comments out, and makes a DROP of an object one that may be missing.
-        text = text_in_scope(logged_statement(body))
+        # Routing takes passwords and comments out, and makes a DROP of an object one that may be
+        # missing.
+        hashed = statement_of(with_hashes_in(event, self.flavor).body)
+        text = text_in_scope(logged_statement(hashed or body))
         told = (body.thread_id, body.error_code, _variables(body), text)
         digest.update(repr(told).encode())
         self._add(

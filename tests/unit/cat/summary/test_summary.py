@@ -245,3 +245,10 @@ def test_two_files_of_one_name_are_two() -> None:
         for event in walk([build.log(XidEvent(xid=1))], file="binlog.000001"):
             summary.feed(event, file="binlog.000001")
     assert len(summary.files) == 2
+
+
+def test_a_page_says_in_each_cell_what_it_is() -> None:
+    """A phone shows rows as blocks, without their headings."""
+    text = summary_html(fixture_summary("md1011_ddl"))
+    assert "<text" not in text
+    assert text.count("<td") == text.count("data-label=") > 0

@@ -25,6 +25,10 @@ from binlane.sql.tokens import SqlSyntaxError
 from binlane.store.catalog import ScopeChange
 
 LOG_ID: Final = 6057996416246436865
+ENDLESS: Final = (
+    "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) "
+    "SELECT COUNT(*) FROM n, system.binlogs"
+)
 
 
 def _define(text: str, log_id: int) -> Definition:
@@ -60,6 +64,7 @@ def ask(
     modes: str = "",
     database: str = "",
     limits: QueryLimits | None = None,
+    version: str = "10.11.19",
 ) -> RowsAnswer:
     """The answer to a statement that is known to ask system tables."""
     session = Session(database=database, modes=frozenset(modes.split(",")))
@@ -67,7 +72,7 @@ def ask(
     question = question_of(statement, session)
     assert isinstance(question, Select)
     sql = translate(statement, question.tokens, pipes_concat="PIPES_AS_CONCAT" in session.modes)
-    circumstances = SessionFacts(user="dba@%", version="10.11.19", default_database=database)
+    circumstances = SessionFacts(user="dba@%", version=version, default_database=database)
 
     async def run() -> RowsAnswer:
         return await QueryRunner(limits or QueryLimits()).run(sql, SNAPSHOT, circumstances)
@@ -301,11 +306,6 @@ def test_what_cannot_be_translated_is_an_error(name: str) -> None:
     "statement",
     [
         (
-            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) "
-            "SELECT COUNT(*) FROM n, system.binlogs"
-        ),
-        f"SELECT '{'a' * 40}!' REGEXP '^(a+)+$' FROM system.binlogs",
-        (
             "WITH RECURSIVE n(i) AS (SELECT zeroblob(1000000) UNION ALL SELECT i FROM n) "
             "SELECT i FROM n, system.binlogs ORDER BY i"
         ),
@@ -320,6 +320,23 @@ def test_what_takes_too_much_ends(statement: str) -> None:
     with pytest.raises(StatementError, match="needs more than") as raised:
         ask(statement, limits=limits)
     assert (raised.value.errno, raised.value.sqlstate) == (1317, "70100")
+
+
+@pytest.mark.parametrize("version, errno", [("10.11.19-MariaDB", 1969), ("9.7.4", 3024)])
+@pytest.mark.parametrize(
+    "statement, limits",
+    [
+        (ENDLESS, QueryLimits(cpu_s=1)),
+        (ENDLESS, QueryLimits(wall_s=0.3)),
+        (f"SELECT '{'a' * 40}!' REGEXP '^(a+)+$' FROM system.binlogs", QueryLimits(cpu_s=1)),
+    ],
+)
+def test_what_takes_too_long_ends_as_on_its_server(
+    statement: str, limits: QueryLimits, version: str, errno: int
+) -> None:
+    with pytest.raises(StatementError, match="over system tables it may take") as raised:
+        ask(statement, limits=limits, version=version)
+    assert raised.value.errno == errno
 
 
 def test_who_goes_away_leaves_no_process() -> None:

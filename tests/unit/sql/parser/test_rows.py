@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from binlane.sql.parser import Stopped, TooDeep, parse, parse_expression
+from binlane.sql.parser import Stopped, TooMuch, parse, parse_expression
 from binlane.sql.servers import Dialect
 from binlane.sql.tokens import SqlSyntaxError
 from binlane.sql.tree.expressions import (
@@ -182,7 +182,7 @@ def test_a_long_list_in_one_row_and_in_a_condition() -> None:
     ids=lambda text: text[:24],
 )
 def test_what_is_too_deep_is_said(text: str) -> None:
-    with pytest.raises(TooDeep, match="less nesting"):
+    with pytest.raises(TooMuch, match="nested too deep"):
         parse(text, _MARIADB)
 
 

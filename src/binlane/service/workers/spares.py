@@ -1,0 +1,123 @@
+"""Processes that wait to become workers, forked from one that has all modules loaded.
+
+Loading them is most of what a worker's start costs. So who is to have workers forks them before it
+has threads, connections or a store of its own: each waits for the descriptors of its work, and ends
+with the process that forked it. Whatever takes the place of one that has ended is a program of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import os
+import signal
+import socket
+import sys
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Final, NoReturn
+
+_DIE_WITH_PARENT: Final = 1
+"""PR_SET_PDEATHSIG of Linux."""
+_GO: Final = b"\1"
+_DESCRIPTORS_MAX: Final = 64
+
+
+class SpareProcess:
+    """A process that was forked; as asyncio's Process.
+
+    Attributes:
+        pid: Its number.
+        returncode: Its exit status, the negative number of a signal; None while that is not known.
+    """
+
+    def __init__(self, pid: int, channel: socket.socket) -> None:
+        self.pid = pid
+        self.returncode: int | None = None
+        self._channel = channel
+
+    def begin(self, descriptors: Sequence[int]) -> None:
+        """Give it its work.
+
+        Args:
+            descriptors: As `worker.main` has them for arguments.
+
+        Raises:
+            OSError: If it has ended.
+        """
+        with self._channel:
+            socket.send_fds(self._channel, [_GO], list(descriptors))
+
+    def kill(self) -> None:
+        """SIGKILL."""
+        if self.returncode is None:
+            os.kill(self.pid, signal.SIGKILL)
+
+    async def wait(self) -> int:
+        """Its exit status, once it has ended."""
+        if self.returncode is None:
+            status = (await asyncio.to_thread(os.waitpid, self.pid, 0))[1]
+            self.returncode = os.waitstatus_to_exitcode(status)
+        return self.returncode
+
+
+class Spares:
+    """Some of them; none unless `fork` made them."""
+
+    def __init__(self) -> None:
+        self._left: deque[SpareProcess] = deque()
+
+    @classmethod
+    def fork(cls, count: int, work: Callable[[Sequence[int]], None]) -> Spares:
+        """Fork; only where this process has no threads of Python's yet.
+
+        Args:
+            count: How many.
+            work: What they do with their descriptors.
+        """
+        spares, channels = cls(), list[socket.socket]()
+        for _ in range(count):
+            here, there = socket.socketpair()
+            pid = os.fork()
+            if pid == 0:
+                for each in (here, *channels):
+                    each.close()
+                _work(there, work)
+            there.close()
+            channels.append(here)
+            spares._left.append(SpareProcess(pid, here))
+        return spares
+
+    def take(self) -> SpareProcess | None:
+        """One of them; None where none is left."""
+        return self._left.popleft() if self._left else None
+
+
+def leave_ends_to_parent() -> None:
+    """Have the process that started this one say when to end, and end with it."""
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    with suppress(OSError, AttributeError):
+        # The port must not stay taken while this one finds out that the other is gone.
+        ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL)
+
+
+def _work(channel: socket.socket, work: Callable[[Sequence[int]], None]) -> NoReturn:
+    """What a process does that was forked: never what the one before was at."""
+    status = 1
+    try:
+        leave_ends_to_parent()
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(nothing, 0)
+        os.close(nothing)
+        with channel:
+            told, descriptors, *_ = socket.recv_fds(channel, len(_GO), _DESCRIPTORS_MAX)
+        if told:
+            work(descriptors)
+        status = 0
+    except BaseException:  # noqa: BLE001  # nothing above this may see it
+        sys.excepthook(*sys.exc_info())
+    finally:
+        sys.stderr.flush()
+        os._exit(status)
