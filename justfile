@@ -56,7 +56,7 @@ wheel python=(justfile_directory() / ".venv/bin/python"):
             "$builder" -m pip install --quiet --require-hashes -r requirements/$lock.lock
         done
     fi
-    # One commit gives one wheel, whenever it is built.
+    # Times in the wheel are the commit's, whenever it is built.
     SOURCE_DATE_EPOCH=$(git log -1 --format=%ct 2>/dev/null || date +%s)
     export SOURCE_DATE_EPOCH
     HATCH_BUILD_HOOK_ENABLE_CUSTOM=true "$builder" -m pip wheel --quiet --no-deps \

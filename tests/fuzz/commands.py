@@ -213,6 +213,7 @@ def _run(arguments: list[str], said: Path) -> tuple[int, float]:
             out = os.open(said, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
             for number in (1, 2):
                 os.dup2(out, number)
+            sys.stdout, sys.stderr = (os.fdopen(number, "w", buffering=1) for number in (1, 2))
             code = run_command(arguments)
             sys.stdout.flush()
             sys.stderr.flush()

@@ -14,7 +14,7 @@ import numpy as np
 
 from binlane.capture.order import disorder, passed, unknown_start
 from binlane.client.dialogue import refusal
-from binlane.client.packet_events import HEARTBEATS, marked_event
+from binlane.client.packet_events import HEARTBEATS, check_rotate, marked_event
 from binlane.codec.control import FormatDescriptionEvent, RotateEvent
 from binlane.codec.event import Event, EventHeader, decode_event
 from binlane.codec.format import HEADER_LENGTH, MAGIC, Format
@@ -293,6 +293,7 @@ class RawStream:
             position = len(MAGIC)
         try:
             event = decode_event(marked_event(payload), self._format, position=position)
+            check_rotate(event.body)
         except CodecError as error:
             raise error.at(self._file or "the dump's head", position) from None
         body = event.body

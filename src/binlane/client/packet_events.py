@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from binlane.codec.body import Body
 from binlane.codec.control import FormatDescriptionEvent, RotateEvent
 from binlane.codec.event import Event, EventHeader, checksum, decode_event
 from binlane.codec.format import CHECKSUM_LENGTH, HEADER_LENGTH, MAGIC, Format
@@ -22,8 +23,19 @@ _EVENT_MARK: Final = 0x00
 _TYPE: Final = 4
 _FORMAT_DESCRIPTION: Final = bytes((EventType.FORMAT_DESCRIPTION,))
 # A plain int: flags are looked at once an event, and IntFlag computes many times as slowly.
+_FILE_BYTES_MAX: Final = (1 << 63) - 1
 _ARTIFICIAL: Final = int(HeaderFlag.ARTIFICIAL)
 _POSITION_MASK: Final = (1 << 32) - 1
+
+
+def check_rotate(body: Body) -> None:
+    """Check that a ROTATE, if it is one, leads to where a file can have something.
+
+    Raises:
+        CodecError: If it does not.
+    """
+    if isinstance(body, RotateEvent) and body.position > _FILE_BYTES_MAX:
+        raise CodecError(f"ROTATE leads to position {body.position}, which no file has")
 
 
 class PacketEvents:
@@ -70,6 +82,7 @@ class PacketEvents:
         header = EventHeader.decode(data)
         event = decode_event(data, self._format, position=self._position_of(header))
         check_flavor(header.type_code, self._format)
+        check_rotate(event.body)
         return event
 
     def _position_of(self, header: EventHeader) -> int:

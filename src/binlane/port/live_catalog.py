@@ -65,6 +65,8 @@ CONNECTIONS: Final = 8
 """Questions that are asked at the same time."""
 LOCK_WAIT_S: Final = 1
 """How long one of them waits for a lock of somebody: meanwhile it keeps others from being asked."""
+_AT_ONCE_MAX: Final = 64
+"""Questions of one statement that wait at a time: those of others have their turn between them."""
 _ROUNDS_MAX: Final = 256
 """How deep views, triggers and foreign keys may hang on each other."""
 WATCH_S: Final = 10.0
@@ -396,16 +398,21 @@ class LiveCatalog:
             if not questions:
                 return tuple(asked)
             asked.update(dict.fromkeys(questions))
-            locked = [one for one in questions if own is not None and own.may_have_locked(one)]
-            left = [one for one in questions if one not in locked]
-            results = await asyncio.gather(
-                *(self._answered(one) for one in left), return_exceptions=True
-            )
-            for question, result in zip(left, results, strict=True):
-                if own is not None and _has_waited(result):
-                    locked.append(question)
-                elif isinstance(result, BaseException):
-                    raise result
+            locked: list[Question] = []
+            left: list[Question] = []
+            for one in questions:
+                is_locked = own is not None and own.may_have_locked(one)
+                (locked if is_locked else left).append(one)
+            for start in range(0, len(left), _AT_ONCE_MAX):
+                some = left[start : start + _AT_ONCE_MAX]
+                results = await asyncio.gather(
+                    *(self._answered(one) for one in some), return_exceptions=True
+                )
+                for question, result in zip(some, results, strict=True):
+                    if own is not None and _has_waited(result):
+                        locked.append(question)
+                    elif isinstance(result, BaseException):
+                        raise result
             for question in locked:
                 assert own is not None, "it is who asks"
                 await self._ask_own(question, own)

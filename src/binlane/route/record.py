@@ -15,6 +15,7 @@ from typing import Any, Final
 from binlane.errors import CorruptStoreError
 from binlane.filters.state import Saved
 from binlane.positions import FilePosition, Position, parse_position
+from binlane.routing.memory import Memory
 from binlane.scope.definition import Definition
 from binlane.scope.scope import ScopeList
 from binlane.store.catalog import Mark
@@ -101,7 +102,7 @@ class Record:
             return _record(fields)
         except FileNotFoundError:
             return None
-        except (ValueError, KeyError, TypeError, OSError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
             raise CorruptStoreError(
                 f"the record of what was routed cannot be read: {error}",
                 path=str(path),
@@ -113,6 +114,8 @@ def _record(fields: dict[str, Any]) -> Record:
     if fields["version"] != _VERSION:
         raise ValueError(f"version {fields['version']} is unknown")
     flavor = fields["flavor"]
+    for each in fields["binlogs"].values():
+        Memory.decode(each["memory"])  # whoever needs it reads it again
     return Record(
         reached=Reached(
             file=fields["file"],

@@ -45,6 +45,8 @@ _CHANGES: Final = {
 }
 JOINED_MAX: Final = 256
 """Tables of one UPDATE or DELETE; servers take 61."""
+NAMES_MAX: Final = 10_000
+"""Tables that one statement names, each time anew, and functions that it calls."""
 PARTS_MAX: Final = 6_000
 """Columns, keys, checks and changes of them in one statement; servers take 4,096 columns."""
 _MAINTENANCE: Final = ("ANALYZE ", "OPTIMIZE ", "REPAIR ", "CHECK ")
@@ -110,7 +112,16 @@ class FactFinder(NameFinder):
         )
 
     def facts(self, node: Node) -> StatementFacts:
-        """What was found in the statement that a node is."""
+        """What was found in the statement that a node is.
+
+        Raises:
+            TooMuch: If it names more than is looked up.
+        """
+        if len(self.tables) > NAMES_MAX:
+            raise self._too_much(node, f"it names more than {NAMES_MAX:,} tables")
+        functions = (*self.functions, *self.body_functions)
+        if len(functions) > NAMES_MAX and len({use.name for use in functions}) > NAMES_MAX:
+            raise self._too_much(node, f"it calls more than {NAMES_MAX:,} functions")
         return StatementFacts(
             effects=self.effects(),
             tree=statements.innermost(node),

@@ -29,6 +29,7 @@ from binlane.grouping.raw import LargeGroup, RawRun
 from binlane.grouping.walk import walk
 from binlane.kernels.load import Build, builds, running
 from binlane.positions import FilePosition, GtidPosition, Position
+from tests.build import event
 from tests.dumps import dump_packets
 from tests.fixture_sets import fixture_set
 
@@ -147,6 +148,14 @@ def test_a_whole_dump_is_what_the_files_hold(make: Maker) -> None:
     assert stream.first_position == GtidPosition()
     assert stream.has_progressed
     assert stream.created
+
+
+@BOTH
+def test_a_source_that_turns_to_where_no_file_reaches_is_told(make: Maker) -> None:
+    body = RotateEvent(position=1 << 63, file="b.000001")
+    turn = event(body, type_code=EventType.ROTATE, flags=HeaderFlag.ARTIFICIAL)
+    with pytest.raises(CodecError, match="which no file has"):
+        list(received(make(PLAIN, None), frames([b"\0" + encode_event(turn, PLAIN)], 1)))
 
 
 @pytest.mark.parametrize(("name", "format_", "position"), DUMPS)

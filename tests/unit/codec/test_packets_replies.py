@@ -12,7 +12,7 @@ from binlane.codec.packets.replies import (
     is_error,
     is_ok,
 )
-from binlane.errors import CodecError, DefinitionError, PartialWriteError
+from binlane.errors import CodecError, DefinitionError, PartialWriteError, StatementError
 
 # Sent by MariaDB 10.11.19.
 OK_AFTER_LOGIN = bytes.fromhex("00000002000000")
@@ -73,8 +73,10 @@ def test_a_statement_error_becomes_a_packet_as_it_is() -> None:
     assert ErrPacket.decode(error_packet(DefinitionError("no such binlog", errno=1))) == ErrPacket(
         errno=1, message="no such binlog", sqlstate="HY000"
     )
-    unsafe = ErrPacket.decode(error_packet(PartialWriteError("x")))
-    assert unsafe.message == "[11314] This statement cannot be replicated safely: x"
+    unsafe = ErrPacket.decode(error_packet(PartialWriteError("x", hint="split it")))
+    assert unsafe.message == (
+        "[11314] This statement cannot be replicated safely: x (hint: split it)"
+    )
 
 
 def test_a_long_message_is_cut_between_characters() -> None:
@@ -101,3 +103,9 @@ def test_other_marks_are_no_such_packet(decode: object) -> None:
 def test_bytes_behind_an_ok_packet_are_an_error() -> None:
     with pytest.raises(CodecError, match="left over"):
         OkPacket.decode(OK_AFTER_LOGIN + b"\x01ia")
+
+
+@pytest.mark.parametrize("errno", [2003, 2026, 5014])
+def test_what_a_peer_numbers_as_clients_do_gets_a_servers_number(errno: int) -> None:
+    packet = ErrPacket.decode(error_packet(StatementError("gone", errno=errno)))
+    assert (packet.errno, packet.message) == (1105, "gone")

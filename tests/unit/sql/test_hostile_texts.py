@@ -133,6 +133,8 @@ def test_what_is_too_much_is_not_understood_and_says_why(flavor: str) -> None:
     for text, reason in (
         (deep, "it is nested too deep"),
         ("SELECT " + "1+" * 150_000 + "1", "it has more than 300,000 words and signs"),
+        (SHAPES["tables"](10_001), "it names more than 10,000 tables"),
+        (SHAPES["rows of stored functions"](10_001), "it calls more than 10,000 functions"),
         (SHAPES["UPDATE of many tables"](300), "it joins more than 256 tables"),
         (SHAPES["CREATE TABLE"](6_001), "it has more than 6,000 columns, keys and changes of them"),
     ):

@@ -18,18 +18,14 @@ from typing import Final, Self
 from binlane.codec.buffer import Reader, encode_packed_int
 from binlane.codec.packets.flags import Capability, ServerStatus
 from binlane.codec.packets.framing import bytes_of, encode_packed_bytes, packed_bytes, text_of
-from binlane.errors import (
-    CodecError,
-    NotLoggableError,
-    StatementError,
-    UnjudgedError,
-    UnsafeStatementError,
-)
+from binlane.errors import HINT_ERRNO, CodecError, StatementError
 
 OK_MARK: Final = 0x00
 EOF_MARK: Final = 0xFE
 ERR_MARK: Final = 0xFF
 ERROR_MESSAGE_MAX: Final = 512
+CLIENT_ERRNOS: Final = (range(2000, 3000), range(5000, 6000))
+"""What the libraries of MySQL and MariaDB number their own errors by."""
 _EOF_LENGTH_MAX: Final = 8
 _SQLSTATE_LENGTH: Final = 5
 _STATUS: Final = Struct("<HH")
@@ -188,14 +184,10 @@ def is_eof(payload: bytes) -> bool:
 
 
 def error_packet(error: StatementError) -> bytes:
-    """The ERR payload that a refused statement is answered with; a hint stands behind its text.
-
-    Refusals for safety and logging have the servers' own texts, and no more, but where it is binlane
-    that does not know.
-    """
-    text = error.message
-    is_theirs = isinstance(error, UnsafeStatementError | NotLoggableError)
-    if error.hint and (not is_theirs or isinstance(error, UnjudgedError)):
-        text = f"{text} (hint: {error.hint})"
+    """The ERR payload that a refused statement is answered with; a hint stands behind its text."""
+    text = f"{error.message} (hint: {error.hint})" if error.hint else error.message
     message = bytes_of(text)[:ERROR_MESSAGE_MAX].decode("utf-8", "ignore")
-    return ErrPacket(errno=error.errno, message=message, sqlstate=error.sqlstate).encode()
+    # A peer may have given it, and clients take one of their own for a malformed packet.
+    is_clients = any(error.errno in numbers for numbers in CLIENT_ERRNOS)
+    errno = HINT_ERRNO if is_clients else error.errno
+    return ErrPacket(errno=errno, message=message, sqlstate=error.sqlstate).encode()

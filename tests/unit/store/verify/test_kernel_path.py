@@ -235,8 +235,15 @@ def test_mysql_gtids_come_once_in_any_order() -> None:
     assert told.position == f"{SOURCE}:1-4:9:a:2"
 
 
+def test_gtids_of_the_other_flavor_are_damage() -> None:
+    found = check(log(mariadb_gtid(1), XidEvent(xid=1), mysql_gtid(1), XidEvent(xid=2)))
+    assert found.error is not None
+    assert "GTID_LOG stands in a file of MariaDB" in found.error[1]
+
+
 def test_gtids_of_two_kinds_are_a_fault() -> None:
-    events = (mariadb_gtid(1), XidEvent(xid=1), mysql_gtid(1), XidEvent(xid=2))
+    mysql = format_description(server_version="8.0.36")
+    events = (mariadb_gtid(1), XidEvent(xid=1), mysql, mysql_gtid(1), XidEvent(xid=2))
     (fault,) = check(log(*events)).faults
     assert fault.endswith(f"GTID {SOURCE}:1 stands in a log whose GTIDs are of another kind")
 
