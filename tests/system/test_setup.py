@@ -256,7 +256,7 @@ def test_an_account_that_may_replicate_is_all_that_binlogs_of_rows_need(
         ((_, _, _, position, *_, state),) = serve.execute_as_root("SHOW BINLOGS")
         wait_until(lambda: len(serve.gtids("rows")) == 2)
         assert (bool(position), state) == (True, "OPEN")
-        assert serve.get("/healthz") == (200, "ok\n")
+        wait_until(lambda: serve.get("/healthz") == (200, "ok\n"))
         # What it goes without is said once each.
         assert serve.log.count("are not judged") == 1
         assert serve.log.count("how far the source's log goes is not known") == 1

@@ -34,6 +34,7 @@ _REFUSED_FIRST_S: Final = 1.0
 _REFUSED_LONGEST_S: Final = 30.0
 _LEVEL_LAG_S: Final = 2.0
 _QUIET_S: Final = 0.1
+_REFUSES_WITHIN_S: Final = 0.5
 
 logger = logging.getLogger(__name__)
 
@@ -133,7 +134,8 @@ class Feed:
         self._backoff = Backoff()
         self._refusals = Backoff(first_s=_REFUSED_FIRST_S, longest_s=_REFUSED_LONGEST_S)
         self._gave_groups = False
-        self._has_begun = False
+        self._begun_s: float | None = None
+        self._has_given = False
         self._heard_s = 0.0
         self._substitution = substitution
         self._accounts = accounts
@@ -157,8 +159,13 @@ class Feed:
 
     @property
     def gives(self) -> bool:
-        """Whether the source's log comes: it began to, and nothing speaks against it."""
-        return self.is_streaming and self.failure is None and self._has_begun
+        """Whether the source's log comes: it began to, and nothing speaks against it.
+
+        A source may begin a dump and refuse it behind its first words.
+        """
+        if not self.is_streaming or self.failure is not None or self._begun_s is None:
+            return False
+        return self._has_given or time.monotonic() - self._begun_s >= _REFUSES_WITHIN_S
 
     @property
     def lacks_untaken(self) -> bool:
@@ -225,7 +232,8 @@ class Feed:
             return error
         if self.position is None:
             self.router.position = capture.position
-        self.is_streaming, self._gave_groups, self._has_begun = True, False, False
+        self.is_streaming, self._gave_groups = True, False
+        self._begun_s, self._has_given = None, False
         self._heard_s = time.monotonic()
         self.facts = facts = capture.facts
         self.connected_s, self.file_position = time.time(), capture.file_position
@@ -264,8 +272,10 @@ class Feed:
             router.take(item, capture.position, tuple(self.outputs), on_fault)
             self._gave_groups = True
         self.file_position = capture.file_position
-        self._has_begun = self._has_begun or capture.format_description is not None
+        if self._begun_s is None and capture.format_description is not None:
+            self._begun_s = time.monotonic()
         if capture.has_progressed:
+            self._has_given = True
             self.failure = None
             self._backoff.reset()
             self._refusals.reset()

@@ -32,6 +32,7 @@ LOOK_S: Final = 10.0
 """How often the source is asked."""
 
 _AGAIN_S: Final = 1.0
+_FIRST_S: Final = 0.05
 _ANSWER_S: Final = 10.0
 _AFTER_REFUSAL_S: Final = 300.0
 _FILES: Final = "SHOW BINARY LOGS"
@@ -93,7 +94,10 @@ class SourceEnd:
         wait_s = 0.0
         while not self._stopped.wait(wait_s):
             wanted = places()
-            wait_s = _AGAIN_S if wanted is None else self.look(wanted)
+            if wanted is not None:
+                wait_s = self.look(wanted)
+            else:
+                wait_s = _AGAIN_S if self.has_looked else _FIRST_S
         self._close()
 
     def look(self, places: frozenset[str]) -> float:

@@ -753,7 +753,7 @@ class Statements:
         facts = []
         for name in names:
             binlog = self._binlogs.get(name)
-            _, file, position, gtid_complete, *_, state, problem = self._describe(binlog)
+            _, file, position, gtid_complete, *_, state = self._describe(binlog)
             facts.append(
                 BinlogFacts(
                     definition=binlog.definition,
@@ -761,7 +761,7 @@ class Statements:
                     file=file or "",
                     position=int(position or 0),
                     gtid_complete=gtid_complete or "",
-                    problem=problem or "",
+                    problem=stopping_text(binlog.incidents),
                     incidents=binlog.incidents,
                 )
             )

@@ -308,7 +308,7 @@ def test_the_page_shows_what_comes_out(
         (tmp_path / name).write_text(text)
     (shown,) = re.findall(r"```console\n(.*?)```", page, re.DOTALL)
     command, _, expected = shown.partition("\n")
-    assert main(command.removeprefix("$ binlane ").split()) == 1
+    assert main(command.removeprefix("$ .venv/bin/binlane ").split()) == 1
     assert capsys.readouterr().out == expected
 
 
