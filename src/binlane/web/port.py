@@ -19,6 +19,7 @@ IDLE_S: Final = 15.0
 """Longest silence between two requests, and longest time for the head of one."""
 
 _LINGER_S: Final = 1.0  # for a body that nobody asked for
+_ENDS_S: Final = 1.0  # for a connection that comes while it ends
 
 logger = logging.getLogger(__name__)
 
@@ -66,7 +67,12 @@ async def serve_http(
     guard = guard or Guard(HttpSettings(address=address, port=port))
     app.middlewares.append(guard.middleware)
     runner = web.AppRunner(
-        app, access_log=None, logger=logger, keepalive_timeout=idle_s, lingering_time=_LINGER_S
+        app,
+        access_log=None,
+        logger=logger,
+        keepalive_timeout=idle_s,
+        lingering_time=_LINGER_S,
+        shutdown_timeout=_ENDS_S,
     )
     await runner.setup()
     server = runner.server
