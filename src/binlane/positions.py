@@ -256,6 +256,12 @@ class GtidSet:
         at = bisect_right(intervals, (gtid.sequence, MYSQL_SEQUENCE_MAX)) - 1
         return at >= 0 and gtid.sequence <= intervals[at][1]
 
+    def goes_past(self, gtid: MysqlGtid) -> bool:
+        """Whether the set has a later one of the same source and tag, and not `gtid`."""
+        intervals = self._intervals(gtid.source_id, gtid.tag)
+        is_earlier = bool(intervals) and gtid.sequence < intervals[-1][1]
+        return is_earlier and not self.covers(gtid)
+
     def includes(self, other: GtidSet) -> bool:
         """Whether everything in `other` is in this set too."""
         return not other.subtract(self)

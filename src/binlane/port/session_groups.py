@@ -44,6 +44,7 @@ class Reason(StrEnum):
     NOT_READ = "the source's log was not read where its statement began"
     APART = "the groups of its statement did not come together"
     FORGOTTEN = "nothing is known of it any more"
+    PASSED = "the source gave it once more, behind later groups"
     NOT_WRITTEN = "the journal could not be written"
     CLOSED = "binlane ends"
 

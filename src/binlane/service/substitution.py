@@ -30,7 +30,7 @@ from binlane.grouping.raw import Item, LargeGroup, RawRun
 from binlane.kernels import layout
 from binlane.port.attributions import Attributions, ReadGroup, Watch
 from binlane.port.session_groups import Reason, Unattributed
-from binlane.positions import AnyGtid, Position
+from binlane.positions import AnyGtid, GtidSet, MysqlGtid, Position
 from binlane.routing.makers import (
     could_be,
     could_be_raw,
@@ -280,6 +280,8 @@ class Substitution:
         place = binlog.definition, binlog.source_format, binlog.prepared, binlog.memory
         read = None if group.gtid is None else _of_group(group, group.gtid, binlog.source_format)
         found = self._find(output, read, waits=waits)
+        if isinstance(found, GroupPlan) and _was_passed(output, group):
+            found = Unattributed(Reason.PASSED, _threads(found, output))
         if isinstance(found, GroupPlan):
             if not found.binlogs and _is_mark(group):
                 self.count(output, group.gtid, _UNSAID)
@@ -468,6 +470,27 @@ def _is_mark(group: EventGroup) -> bool:
     return any(
         isinstance(event.body, TableMapEvent) and table_name(event.body) == MARKS
         for event in group.events
+    )
+
+
+def _was_passed(output: Output, group: EventGroup) -> bool:
+    """Whether a MySQL gives a mark once more that a binlog of statements has gone past.
+
+    It had left the mark's texts out, which no file tells: behind a kill it is not known to be done.
+    """
+    reached, gtid = output.binlog.reached, group.gtid
+    return (
+        isinstance(reached, GtidSet)
+        and isinstance(gtid, MysqlGtid)
+        and reached.goes_past(gtid)
+        and _is_mark(group)
+    )
+
+
+def _threads(plan: GroupPlan, output: Output) -> frozenset[int]:
+    """The source's threads of what a plan has for a binlog."""
+    return (
+        threads_of_plan(plan, output.name, flags=0) if output.name in plan.binlogs else frozenset()
     )
 
 

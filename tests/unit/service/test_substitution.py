@@ -27,7 +27,7 @@ from binlane.kernels.load import is_compiled
 from binlane.names import TableName
 from binlane.port.attributions import Attributions, AttributionSettings, ReadGroup
 from binlane.port.session_groups import Reason
-from binlane.positions import AnyGtid, GtidPosition, GtidSet, nothing_done
+from binlane.positions import AnyGtid, GtidPosition, GtidSet, MysqlGtid, Position, nothing_done
 from binlane.routing.makers import thread_of_raw
 from binlane.routing.plan import EncodedEvent, Generated, GroupPlan, RowsPiece, Text, basis_of
 from binlane.routing.planned import MARKS, CutGroup, cut_group
@@ -66,13 +66,13 @@ class Source:
 
     Attributes:
         path: The file.
-        format: Of it.
+        head: Its FORMAT_DESCRIPTION.
         groups: In it.
         sessions: How many there are: the groups are theirs by turns; none where it is 0.
     """
 
     path: Path
-    format: Format
+    head: FormatDescriptionEvent
     groups: list[EventGroup]
     sessions: int
 
@@ -114,7 +114,12 @@ class Source:
             written += place_group(group.events, len(written), first.body.format)
         path = directory / "binlog.000001"
         path.write_bytes(written)
-        return cls(path, first.body.format, made, sessions)
+        return cls(path, first.body, made, sessions)
+
+    @property
+    def format(self) -> Format:
+        """Of the file."""
+        return self.head.format
 
     def thread_of(self, group: EventGroup) -> int:
         """The thread of the session that made a group; the log need not name it."""
@@ -229,24 +234,29 @@ class Run:
 
 @contextmanager
 def running(
-    directory: Path, *scopes: str, bypass: Bypass = Bypass.ROWS, file_bytes: int = 1 << 30
+    directory: Path,
+    *scopes: str,
+    bypass: Bypass = Bypass.ROWS,
+    file_bytes: int = 1 << 30,
+    start: Position = GtidPosition(),  # noqa: B008  # nothing was done
+    head: FormatDescriptionEvent | None = None,
 ) -> Iterator[Run]:
     settings = StoreSettings(max_binlog_size_bytes=file_bytes)
     with Store.open(directory, settings) as store:
         for definition in definitions(*(scopes or _SCOPES)):
             store.create_binlog(
                 definition,
-                start=GtidPosition(),
-                format_description=source_format(),
+                start=start,
+                format_description=head or source_format(),
                 server_id=1,
                 timestamp=0,
             )
         outputs = [Output(LiveBinlog(binlog)) for binlog in store.binlogs.values()]
         patience = AttributionSettings(wait_s=_PATIENCE_S)
-        attributions = Attributions(directory / "port", Flavor.MARIADB, patience)
+        attributions = Attributions(directory / "port", Flavor(start.flavor), patience)
         substitution = Substitution(attributions, bypass)
-        substitution.connected(GtidPosition(), is_new=True)
-        router = Router(GtidPosition(), substitution)
+        substitution.connected(start, is_new=True)
+        router = Router(start, substitution)
         yield Run(store, outputs, attributions, substitution, router)
 
 
@@ -477,6 +487,36 @@ def test_marks_are_in_no_binlog_and_give_their_gtid_to_texts(tmp_path: Path) -> 
         assert len(lone_groups) == spoken
         assert all(len(group.events) == 2 for group in lone_groups)
         assert all(group.timestamp == 5 for group in lone_groups)
+
+
+@pytest.mark.parametrize("is_passed", [False, True])
+def test_texts_of_a_mark_stand_behind_no_later_group(*, is_passed: bool, tmp_path: Path) -> None:
+    source = Source.of("my97_gtid", tmp_path, sessions=1)
+    number = next(n for n, group in enumerate(source.groups) if has_rows(group))
+    source = Source.of("my97_gtid", tmp_path, sessions=1, marks=[number])
+    mark = source.groups[number]
+    assert isinstance(mark.gtid, MysqlGtid)
+    with running(tmp_path / "data", _SCOPES[0], start=GtidSet(), head=source.head) as run:
+        output = run.outputs[0]
+        lone = text([TableName("shop", "tmp")])._replace(section=None, timestamp=5)
+        base = basis_of(output.binlog.definition)
+        plan = GroupPlan(
+            binlogs={output.name: (lone,)}, bases={output.name: base}, ends={output.name: None}
+        )
+        run.intend(source, mark, 0, plan)
+        run.done(source, mark, 0)
+        if is_passed:  # as behind a kill: what was left out is in no file
+            later = (one.gtid for one in source.groups if one is not mark)
+            for gtid in later:
+                assert gtid is not None
+                output.binlog.advance(gtid)
+        run.take(source)
+        run.wait()
+        texts = [group.gtid for group in run.groups(0) if b"tmp" in shape(group)[-1][1]]
+        assert texts == ([] if is_passed else [mark.gtid])
+        assert output.binlog.reached.covers(mark.gtid)
+        assert output.counts.rows_instead[Reason.PASSED] == is_passed
+        assert not is_passed or _THREAD in output.threads.lost
 
 
 @pytest.mark.parametrize("is_met", [False, True])
