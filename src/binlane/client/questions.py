@@ -299,7 +299,8 @@ def _routine(kind: str, name: TableName, asked: Asked) -> Asking:
     except StatementError as error:
         if error.errno in _NOT_OF_OBJECT:
             raise
-        return _not_understood(kind, name)  # it is there, and nobody can run it
+        # It is there, and nobody can run it.
+        return _unread(kind, name, "the server does not tell what it is")
     if row is None:
         return Answer()
     catalog = asked.empty(name.database)
@@ -310,7 +311,8 @@ def _routine(kind: str, name: TableName, asked: Asked) -> Asking:
     catalog.apply(_program(row, asked), database=name.database, context=context)
     routine = catalog.store.routines.get((kind == "FUNCTION", small(name)))
     if routine is None or catalog.problems:
-        return _not_understood(kind, name)
+        problem = next(iter(catalog.problems), None)
+        return _unread(kind, name, "it is another one" if problem is None else problem.message)
     return Answer(
         objects=ObjectStore(routines=catalog.store.routines),
         needs=_needs_of_body(routine, name.database),
@@ -324,12 +326,10 @@ def _program(row: Sequence[str | None], asked: Asked) -> str:
     return text_telling(text, SWE7) or text if is_swe7 else text
 
 
-def _not_understood(kind: str, name: TableName) -> Answer:
+def _unread(kind: str, name: TableName, why: str) -> Answer:
     """That a routine is there of which only the name is known; whoever runs it is told."""
     is_function = kind == "FUNCTION"
-    routine = Routine(
-        name=name, is_function=is_function, parameters=(), body="", is_understood=False
-    )
+    routine = Routine(name=name, is_function=is_function, parameters=(), body="", unread=why)
     return Answer(objects=ObjectStore(routines={(is_function, small(name)): routine}))
 
 

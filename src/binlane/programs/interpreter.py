@@ -25,6 +25,7 @@ from binlane.programs.host import CHARACTERS_OF_STEP, NO_DATA, handles
 from binlane.programs.ways import Condition
 from binlane.sql.evaluation.values import UNKNOWN, Unknown, Value, equal, plain_text, truth
 from binlane.sql.parser import Stopped, parse_body
+from binlane.sql.parser.cursor import TOO_DEEP, TooMuch
 from binlane.sql.servers import Dialect
 from binlane.sql.tokens import SqlSyntaxError
 from binlane.sql.tree.expressions import (
@@ -135,6 +136,19 @@ def _read_body(sql: str, dialect: Dialect) -> Body | None:
         return Body(sql, dialect, parse_body(sql, dialect))
     except (Stopped, SqlSyntaxError):
         return None
+
+
+def why_unread(sql: str, dialect: Dialect) -> str:
+    """Why a body is not read."""
+    try:
+        parse_body(sql, dialect)
+    except TooMuch as error:
+        return error.reason
+    except RecursionError:
+        return TOO_DEEP
+    except (Stopped, SqlSyntaxError):
+        pass
+    return "it is not understood"
 
 
 def is_straight(sql: str, dialect: Dialect) -> bool:

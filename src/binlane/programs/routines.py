@@ -19,7 +19,7 @@ from binlane.programs.environment import (
     call_of,
 )
 from binlane.programs.host import NO_VALUES, Host, SessionValues
-from binlane.programs.interpreter import Actions, Interpreter, Returned, read_body
+from binlane.programs.interpreter import Actions, Interpreter, Returned, read_body, why_unread
 from binlane.programs.ways import NoWays, Undecided
 from binlane.sql.catalog import SchemaCatalog
 from binlane.sql.evaluation.statements import with_constants
@@ -28,7 +28,7 @@ from binlane.sql.facts import FunctionUse, StatementFacts, StatementKind
 from binlane.sql.parser import Stopped, cursor_over
 from binlane.sql.parser.types import read_type
 from binlane.sql.reading import read
-from binlane.sql.schema import Routine
+from binlane.sql.schema import Routine, Trigger
 from binlane.sql.servers import Dialect
 from binlane.sql.tokens import SqlSyntaxError
 from binlane.sql.tree.expressions import Call, DataType, Expression, Node, children
@@ -57,7 +57,7 @@ def run_routine(
     body = read_body(routine.body, routine.dialect)
     if body is None:
         what = "function" if routine.is_function else "procedure"
-        environment.host.programs.effort.unfollowed = not_understood(what, routine.name)
+        environment.host.programs.effort.unfollowed = not_understood(what, routine)
         return UNKNOWN
     environment.text = body
     jump = Interpreter(actions).run_body(body.tree, environment)
@@ -69,9 +69,11 @@ def run_routine(
     return kind.store(jump.value)
 
 
-def not_understood(kind: str, name: TableName) -> str:
-    """What is said of a routine or trigger whose body is beyond the grammar."""
-    return f"the body of {kind} {name.plain} is not understood"
+def not_understood(kind: str, program: Routine | Trigger) -> str:
+    """What is said of a routine or trigger whose body is beyond the grammar, or too much."""
+    unread = program.unread if isinstance(program, Routine) else ""
+    why = unread or why_unread(program.body, program.dialect)
+    return f"the body of {kind} {program.name.plain} cannot be followed: {why}"
 
 
 def call_error(routine: Routine | None, name: TableName, facts: StatementFacts) -> Refusal | None:

@@ -291,7 +291,7 @@ class Tracer:
     def _fire(self, trigger: Trigger, given: Mapping[str, Value]) -> None:
         body = read_body(trigger.body, trigger.dialect)
         if body is None:
-            reason = not_understood("trigger", trigger.name)
+            reason = not_understood("trigger", trigger)
             self._host.programs.effort.unfollowed = reason
             return
         with self._inside("trigger", trigger.name) as environment:

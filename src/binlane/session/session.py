@@ -40,7 +40,7 @@ from binlane.session.safety import ScopeSafety
 from binlane.session.settings import execute_set, refusal_in_function, system_value
 from binlane.session.state import Execution, Handler, SessionState, SessionStatement
 from binlane.session.transaction import BinlogCaches, PreparedXa, Transaction
-from binlane.session.transactions import execute_lock, is_forbidden, is_read_only
+from binlane.session.transactions import execute_lock, fails_read_only, is_forbidden
 from binlane.session.variables import OF_BINLOGS, Variables
 from binlane.session.ways import follow
 from binlane.sql.accounts import ROOT, AccountName, default_roles
@@ -611,7 +611,7 @@ class Session:
             return
         if fails_under_locks(state, statement):
             return
-        if is_read_only(state, statement):
+        if fails_read_only(state, statement):
             return
         if statement.succeeds and (failure := missing(state, statement)) is not None:
             statement = statement.failing(failure)

@@ -169,7 +169,7 @@ _UNTOUCHED_KINDS: Final = frozenset(
 """What read-only transactions allow, as far as it is not measured otherwise."""
 
 
-def is_read_only(state: SessionState, statement: SessionStatement) -> bool:
+def fails_read_only(state: SessionState, statement: SessionStatement) -> bool:
     """Fail a statement that the transaction is too read-only for; DDL commits first what is open.
 
     Servers say so before they look for the tables.

@@ -591,7 +591,7 @@ class SchemaCatalog(Objects):
         handler = handlers.get(effects.kind)
         if handler is None:
             if effects.stopped_at is not None:
-                self._note(statement, effects.stopped_at.offset, _NOT_UNDERSTOOD)
+                self._note(statement, effects.stopped_at.offset, facts.too_much or _NOT_UNDERSTOOD)
             return False
         if effects.is_temporary and self.flavor is None:
             return self._change_unknown_temporary(effects)
@@ -599,7 +599,7 @@ class SchemaCatalog(Objects):
         try:
             if effects.stopped_at is not None:
                 self.store.forget(*effects.writes)
-                self._note(statement, effects.stopped_at.offset, _NOT_UNDERSTOOD)
+                self._note(statement, effects.stopped_at.offset, facts.too_much or _NOT_UNDERSTOOD)
             else:
                 handler(self._change(facts, database, options))
         except SqlSyntaxError as error:
@@ -655,9 +655,10 @@ class SchemaCatalog(Objects):
 
     def _note_unread(self, statement: str, database: str, dialect: Dialect) -> None:
         """Say it of a text that is no statement at all."""
-        stopped_at = read(statement, database=database, dialect=dialect).effects.stopped_at
-        if stopped_at is not None:
-            self._note(statement, stopped_at.offset, _NOT_UNDERSTOOD)
+        facts = read(statement, database=database, dialect=dialect)
+        if facts.effects.stopped_at is not None:
+            message = facts.too_much or _NOT_UNDERSTOOD
+            self._note(statement, facts.effects.stopped_at.offset, message)
 
     def _note(self, statement: str, offset: int, message: str) -> None:
         self.problems.append(CatalogProblem(line_of(statement, offset), message, statement))

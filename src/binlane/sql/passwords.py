@@ -59,13 +59,10 @@ class PasswordReader:
 
         What has no hash that is known stays: a plugin of somebody else, a text that cannot be read.
         """
-        return self._rewritten(text, self.dialect)
-
-    def _rewritten(self, text: str, dialect: Dialect) -> str:
         if not _SIGN.search(text):
             return text
         try:
-            tokens = list(tokenise(text, dialect))
+            tokens = list(tokenise(text, self.dialect))
         except SqlSyntaxError:
             return text
         parts: list[str] = []
@@ -86,7 +83,7 @@ class PasswordReader:
         if (before[1], before[0]) == ("EXECUTE", "IMMEDIATE") or (
             (before[2], before[0]) == ("PREPARE", "FROM")
         ):
-            inner = self._rewritten(token.value, self.dialect)
+            inner = self.with_hashes(token.value)
             is_same = inner == token.value
             return None if is_same else _Edit(token.offset, token.end, self._quoted(inner))
         if self.flavor is Flavor.MARIADB:

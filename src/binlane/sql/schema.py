@@ -210,8 +210,8 @@ class Routine:
         context: In which it runs; None: in whatever the session has that runs it.
         definer: Whose privileges hold in it.
         is_invoker: SQL SECURITY INVOKER: those of who calls it.
-        is_understood: False where the server does not tell what it is, or that is not understood: only
-            its name is known then, and the body is empty.
+        unread: Why only its name is known, and the body is empty: the server does not tell what it
+            is, or that is not understood; empty where it is read.
     """
 
     name: TableName
@@ -224,11 +224,11 @@ class Routine:
     context: CreationContext | None = None
     definer: AccountName = ROOT
     is_invoker: bool = False
-    is_understood: bool = True
+    unread: str = ""
 
     def takes(self, count: int) -> bool:
         """Whether it may be called with so many arguments."""
-        return not self.is_understood or len(self.parameters) == count
+        return bool(self.unread) or len(self.parameters) == count
 
 
 INFORMATION_SCHEMA: Final = "information_schema"
