@@ -182,8 +182,8 @@ class MariadbText(EventText):
         yield from self._event_line(event, f"\tBinlog checkpoint {one_line(body.file)}")
 
     def _gtid_list(self, event: Event, body: GtidListEvent) -> Iterator[str]:
-        by_domain = sorted(body.gtids, key=lambda gtid: gtid.domain_id)
-        gtids = ",\n# ".join(map(str, by_domain))
+        ordered = sorted(body.gtids, key=lambda gtid: (gtid.domain_id, gtid.sequence))
+        gtids = ",\n# ".join(map(str, ordered))
         yield from self._event_line(event, f"\tGtid list [{gtids}]")
 
     def _start_encryption(self, event: Event, body: StartEncryptionEvent) -> Iterator[str]:

@@ -19,10 +19,12 @@ from binlane.codec.query import QueryEvent, RowsQueryEvent
 from binlane.codec.registry import OpaqueEvent
 from binlane.codec.rows import RowsEvent
 from binlane.codec.status_vars import StatusVar, encode_status_vars
+from binlane.codec.transaction import GtidListEvent
 from binlane.codec.types import EventType, Flavor, HeaderFlag, RowsFlag
 from binlane.errors import CodecError, UnsupportedError
 from binlane.grouping.inner import expanded_all
 from binlane.grouping.walk import walk
+from binlane.positions import Gtid
 from tests.fixture_sets import fixture_set
 
 
@@ -332,3 +334,14 @@ def test_collations_stand_behind_the_character_set() -> None:
         r"session\.(collation_connection|character_set_collations|time_zone)", "".join(lines)
     )
     assert names == ["collation_connection", "character_set_collations", "time_zone"]
+
+
+def test_a_gtid_list_is_in_the_order_of_domains_and_numbers() -> None:
+    found = events("md1011_gtid")
+    number = next(at for at, (_, each) in enumerate(found) if isinstance(each.body, GtidListEvent))
+    file, event = found[number]
+    gtids = tuple(map(Gtid.parse, ("1-1-1", "0-2-366", "0-3-325", "0-1-385")))
+    assert isinstance(event.body, GtidListEvent)
+    found[number] = (file, replace(event, body=replace(event.body, gtids=gtids)))
+    text = "\n".join(rendered(found[: number + 1]))
+    assert "Gtid list [0-3-325,\n# 0-2-366,\n# 0-1-385,\n# 1-1-1]" in text
