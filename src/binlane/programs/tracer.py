@@ -261,6 +261,8 @@ class Tracer:
     ) -> None:
         """Rows that foreign keys change before a row of their parent; MariaDB logs none.
 
+        A child's row stands before those of its own children.
+
         Args:
             parent: Whose row changes.
             kind: How.
@@ -275,8 +277,8 @@ class Tracer:
                 continue
             self._running.append(key.table)
             changed = frozenset(column.lower() for column in key.columns)
-            self._cascade(key.table, child, changed, statement)
             self._changes(RowRun(key.table, child, is_cascade=True), statement.logged)
+            self._cascade(key.table, child, changed, statement)
             self._running.pop()
 
     # Triggers and routines -------------------------------------------------------------------------
