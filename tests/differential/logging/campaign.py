@@ -55,7 +55,6 @@ class Campaign:
     troubles: list[str] = field(default_factory=list)
     drawn: set[str] = field(default_factory=set)
     accepted: set[str] = field(default_factory=set)
-    _known: dict[str, frozenset[str]] = field(default_factory=dict)
 
     def compare(self, name: str, script: Script) -> list[Found]:
         """Run a session, and what is left of it behind each difference; what is new comes short.
@@ -100,16 +99,11 @@ class Campaign:
         return new
 
     def _note(self, script: Script, taken: Sequence[str]) -> None:
-        for text in script.texts:
-            self.drawn |= self._productions(text)
-        for text in taken:
-            self.accepted |= self._productions(text)
-
-    def _productions(self, text: str) -> frozenset[str]:
         assert self.productions is not None
-        if text not in self._known:
-            self._known[text] = self.productions.of(text)
-        return self._known[text]
+        for text, found in self.productions.of_session(script.texts):
+            self.drawn |= found
+            if text in taken:
+                self.accepted |= found
 
     def _keep(self, found: Found, name: str) -> None:
         if self.folder is None:
@@ -142,6 +136,8 @@ def kind_of(found: Found) -> str:
             told_type = next((one.type for one, other in pairs if one != other), "")
             return f"{difference.aspect}: {words}: {told_type} otherwise"
         return f"{difference.aspect}: {words}: {' '.join(types[0])} / {' '.join(types[1])}"
+    if expected is not None:
+        words = ""  # what a server refuses, it refuses of statements of many kinds
     return f"{difference.aspect}: {words}: {expected} / {actual}"
 
 

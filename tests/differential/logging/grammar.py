@@ -266,7 +266,11 @@ def script(grammar: Grammar, targets: Sequence[_Place], seed: int, variety: floa
     texts = list(_opening(random))
     for number, target in enumerate(targets):
         drawn = Drawing(grammar, random, 1000 + 100 * number, variety).draw(target)
-        if drawn is not None:
+        if drawn is None:
+            continue
+        if target.rule == "oracle":
+            texts += ["set sql_mode=oracle", *around(drawn, random), "set sql_mode=default"]
+        else:
             texts += around(drawn, random)
     made = objects.schema(flavor, has_accounts=any(map(_OF_ACCOUNTS.search, texts)))
     return Script(schema=made, statements=tuple(Statement(sql=text) for text in texts))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
@@ -46,6 +46,16 @@ _READERS: Final = (
     *(accounts, calls, expressions, forms, literals, parser, programs, queries, rows, tables),
     *(types, variables),
 )
+_READ_BY_CODE: Final[dict[str, frozenset[str]]] = {
+    "forms": frozenset(
+        ("declaration", "return", "leave", "iterate", "open", "opened", "fetch", "close")
+    ),
+    "rows": frozenset(),
+    "queries": frozenset(("into", "lock")),
+    "calls": frozenset(calls._RULES.values()),
+    "types": frozenset(("type", "own_type", "column_type")),
+}
+"""Rules that readers ask for; others are asked for by a rule, or are a statement's own."""
 _WIDTH: Final = 90
 
 
@@ -59,21 +69,33 @@ class Ways:
     def __init__(self, dialect: Dialect) -> None:
         self.names: dict[int, str] = {}
         self._rules = {name: each.of(dialect) for name, each in NOTATIONS.items()}
-        for name, rules in self._rules.items():
+        self._reached: set[tuple[str, str]] = set()
+        for name in NOTATIONS:
             for rule in NOTATIONS[name].names:
-                self._collect(rules, f"{name}: {rule}", NOTATIONS[name].parsed(rule))
+                if rule.isupper() or rule in _READ_BY_CODE[name]:
+                    self._reach(name, rule)
 
-    def _collect(self, rules: Any, where: str, item: Any) -> None:
+    def _reach(self, name: str, rule: str) -> None:
+        """Collect the ways of a rule to which a statement leads."""
+        if (name, rule) in self._reached or rule not in NOTATIONS[name].names:
+            return
+        self._reached.add((name, rule))
+        self._collect(name, rule, NOTATIONS[name].parsed(rule))
+
+    def _collect(self, name: str, rule: str, item: Any) -> None:
+        rules = self._rules[name]
         if isinstance(item, notation._Choice):
             for way in item.ways:
                 if not all(map(rules._holds, way.conditions)):
                     continue
                 if rules._inner(way) is None:
-                    self._name(where, way.items)
+                    self._name(f"{name}: {rule}", way.items)
                 for each in way.items:
-                    self._collect(rules, where, each)
+                    self._collect(name, rule, each)
         elif isinstance(item, notation._Value | notation._More):
-            self._collect(rules, where, item.item)
+            self._collect(name, rule, item.item)
+        elif isinstance(item, notation._Call) and item.name not in NOTATIONS[name].readers:
+            self._reach(name, item.name)
 
     def _name(self, where: str, items: Sequence[Any]) -> None:
         told = f"{where}: {' '.join(map(shown, items))[:_WIDTH]}"
@@ -132,11 +154,23 @@ class Productions:
     def __init__(self, dialect: Dialect) -> None:
         self.dialect = dialect
         self._taken: set[str] = set()
+        self._known: dict[tuple[str, bool], frozenset[str]] = {}
         self._ways: dict[bool, dict[int, str]] = {}
         for is_oracle in (False, True) if dialect.flavor == "mariadb" else (False,):
             self._ways[is_oracle] = Ways(replace(dialect, is_oracle=is_oracle)).names
         self.all = frozenset(name for names in self._ways.values() for name in names.values())
         self.all |= frozenset(branches().values())
+
+    def of_session(self, texts: Iterable[str]) -> Iterator[tuple[str, frozenset[str]]]:
+        """What each statement of a session takes, in the sql_mode that it has set by then."""
+        dialect = self.dialect
+        for text in texts:
+            key = text, dialect.is_oracle
+            if key not in self._known:
+                self._known[key] = self.of(text, dialect)
+            yield text, self._known[key]
+            if text.startswith("set sql_mode="):
+                dialect = replace(dialect, is_oracle=text.endswith("=oracle"))
 
     def of(self, sql: str, dialect: Dialect | None = None) -> frozenset[str]:
         """The productions that a text takes; none if it is none of our grammar."""
