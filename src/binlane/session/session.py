@@ -710,8 +710,12 @@ def _unanalysed(facts: StatementFacts) -> Unanalysed:
 
 
 def _merged(notes: Sequence[Note]) -> list[Note]:
-    """The notes of a program's statements: each reason once, in the order of the server."""
-    first = {note.reason: note for note in reversed(notes)}
+    """The notes of a program's statements: each reason once, in the order of the server.
+
+    It stands for the first statement whose note the client is told of, if there is one.
+    """
+    told = [note for note in notes if note.is_told]
+    first = {note.reason: note for note in (*reversed(notes), *reversed(told))}
     return sorted(first.values(), key=lambda note: _POSITIONS[note.reason])
 
 
