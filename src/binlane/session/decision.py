@@ -483,7 +483,10 @@ def note_unsafe(state: SessionState, unsafe: Mapping[str, Iterable[ReasonFound]]
             continue
         for one in reasons_found:
             found.setdefault(one.reason, (one, []))[1].append(name)
-    is_told = state.variables.is_on("sql_notes", default=True)
+    # What else warns takes room as well, but only the server knows of that.
+    told_max = state.variables.number("max_error_count", default=_TOLD_MAX)
+    if not state.variables.is_on("sql_notes", default=True):
+        told_max = 0
     for reason in sorted(found, key=lambda reason: reason.position):
         one, binlogs = found[reason]
         state.execution.notes.append(
@@ -492,7 +495,7 @@ def note_unsafe(state: SessionState, unsafe: Mapping[str, Iterable[ReasonFound]]
                 reason=reasons.symbol(reason),
                 message=reasons.note(reason, state.server),
                 binlogs=tuple(name for name in state.binlogs if name in binlogs),
-                is_told=is_told,
+                is_told=len(state.execution.notes) < told_max,
                 why=Why(
                     what=one.what,
                     through=tuple(f"{step.kind} {step.name.plain}" for step in one.via),
@@ -538,6 +541,7 @@ def recorders_of(
 # Errors met when tables are opened ----------------------------------------------------------------
 
 
+_TOLD_MAX: Final = 64
 _LOCKED_FOR_READ: Final = 1099
 _NOT_LOCKED: Final = 1100
 _OF_THE_TEXT: Final = frozenset((1052, 1054, 1093, 1110, 1136, 1288, 1348, 1394, 1443, 1471))
