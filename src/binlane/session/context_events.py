@@ -14,7 +14,11 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from binlane.policy.reasons import has_random_default, prepared_defaults
+from binlane.policy.reasons import (
+    gives_unsafe_default,
+    has_random_default,
+    prepared_defaults,
+)
 from binlane.policy.resolution import ResolvedStatement, TableAccess
 from binlane.policy.used_objects import columns_behind, columns_of_view
 from binlane.programs.environment import SessionEnvironment
@@ -101,15 +105,28 @@ def value_events(values: SessionValues) -> list[Body]:
 
 
 def random_seeds(
-    state: SessionState, name: str, statement: SessionStatement, tables: Iterable[Table | None]
+    state: SessionState,
+    name: str,
+    statement: SessionStatement,
+    tables: Iterable[Table | None],
+    *,
+    is_begun: bool = True,
 ) -> list[Body]:
     """The seeds of RAND() that a binlog has before a text with tables whose DEFAULT calls it.
 
-    Under MIXED, CREATE TABLE is for rows then, which have no seeds.
+    Under MIXED, what gives an unsafe DEFAULT is for rows, which have no seeds.
+
+    Args:
+        state: The session.
+        name: Of the binlog.
+        statement: The text.
+        tables: Those that it opens.
+        is_begun: It is decided for rows or not; as ALTER starts in two phases it is not.
     """
-    mode = state.mode(name)
-    if mode is LoggingMode.ROW or (
-        mode is LoggingMode.MIXED and statement.facts.effects.kind is StatementKind.CREATE_TABLE
+    if state.is_row_now(name) or (
+        state.mode(name) is LoggingMode.MIXED
+        and is_begun
+        and gives_unsafe_default(statement.facts, state.server)
     ):
         return []
     is_random = any(table is not None and has_random_default(table) for table in tables)

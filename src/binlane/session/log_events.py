@@ -23,7 +23,7 @@ from binlane.codec.status_vars import (
     encode_status_vars,
 )
 from binlane.codec.transaction import GtidEvent, TransactionXid, XaPrepareEvent, XidEvent
-from binlane.codec.types import EventType, GtidFlag, RowsFlag
+from binlane.codec.types import EventType, GtidExtraFlag, GtidFlag, RowsFlag
 from binlane.codec.variables import IntvarEvent, IntvarKind, RandEvent
 from binlane.names import TableName, quote
 from binlane.policy.server import Server
@@ -132,6 +132,11 @@ def query(text: str, database: str = "", status_vars: bytes = b"") -> QueryEvent
 
 GROUP_START: Final = GtidEvent(sequence=0, domain_id=0, flags=0)
 STANDALONE: Final = GtidEvent(sequence=0, domain_id=0, flags=GtidFlag.STANDALONE)
+START_ALTER: Final = replace(STANDALONE, flags_extra=GtidExtraFlag.START_ALTER)
+COMMIT_ALTER: Final = replace(STANDALONE, flags_extra=GtidExtraFlag.COMMIT_ALTER, alter_sequence=0)
+ROLLBACK_ALTER: Final = replace(
+    STANDALONE, flags_extra=GtidExtraFlag.ROLLBACK_ALTER, alter_sequence=0
+)
 BEGIN: Final = query("BEGIN")
 COMMIT: Final = query("COMMIT")
 ROLLBACK: Final = query("ROLLBACK")
@@ -211,9 +216,11 @@ def group(events: Sequence[Body], end: Body, server: Server) -> list[Body]:
     return [GROUP_START if server.is_mariadb else BEGIN, *events, end]
 
 
-def standalone(events: Sequence[Body], server: Server) -> list[Body]:
+def standalone(
+    events: Sequence[Body], server: Server, opening: GtidEvent = STANDALONE
+) -> list[Body]:
     """A statement that is a group by itself, with the values that belong to it."""
-    return [STANDALONE, *events] if server.is_mariadb else list(events)
+    return [opening, *events] if server.is_mariadb else list(events)
 
 
 # As SHOW BINLOG EVENTS prints them ----------------------------------------------------------------
@@ -265,7 +272,18 @@ def _intvar(event: IntvarEvent, _: Server) -> LoggedEvent:
 def _gtid(event: GtidEvent, _: Server) -> LoggedEvent:
     if event.xid is not None:
         return LoggedEvent("Gtid", f"XA START {event.xid} GTID #")
+    if event.flags_extra is not None:
+        return LoggedEvent("Gtid", f"GTID # {_ALTERS[event.flags_extra]}")
     return LoggedEvent("Gtid", "GTID #" if event.flags & GtidFlag.STANDALONE else "BEGIN GTID #")
+
+
+_ALTERS: Final[Mapping[int, str]] = MappingProxyType(
+    {
+        GtidExtraFlag.START_ALTER: "START ALTER",
+        GtidExtraFlag.COMMIT_ALTER: "COMMIT ALTER id=#",
+        GtidExtraFlag.ROLLBACK_ALTER: "ROLLBACK ALTER id=#",
+    }
+)
 
 
 def _xa_prepare(event: XaPrepareEvent, _: Server) -> LoggedEvent:
