@@ -5,7 +5,7 @@ What happens to rows, one after the other: their changes and triggers, in the or
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
@@ -140,8 +140,9 @@ class Recorder:
         raised: What stopped the statement.
     """
 
-    def __init__(self, *, is_mariadb: bool) -> None:
-        """Start with nothing."""
+    def __init__(self, *, is_mariadb: bool, named: Callable[[str], str]) -> None:
+        """Start with nothing; `named` gives the name that a user variable has."""
+        self._named = named
         self.calls: list[FunctionCall] = []
         self.raised: Refusal | None = None
         self._is_mariadb = is_mariadb
@@ -211,9 +212,10 @@ class Recorder:
 
     def reads_variable(self, name: str, value: Value) -> None:
         """A user variable is read."""
-        if name in self._read:
+        key, name = name.lower(), self._named(name)
+        if key in self._read:
             return
-        self._read.add(name)
+        self._read.add(key)
         read = self._user_variables if self._call is None else self._call.user_variables
         read.append(LoggedVariable(name, value))
 
