@@ -18,6 +18,7 @@ _NUMBERS: Final = {
     "Intvar": re.compile(r"(?<==)\d+"),
     "RAND": re.compile(r"(?<==)\d+"),
     "Begin_load_query": re.compile(r"(?<==)\d+"),
+    "Delete_file": re.compile(r"(?<==)\d+"),
     "Append_block": re.compile(r"(?<==)\d+"),
     "Execute_load_query": re.compile(r"(?<=;file_id=)\d+"),
     "Table_map": re.compile(r"(?<=table_id: )\d+"),

@@ -72,6 +72,8 @@ from binlane.sql.tree.statements import Delete, Insert, Update
 
 _PROVEN_EMPTY: Final = Outcome(rows=0, is_proven_empty=True)
 _DUPLICATE_KEYS: Final = frozenset((1022, 1062, 1169))
+_BEFORE_FILES: Final = frozenset((2, 13, 29, 1017, 1045, 1085, 1227, 1290, 3948, 4166))
+"""Errors of LOAD DATA before it reads its file: there is none, or it may not be read."""
 _WITHOUT_NEW_ROWS: Final = frozenset((RowChange.UPDATE, RowChange.DELETE))
 
 
@@ -338,6 +340,7 @@ class _StatementLog:
         if verdict.logging_format is LoggingFormat.ROW:
             return self._write_rows(binlog, context)
         if not statement.succeeds and not self._engine_changes.changed_nontransactional:
+            self._give_up_file(binlog, context)
             return False
         if statement.outcome.is_proven_empty:
             return False
@@ -377,6 +380,27 @@ class _StatementLog:
             return
         binlog.start(context)
         binlog.statement_cache.events.extend(events)
+
+    def _give_up_file(self, binlog: BinlogCaches, context: WriteContext) -> None:
+        """The content of a file of which no row was kept, and that it is not needed.
+
+        Nothing is left of it in a transaction, or where the table can be rolled back.
+        """
+        error = self._statement.outcome.error
+        is_load = self._statement.facts.effects.kind is StatementKind.LOAD_DATA
+        if not is_load or self._is_transactional or error in _BEFORE_FILES:
+            return
+        is_mariadb = self._state.server.is_mariadb
+        if is_mariadb and binlog.is_logged_in_transaction(context, is_transactional=False):
+            return
+        values = self._text[:-1]
+        if error not in _DUPLICATE_KEYS:  # a row that is none gets no number
+            values = tuple(one for one in values if one is not log_events.INSERT_ID)
+        binlog.start(context)
+        binlog.statement_cache.events += (
+            *(*values, log_events.BEGIN_LOAD),
+            *(*values, log_events.DELETE_FILE),
+        )
 
     def _write_calls(
         self, binlog: BinlogCaches, context: WriteContext, *, is_mixed_unsafe: bool

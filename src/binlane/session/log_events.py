@@ -14,7 +14,11 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
-from binlane.codec.load_data import BeginLoadQueryEvent, ExecuteLoadQueryEvent
+from binlane.codec.load_data import (
+    BeginLoadQueryEvent,
+    DeleteFileEvent,
+    ExecuteLoadQueryEvent,
+)
 from binlane.codec.query import AnnotateRowsEvent, QueryEvent
 from binlane.codec.status_vars import (
     DDL_LOGGED_WITH_XID,
@@ -109,6 +113,7 @@ Body = (
     | XaPrepareEvent
     | AnnotateRowsEvent
     | BeginLoadQueryEvent
+    | DeleteFileEvent
     | ExecuteLoadQueryEvent
     | LoggedVariable
     | MappedTable
@@ -145,6 +150,7 @@ LAST_INSERT_ID: Final = IntvarEvent(kind=IntvarKind.LAST_INSERT_ID, value=0)
 INSERT_ID: Final = IntvarEvent(kind=IntvarKind.INSERT_ID, value=0)
 RANDOM_SEEDS: Final = RandEvent(seed1=0, seed2=0)
 BEGIN_LOAD: Final = BeginLoadQueryEvent(file_id=0, data=b"")
+DELETE_FILE: Final = DeleteFileEvent(file_id=0)
 
 
 @lru_cache
@@ -322,6 +328,7 @@ _PRINTERS: Final[Mapping[type[Body], Callable[[Any, Server], LoggedEvent]]] = Ma
         BeginLoadQueryEvent: lambda _, __: LoggedEvent(
             "Begin_load_query", ";file_id=#;block_len=#"
         ),
+        DeleteFileEvent: lambda _, __: LoggedEvent("Delete_file", ";file_id=#"),
         ExecuteLoadQueryEvent: _load,
         LoggedVariable: lambda event, server: LoggedEvent(
             "User var", printed_variable(event, server)
