@@ -26,6 +26,7 @@ from binlane.policy.refusals import Outcome, Refusal
 from binlane.policy.resolution import ResolvedStatement, TableAccess
 from binlane.policy.server import Server
 from binlane.programs.trace import RowRun, Trace
+from binlane.programs.ways import Condition, NoWays
 from binlane.session import log_events
 from binlane.session.context_events import context_events, value_events
 from binlane.session.decision import (
@@ -84,7 +85,7 @@ def execute_rows(state: SessionState, statement: SessionStatement) -> None:
     if decided is None:
         return
     statement = _with_rows_known(state, statement, decided)
-    trace = trace_of(state, statement, decided)
+    statement, trace = _traced(state, statement, decided)
     trace = with_null_ids(state, statement, decided.resolved, trace)
     if trace.error is not None and statement.succeeds:
         statement = statement.failing(trace.error)
@@ -115,6 +116,26 @@ def execute_rows(state: SessionState, statement: SessionStatement) -> None:
     )
     if not state.is_in_transaction and (written < _written(state) or _is_begun(state, decided)):
         state.reset_characteristics()
+
+
+def _traced(
+    state: SessionState, statement: SessionStatement, decided: Decided
+) -> tuple[SessionStatement, Trace]:
+    """Follow a statement; with an error of what its rows run it is also followed without rows."""
+    variables = dict(state.programs.user_variables)
+    trace = trace_of(state, statement, decided)
+    facts, outcome = statement.facts, statement.outcome
+    may_find_none = isinstance(facts.tree, Update | Delete) or facts.has_query
+    if trace.error is None or outcome != Outcome() or not may_find_none:
+        return statement, trace
+    ways, target = state.programs.ways, next(iter(_own_targets(decided.resolved)), None)
+    if target is None or isinstance(ways, NoWays):
+        return statement, trace
+    if not ways.choose(Condition(f"a row for {target.name.plain}")):
+        return statement, trace
+    state.programs.user_variables = variables
+    statement = replace(statement, outcome=replace(outcome, rows=0))
+    return statement, trace_of(state, statement, decided)
 
 
 def _unfilled(state: SessionState, statement: SessionStatement, decided: Decided) -> Refusal | None:
