@@ -75,6 +75,7 @@ _PROVEN_EMPTY: Final = Outcome(rows=0, is_proven_empty=True)
 _DUPLICATE_KEYS: Final = frozenset((1022, 1062, 1169))
 _BEFORE_FILES: Final = frozenset((2, 13, 29, 1017, 1045, 1085, 1227, 1290, 3948, 4166))
 """Errors of LOAD DATA before it reads its file: there is none, or it may not be read."""
+_IN_USE: Final = 1442
 _WITHOUT_NEW_ROWS: Final = frozenset((RowChange.UPDATE, RowChange.DELETE))
 
 
@@ -121,12 +122,13 @@ def execute_rows(state: SessionState, statement: SessionStatement) -> None:
 def _traced(
     state: SessionState, statement: SessionStatement, decided: Decided
 ) -> tuple[SessionStatement, Trace]:
-    """Follow a statement; with an error of what its rows run it is also followed without rows."""
+    """Follow a statement; where its triggers write what is in use, also as one without rows."""
     variables = dict(state.programs.user_variables)
     trace = trace_of(state, statement, decided)
     facts, outcome = statement.facts, statement.outcome
     may_find_none = isinstance(facts.tree, Update | Delete) or facts.has_query
-    if trace.error is None or outcome != Outcome() or not may_find_none:
+    is_in_use = trace.error is not None and trace.error.errno == _IN_USE
+    if not is_in_use or outcome != Outcome() or not may_find_none:
         return statement, trace
     ways, target = state.programs.ways, next(iter(_own_targets(decided.resolved)), None)
     if target is None or isinstance(ways, NoWays):
