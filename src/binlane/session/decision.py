@@ -85,6 +85,7 @@ class Plan:
             if access.changes
             for trigger in objects.triggers(access.name)
         )
+        self.may_branch |= _writes_what_it_reads(resolved)
         self.traces: dict[Outcome, Trace] = {}
         self.changes: dict[bool, Changes] = {}
         self.can_depend: bool | None = None
@@ -101,6 +102,15 @@ class Plan:
             found = decide_statement(self.resolved, circumstances)
             self._verdicts[circumstances] = found
         return found
+
+
+def _writes_what_it_reads(resolved: ResolvedStatement) -> bool:
+    """Whether triggers may write a table that the statement itself has open, which fails on a row."""
+    own = {access.name for access in resolved.accesses if not access.is_prelocked}
+    return any(
+        access.is_prelocked and access.changes and access.name in own
+        for access in resolved.accesses
+    )
 
 
 def plan_of(facts: StatementFacts, opening: Opening) -> Plan:

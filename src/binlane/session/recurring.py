@@ -37,6 +37,7 @@ from binlane.sql.tree.expressions import (
     Default,
     Literal,
     LiteralKind,
+    Name,
     Node,
     Operation,
     children,
@@ -682,10 +683,11 @@ def _is_alike(value: Node, facts: StatementFacts) -> bool:
 
 
 def _may_be_proven_empty(facts: StatementFacts) -> bool:
-    """Whether it hangs on literals alone if WHERE holds."""
+    """Whether it hangs on literals alone if WHERE holds, or if two of its conditions can meet."""
     statement = facts.tree
     if not isinstance(statement, Update | Delete) or statement.where is None:
         return False
+    compared: set[str] = set()
     waiting: list[Node] = [statement.where]
     while waiting:
         node = waiting.pop()
@@ -698,5 +700,9 @@ def _may_be_proven_empty(facts: StatementFacts) -> bool:
         if node.operator in ("AND", "OR", "XOR", "NOT"):
             waiting.extend(node.operands)
         else:
+            names = {one.parts[-1].lower() for one in node.operands if isinstance(one, Name)}
+            if node.operator == "BETWEEN" or not compared.isdisjoint(names):
+                return True
+            compared |= names
             waiting.extend(one for one in children(node) if isinstance(one, Operation))
     return False

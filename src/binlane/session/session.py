@@ -22,7 +22,7 @@ from binlane.policy.refusals import NO_OUTCOME, Outcome, Refusal, Why
 from binlane.policy.resolution import Opening, ResolvedStatement, resolve
 from binlane.policy.server import Isolation, Server
 from binlane.programs import runner
-from binlane.programs.environment import SessionEnvironment
+from binlane.programs.environment import SessionEnvironment, name_variables
 from binlane.programs.host import InnerStatement, ProgramState, SessionValues
 from binlane.programs.routines import trimmed
 from binlane.scope.definition import Definition
@@ -619,6 +619,7 @@ class Session:
         """Carry out a statement whose SET STATEMENT is done."""
         state = self.state
         state.execution.is_unlogged |= not state.is_logging
+        name_variables(statement.facts, SessionEnvironment(self))
         for name, binlog in state.binlogs.items():
             binlog.status_vars = state.variables.status_vars()
             state.is_row_now(name)
