@@ -683,6 +683,8 @@ class PortSession:
         except StoreError as error:
             raise StatementError(f"the values were not kept: {error}", hint=error.hint) from None
         planned = model.execute(told.model)
+        # What is taken back is what the settings say again.
+        model.session.know_global(self._shared.global_values())
         reader.ran(facts, None)
         self._warnings.follow(facts, [reply], planned.result.notes)
         return Give(OkAnswer(warnings=reply.warnings))

@@ -257,6 +257,15 @@ class Session:
         own = {name: value for name, value in own.items() if value}
         self.state.variables.begin_with(values, own)
 
+    def know_global(self, values: Mapping[str, str]) -> None:
+        """Know what sessions begin with from now on; this one stays as it is.
+
+        Args:
+            values: As for `begin_with`.
+        """
+        self.recurring.leave()
+        self.state.variables.know_global(values)
+
     def binlog_variable(self, name: str, *, is_global: bool = False) -> str:
         """The value that a variable of the binlogs has; empty where nobody has set it.
 
