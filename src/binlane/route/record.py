@@ -145,4 +145,7 @@ def text_of(definition: Definition) -> str:
     scope = definition.scope
     parts = ["LOG ALL" if scope.log_all else "IGNORE ALL"]
     parts += [f"{which.value}({listed})" for which in ScopeList if (listed := scope.render(which))]
-    return f"{', '.join(parts)}, FORMAT={definition.logging_mode.value}"
+    parts.append(f"FORMAT={definition.logging_mode.value}")
+    if definition.is_compressed:
+        parts.append("COMPRESS=ON")
+    return ", ".join(parts)

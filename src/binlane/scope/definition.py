@@ -34,12 +34,14 @@ class Definition:
         logging_mode: How it logs (FORMAT).
         log_id: Identity that survives ALTER BINLOG and tells a binlog from a later one of the
             same name; 1 to 2^63-1.
+        is_compressed: Whether its files are compressed as the source compresses its own (COMPRESS).
     """
 
     name: str
     scope: Scope
     logging_mode: LoggingMode
     log_id: int
+    is_compressed: bool = False
 
     def __post_init__(self) -> None:
         """Refuse names that cannot be file names.

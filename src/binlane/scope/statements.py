@@ -22,22 +22,24 @@ class DefaultFormat(Enum):
 
 @dataclass(frozen=True, slots=True)
 class CreateBinlog:
-    """CREATE BINLOG; `logging_mode` None where FORMAT is not given."""
+    """CREATE BINLOG; `logging_mode` None where FORMAT is not given, `is_compressed` likewise."""
 
     name: str
     directives: tuple[Directive, ...] = ()
     logging_mode: LoggingMode | DefaultFormat | None = None
     if_not_exists: bool = False
+    is_compressed: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class AlterBinlog:
-    """ALTER BINLOG; `logging_mode` None where FORMAT is not given."""
+    """ALTER BINLOG; `logging_mode` None where FORMAT is not given, `is_compressed` likewise."""
 
     name: str
     directives: tuple[Directive, ...] = ()
     logging_mode: LoggingMode | DefaultFormat | None = None
     if_exists: bool = False
+    is_compressed: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +206,7 @@ def create(
         scope=created_scope(statement.directives, ignores_case=ignores_case),
         logging_mode=_mode(statement.logging_mode or DefaultFormat.DEFAULT, default),
         log_id=log_id,
+        is_compressed=bool(statement.is_compressed),
     )
 
 
@@ -220,10 +223,12 @@ def alter(
     Raises:
         DefinitionError: If a clause contradicts the definition or another clause.
     """
+    compressed = statement.is_compressed
     return replace(
         definition,
         scope=altered_scope(definition.scope, statement.directives),
         logging_mode=_mode(statement.logging_mode or definition.logging_mode, default),
+        is_compressed=definition.is_compressed if compressed is None else compressed,
     )
 
 
