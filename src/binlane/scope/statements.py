@@ -9,28 +9,30 @@ from dataclasses import dataclass, replace
 
 from binlane.scope.definition import Definition
 from binlane.scope.directives import Directive, altered_scope, created_scope
-from binlane.sql.servers import LoggingMode
+from binlane.sql.servers import LoggingMode, RowImage
 from binlane.sql.tree.definitions import Account
 
 
 @dataclass(frozen=True, slots=True)
 class CreateBinlog:
-    """CREATE BINLOG; `logging_mode` None where FORMAT is not given."""
+    """CREATE BINLOG; `logging_mode` None where FORMAT is not given, `row_image` likewise."""
 
     name: str
     directives: tuple[Directive, ...] = ()
     logging_mode: LoggingMode | None = None
     if_not_exists: bool = False
+    row_image: RowImage | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class AlterBinlog:
-    """ALTER BINLOG; `logging_mode` None where FORMAT is not given."""
+    """ALTER BINLOG; `logging_mode` None where FORMAT is not given, `row_image` likewise."""
 
     name: str
     directives: tuple[Directive, ...] = ()
     logging_mode: LoggingMode | None = None
     if_exists: bool = False
+    row_image: RowImage | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +180,8 @@ def create(statement: CreateBinlog, log_id: int, *, ignores_case: bool = False) 
     """The definition that a CREATE BINLOG makes.
 
     Args:
-        statement: The statement; without LOG list it logs everything, without FORMAT in rows.
+        statement: The statement; without LOG list it logs everything, without FORMAT in rows, without
+            ROW_IMAGE in full ones.
         log_id: Its new identity, 1 to 2^63-1.
         ignores_case: The source does not tell names apart by case: `lower_case_table_names`.
 
@@ -190,6 +193,7 @@ def create(statement: CreateBinlog, log_id: int, *, ignores_case: bool = False) 
         scope=created_scope(statement.directives, ignores_case=ignores_case),
         logging_mode=statement.logging_mode or LoggingMode.ROW,
         log_id=log_id,
+        row_image=statement.row_image or RowImage.FULL,
     )
 
 
@@ -203,4 +207,5 @@ def alter(definition: Definition, statement: AlterBinlog) -> Definition:
         definition,
         scope=altered_scope(definition.scope, statement.directives),
         logging_mode=statement.logging_mode or definition.logging_mode,
+        row_image=statement.row_image or definition.row_image,
     )
