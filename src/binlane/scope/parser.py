@@ -37,20 +37,23 @@ from binlane.scope.statements import (
 from binlane.sql.parser import Stopped, cursor_over
 from binlane.sql.parser.accounts import read_account
 from binlane.sql.parser.cursor import Cursor
-from binlane.sql.servers import Dialect, LoggingMode
+from binlane.sql.servers import Dialect, LoggingMode, RowImage
 from binlane.sql.tokens import SqlSyntaxError, TokenKind
 from binlane.sql.tree.definitions import Account
 
 CREATE_GRAMMAR: Final = (
     "CREATE BINLOG [IF NOT EXISTS] 'name' [LOG(list) | LOG ALL] [, IGNORE(list) | IGNORE ALL] "
-    "[, FORMAT='ROW'|'STATEMENT'|'MIXED'|'default'] [, COMPRESS='ON'|'OFF'], where list is `database` or "
+    "[, FORMAT='ROW'|'STATEMENT'|'MIXED'|'default'] "
+    "[, ROW_IMAGE='FULL'|'MINIMAL'|'NOBLOB'|'FULL_NODUP'|'default'] [, COMPRESS='ON'|'OFF'], "
+    "where list is `database` or "
     "`database`.`table`, separated by commas"
 )
 ALTER_GRAMMAR: Final = (
     "ALTER BINLOG [IF EXISTS] 'name' directive [, directive …], where a directive is LOG(list), LOG ALL, "
     "IGNORE(list), IGNORE ALL, ADD LOG(list), ADD IGNORE(list), DROP LOG(list), "
-    "DROP IGNORE(list), FORMAT='…' or COMPRESS='…'"
+    "DROP IGNORE(list), FORMAT='…', ROW_IMAGE='…' or COMPRESS='…'"
 )
+_OPTIONS: Final = "FORMAT, ROW_IMAGE or COMPRESS"
 REVOKE_GRAMMAR: Final = "REVOKE [IF EXISTS] READ ON BINLOG 'name' [, …] FROM account [, …]"
 FIRST_WORDS: Final = frozenset(
     (
@@ -144,7 +147,12 @@ def _read_create(cursor: Cursor) -> CreateBinlog:
     name = _binlog_name(cursor)
     clauses = _clauses(cursor, _read_list)
     return CreateBinlog(
-        name, clauses.directives, clauses.logging_mode, if_not_exists, clauses.is_compressed
+        name,
+        clauses.directives,
+        clauses.logging_mode,
+        if_not_exists,
+        clauses.row_image,
+        clauses.is_compressed,
     )
 
 
@@ -153,9 +161,14 @@ def _read_alter(cursor: Cursor) -> AlterBinlog:
     name = _binlog_name(cursor)
     clauses = _clauses(cursor, _read_directive)
     if clauses == _Clauses():
-        raise cursor.stop("LOG, IGNORE, ADD, DROP, FORMAT or COMPRESS")
+        raise cursor.stop(f"LOG, IGNORE, ADD, DROP, {_OPTIONS}")
     return AlterBinlog(
-        name, clauses.directives, clauses.logging_mode, if_exists, clauses.is_compressed
+        name,
+        clauses.directives,
+        clauses.logging_mode,
+        if_exists,
+        clauses.row_image,
+        clauses.is_compressed,
     )
 
 
@@ -164,6 +177,7 @@ class _Clauses(NamedTuple):
 
     directives: tuple[Directive, ...] = ()
     logging_mode: LoggingMode | DefaultFormat | None = None
+    row_image: RowImage | None = None
     is_compressed: bool | None = None
 
 
@@ -177,6 +191,10 @@ def _clauses(cursor: Cursor, read: Callable[[Cursor], Directive]) -> _Clauses:
             if found.logging_mode is not None:
                 raise cursor.stop("FORMAT only once")
             found = found._replace(logging_mode=_logging_mode(cursor))
+        elif cursor.accept("ROW_IMAGE"):
+            if found.row_image is not None:
+                raise cursor.stop("ROW_IMAGE only once")
+            found = found._replace(row_image=_row_image(cursor))
         elif cursor.accept("COMPRESS"):
             if found.is_compressed is not None:
                 raise cursor.stop("COMPRESS only once")
@@ -201,7 +219,7 @@ def _read_directive(cursor: Cursor) -> Directive:
 def _read_list(cursor: Cursor) -> Directive:
     word = cursor.accept_any(("LOG", "IGNORE"))
     if not word:
-        raise cursor.stop("LOG, IGNORE, FORMAT or COMPRESS")
+        raise cursor.stop(f"LOG, IGNORE, {_OPTIONS}")
     which = ScopeList(word)
     if cursor.accept("ALL"):
         return Directive(Action.SET, which, None)
@@ -226,6 +244,12 @@ def _scope_object(cursor: Cursor) -> ScopeObject:
 def _logging_mode(cursor: Cursor) -> LoggingMode | DefaultFormat:
     word = _option(cursor, LoggingMode.__members__, "'ROW', 'STATEMENT', 'MIXED' or 'default'")
     return DefaultFormat.DEFAULT if word == "DEFAULT" else LoggingMode[word]
+
+
+def _row_image(cursor: Cursor) -> RowImage:
+    expected = "'FULL', 'MINIMAL', 'NOBLOB', 'FULL_NODUP' or 'default'"
+    word = _option(cursor, RowImage.__members__, expected)
+    return RowImage.FULL if word == "DEFAULT" else RowImage[word]
 
 
 def _option(cursor: Cursor, words: Collection[str], expected: str) -> str:

@@ -24,7 +24,7 @@ from binlane.names import TableName
 from binlane.positions import FilePosition, Position, parse_position
 from binlane.scope.definition import Definition
 from binlane.scope.scope import Scope, ScopeList
-from binlane.sql.servers import LoggingMode
+from binlane.sql.servers import LoggingMode, RowImage
 from binlane.store.database import Database
 from binlane.store.grants import GrantTable
 from binlane.store.incidents import Incident, decoded, encoded
@@ -205,7 +205,7 @@ class Catalog:
             "SELECT log_id, name, state, logging_mode, log_all_dbs, begin_gtids,"
             " end_file, end_position, watermark, flavor, clock, prepared, memory, is_cut, activity,"
             " reason, ignores_case, incidents, unsearched_file, unsearched_position,"
-            " is_compressed FROM binlogs ORDER BY name"
+            " row_image, is_compressed FROM binlogs ORDER BY name"
         )
         return [self._record(*row) for row in rows]
 
@@ -230,8 +230,8 @@ class Catalog:
         with self._database.transaction() as connection:
             connection.execute(
                 "INSERT INTO binlogs (log_id, name, state, logging_mode, log_all_dbs, created,"
-                " begin_gtids, flavor, ignores_case, is_compressed)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                " begin_gtids, flavor, ignores_case, row_image, is_compressed)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
                     definition.log_id,
                     definition.name,
@@ -242,6 +242,7 @@ class Catalog:
                     str(begin),
                     begin.flavor,
                     definition.scope.ignores_case,
+                    definition.row_image.value,
                     definition.is_compressed,
                 ),
             )
@@ -258,11 +259,13 @@ class Catalog:
         """Give a live binlog another definition, from `mark.position` on."""
         with self._database.transaction() as connection:
             connection.execute(
-                "UPDATE binlogs SET logging_mode = ?, log_all_dbs = ?, is_compressed = ?"
+                "UPDATE binlogs SET logging_mode = ?, log_all_dbs = ?, row_image = ?,"
+                " is_compressed = ?"
                 " WHERE log_id = ?",
                 (
                     definition.logging_mode.value,
                     definition.scope.log_all,
+                    definition.row_image.value,
                     definition.is_compressed,
                     definition.log_id,
                 ),
@@ -382,6 +385,7 @@ class Catalog:
         incidents: str,
         unsearched_file: str | None,
         unsearched_position: int | None,
+        row_image: str,
         is_compressed: int,
     ) -> BinlogRecord:
         mark = None
@@ -406,6 +410,7 @@ class Catalog:
             scope=self._scope(log_id, log_all=bool(log_all_dbs), ignores_case=bool(ignores_case)),
             logging_mode=LoggingMode(logging_mode),
             log_id=log_id,
+            row_image=RowImage(row_image),
             is_compressed=bool(is_compressed),
         )
         return BinlogRecord(

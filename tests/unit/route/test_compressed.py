@@ -72,7 +72,8 @@ def test_they_hold_the_same_rows(name: str, tmp_path: Path) -> None:
 def test_both_paths_make_the_same_files(name: str, file_bytes: int, tmp_path: Path) -> None:
     paths = written(name, tmp_path / "in")
     made = []
-    for number, way in enumerate(({"uses_kernels": False}, {}, {"window_bytes": 64})):
+    ways: tuple[dict[str, Any], ...] = ({"uses_kernels": False}, {}, {"window_bytes": 64})
+    for number, way in enumerate(ways):
         out = tmp_path / str(number)
         routed(
             paths, out, ON, f"LOG(shop), {ON}", f"IGNORE(shop.t), {ON}",
