@@ -26,8 +26,9 @@ _ROWS: Final = re.compile(r"(Write|Update|Delete)_rows(_v1|_partial)?")
 _XID: Final = re.compile(r"/\* xid=\d+ \*/")
 _GTID: Final = re.compile(r"GTID \d+-\d+-\d+( cid=\d+)?")
 _THREAD_ID: Final = re.compile(r"(?i)(pseudo_thread_id=)\d+")
-# As `re.escape` leaves them: the value of a user variable, or of a routine's variable or parameter.
-_UNKNOWN: Final = re.compile(r"(`=|NAME_CONST\\\('[^']*',|`\\\()\\#")
+# As `re.escape` leaves them: the value of a user variable, or of a routine's variable or parameter;
+# the hash of a password.
+_UNKNOWN: Final = re.compile(r"(`=|NAME_CONST\\\('[^']*',|`\\\(|AS\\ ')\\#")
 _IGNORED: Final = frozenset(
     {
         "Anonymous_Gtid",
