@@ -231,7 +231,8 @@ class _Alteration:
         if action.kind == "ADD COLUMN":
             return all(column.name.lower() in self._names for column in action.columns)
         if action.kind == "ADD KEY":
-            return name in self._keys
+            is_primary = action.key is not None and action.key.kind == PRIMARY
+            return (PRIMARY.lower() if is_primary else name) in self._keys
         if action.kind in ("DROP KEY", "RENAME KEY", "ALTER KEY"):
             return name not in self._keys
         if action.kind in ("DROP FOREIGN KEY", "DROP CONSTRAINT"):

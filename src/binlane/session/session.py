@@ -468,7 +468,11 @@ class Session:
         in row format.
         """
         state = self.state
-        if state.locked_tables is not None or (facts.tables and state.is_in_transaction):
+        if (
+            state.locked_tables is not None
+            or state.is_read_locked
+            or (facts.tables and state.is_in_transaction)
+        ):
             resolved = self.resolved(facts, database)
             refusal = refusal_beyond_locks(state, facts, resolved)
             if refusal is not None:
@@ -717,7 +721,10 @@ def _merged(notes: Sequence[Note]) -> list[Note]:
 
 def _look_or_use(state: SessionState, statement: SessionStatement) -> None:
     verb = statement.facts.verb
-    if verb.startswith(ddl.KEY_CACHE) and not state.server.is_mariadb:
+    if (refused := transactions.refusal_of_command(state, verb)) is not None:
+        state.fail(refused)
+        return
+    if transactions.command_commits(state, verb):
         state.implicit_commit()
     if not statement.succeeds:
         state.fail_as_stated(statement)

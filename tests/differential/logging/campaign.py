@@ -19,7 +19,7 @@ from tests.differential.logging.shrinking import Found, compared, record, shrunk
 
 _TIMES: Final = 6
 """How often a session goes on without the statement that differed."""
-_KEPT_OF_A_KIND: Final = 3
+_KEPT_OF_A_KIND: Final = 2
 
 
 @dataclass(slots=True)
