@@ -42,6 +42,7 @@ from binlane.policy.used_objects import (
 from binlane.sql.evaluation.functions import is_built_in
 from binlane.sql.facts import RowChange, SetColumn, StatementKind
 from binlane.sql.schema import Table, TriggerTime
+from binlane.sql.servers import Fact
 from binlane.sql.table_definitions import TableDefinition
 
 if TYPE_CHECKING:
@@ -395,7 +396,8 @@ class LockList:
         It does so too where the text has the word.
         """
         table = entry.table
-        if table is None or not (self._says_default or "INSERT" in _events(entry.changes)):
+        says_default = self._says_default and self.server.has(Fact.OPENS_SEQUENCES_FOR_DEFAULT)
+        if table is None or not (says_default or "INSERT" in _events(entry.changes)):
             return
         place = _next(entry, Via(kind="default of", name=table.name))
         # One that the statement gives a value stands where it is, but is opened.

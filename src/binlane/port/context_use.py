@@ -97,6 +97,7 @@ _LOGGED_VARIABLES: Final = frozenset(
         *("explicit_defaults_for_timestamp", "sql_if_exists", "timestamp", "rand_seed1"),
         *("rand_seed2", "insert_id", "last_insert_id", "identity", "pseudo_thread_id"),
         *("character_set_collations", "default_collation_for_utf8mb4"),
+        "system_versioning_insert_history",
         *("sql_require_primary_key", "default_table_encryption", "enable_cascade_triggers"),
     )
 )

@@ -18,6 +18,7 @@ from binlane.scope.statements import (
     AlterBinlog,
     BinlogStatement,
     CreateBinlog,
+    DefaultFormat,
     DropBinlog,
     FlushBinaryLogs,
     GrantRead,
@@ -156,10 +157,10 @@ def _read_alter(cursor: Cursor) -> AlterBinlog:
 
 def _clauses(
     cursor: Cursor, read: Callable[[Cursor], Directive]
-) -> tuple[tuple[Directive, ...], LoggingMode | None]:
+) -> tuple[tuple[Directive, ...], LoggingMode | DefaultFormat | None]:
     """Read scope clauses and FORMAT in any order, with or without commas between them."""
     directives: list[Directive] = []
-    logging_mode: LoggingMode | None = None
+    logging_mode: LoggingMode | DefaultFormat | None = None
     has_comma = cursor.accept_operator(",")
     while has_comma or cursor.token.kind is TokenKind.NAME:
         if cursor.accept("FORMAT"):
@@ -207,7 +208,7 @@ def _scope_object(cursor: Cursor) -> ScopeObject:
     return TableName(first, second)
 
 
-def _logging_mode(cursor: Cursor) -> LoggingMode:
+def _logging_mode(cursor: Cursor) -> LoggingMode | DefaultFormat:
     cursor.accept_operator("=")
     token = cursor.token
     word = token.value.upper()
@@ -215,7 +216,7 @@ def _logging_mode(cursor: Cursor) -> LoggingMode:
     if not is_word or word not in (*LoggingMode.__members__, "DEFAULT"):
         raise cursor.stop("'ROW', 'STATEMENT', 'MIXED' or 'default'")
     cursor.advance()
-    return LoggingMode.ROW if word == "DEFAULT" else LoggingMode[word]
+    return DefaultFormat.DEFAULT if word == "DEFAULT" else LoggingMode[word]
 
 
 def _binlog_name(cursor: Cursor) -> str:

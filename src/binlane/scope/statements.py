@@ -6,11 +6,18 @@ How they are written is read in `parser`; who keeps definitions and who may ask 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from enum import Enum
 
 from binlane.scope.definition import Definition
 from binlane.scope.directives import Directive, altered_scope, created_scope
 from binlane.sql.servers import LoggingMode
 from binlane.sql.tree.definitions import Account
+
+
+class DefaultFormat(Enum):
+    """What FORMAT='default' says: the format of the server's binlog_format."""
+
+    DEFAULT = "DEFAULT"
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +26,7 @@ class CreateBinlog:
 
     name: str
     directives: tuple[Directive, ...] = ()
-    logging_mode: LoggingMode | None = None
+    logging_mode: LoggingMode | DefaultFormat | None = None
     if_not_exists: bool = False
 
 
@@ -29,7 +36,7 @@ class AlterBinlog:
 
     name: str
     directives: tuple[Directive, ...] = ()
-    logging_mode: LoggingMode | None = None
+    logging_mode: LoggingMode | DefaultFormat | None = None
     if_exists: bool = False
 
 
@@ -174,13 +181,20 @@ BinlogStatement = (
 )
 
 
-def create(statement: CreateBinlog, log_id: int, *, ignores_case: bool = False) -> Definition:
+def create(
+    statement: CreateBinlog,
+    log_id: int,
+    *,
+    ignores_case: bool = False,
+    default: LoggingMode = LoggingMode.ROW,
+) -> Definition:
     """The definition that a CREATE BINLOG makes.
 
     Args:
-        statement: The statement; without LOG list it logs everything, without FORMAT in rows.
+        statement: The statement; without LOG list it logs everything.
         log_id: Its new identity, 1 to 2^63-1.
         ignores_case: The source does not tell names apart by case: `lower_case_table_names`.
+        default: How it logs without FORMAT.
 
     Raises:
         DefinitionError: If the name is not allowed, or one clause contradicts another.
@@ -188,13 +202,20 @@ def create(statement: CreateBinlog, log_id: int, *, ignores_case: bool = False) 
     return Definition(
         name=statement.name,
         scope=created_scope(statement.directives, ignores_case=ignores_case),
-        logging_mode=statement.logging_mode or LoggingMode.ROW,
+        logging_mode=_mode(statement.logging_mode or DefaultFormat.DEFAULT, default),
         log_id=log_id,
     )
 
 
-def alter(definition: Definition, statement: AlterBinlog) -> Definition:
+def alter(
+    definition: Definition, statement: AlterBinlog, *, default: LoggingMode = LoggingMode.ROW
+) -> Definition:
     """The definition after an ALTER BINLOG.
+
+    Args:
+        definition: The one before.
+        statement: What changes.
+        default: What FORMAT='default' means.
 
     Raises:
         DefinitionError: If a clause contradicts the definition or another clause.
@@ -202,5 +223,9 @@ def alter(definition: Definition, statement: AlterBinlog) -> Definition:
     return replace(
         definition,
         scope=altered_scope(definition.scope, statement.directives),
-        logging_mode=statement.logging_mode or definition.logging_mode,
+        logging_mode=_mode(statement.logging_mode or definition.logging_mode, default),
     )
+
+
+def _mode(said: LoggingMode | DefaultFormat, default: LoggingMode) -> LoggingMode:
+    return said if isinstance(said, LoggingMode) else default

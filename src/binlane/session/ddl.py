@@ -16,7 +16,7 @@ from binlane.names import TableName
 from binlane.policy.engines import traits
 from binlane.policy.reasons import default_sequences
 from binlane.programs.environment import SessionEnvironment
-from binlane.session.context_events import random_seeds
+from binlane.session.context_events import random_seeds, views_behind
 from binlane.session.decision import note_unsafe, recorders_of
 from binlane.session.log_events import Body
 from binlane.session.logged_texts import account_text, definition_text
@@ -139,12 +139,14 @@ def _opened(state: SessionState, statement: SessionStatement) -> tuple[Table, ..
     kinds = _OPENING_KINDS
     names = facts.effects.writes
     if state.server.is_mariadb:
-        kinds |= {StatementKind.CREATE_VIEW}
+        kinds |= {StatementKind.CREATE_VIEW, StatementKind.ALTER_VIEW}
         names = (*names, *facts.effects.reads, *(new for _, new in facts.effects.renames))
     elif facts.effects.renames or facts.verb.startswith(("ANALYZE", "REPAIR")):
         return ()
     if facts.effects.kind not in kinds:
         return ()
+    views = views_behind(state, names)
+    names = (*names, *(use.name for view in views for use in view.facts.tables))
     tables = (state.objects.table(name) for name in names)
     return tuple(table for table in tables if table is not None)
 
@@ -307,7 +309,10 @@ def _has_atomic_tables(state: SessionState, statement: SessionStatement) -> bool
     names = {*effects.writes, *(old for old, _ in effects.renames)}
     if effects.kind is StatementKind.RENAME_TABLE:  # MySQL renames no temporary tables
         renamed = [table for name in names if (table := state.objects.base_table(name)) is not None]
-        return bool(renamed) and all(traits(one, state.server).has_two_phases for one in renamed)
+        has_view = any(state.objects.base_view(name) is not None for name in names)
+        return (has_view or bool(renamed)) and all(
+            traits(one, state.server).has_two_phases for one in renamed
+        )
     before = [state.objects.table(name) for name in names]
     after = [preview(state, statement, name) for name in effects.writes]
     tables = [table for table in (*before, *after) if table is not None]

@@ -22,7 +22,7 @@ from binlane.policy.misnamed import misnamed
 from binlane.policy.privileges import denied_inside
 from binlane.policy.procedure import Verdict, decide_statement
 from binlane.policy.reasons import ReasonFound
-from binlane.policy.refusals import Outcome, Refusal, Why, refusal
+from binlane.policy.refusals import NONTRANSACTIONAL_AND_GTID, Outcome, Refusal, Why, refusal
 from binlane.policy.resolution import Opening, ResolvedStatement, resolve
 from binlane.policy.server import Circumstances
 from binlane.programs.environment import RoutineEnvironment
@@ -309,6 +309,12 @@ def _decide_resolved(
         candidates &= safety.candidates(changes) | {SOURCE_LOG}
     names = [name for name in state.each_logging() if name in candidates]
     verdicts = _verdicts(state, statement, known, names)
+    if SOURCE_LOG in verdicts and not verdicts[SOURCE_LOG].errors:
+        # A source that logs rows takes it, where one that logs texts does not: rows it is.
+        against = [
+            name for name, one in verdicts.items() if NONTRANSACTIONAL_AND_GTID in one.errors
+        ]
+        verdicts |= _verdicts(state, statement, known, against, are_rows=True)
     if SOURCE_LOG in verdicts and verdicts[SOURCE_LOG].logging_format is None:
         # The source will say so itself.
         del verdicts[SOURCE_LOG]
@@ -413,6 +419,7 @@ def _verdicts(
     verdicts: dict[str, Verdict] = {}
     temporary = _temporary_names(statement, known.resolved)
     is_sticky = not state.server.has(Fact.ROWS_OF_TEMPORARY_TABLES)
+    is_taken = are_rows and state.logs_source
     for name in names:
         binlog = state.binlogs[name]
         unlogged = temporary - binlog.held_temporary
@@ -442,7 +449,7 @@ def _verdicts(
                     unlogged_temporary=unlogged,
                     has_locked_tables=state.locked_tables is not None,
                     autoinc_lock_mode=settings.autoinc_lock_mode,
-                    gtid_consistency=settings.gtid_consistency,
+                    gtid_consistency="OFF" if is_taken else settings.gtid_consistency,
                 )
             )
         verdicts[name] = verdict

@@ -40,21 +40,23 @@ _OPTIONS: Final = (
     ("unique_checks", 1 << 27, 0),
     ("check_constraint_checks", 1 << 15, 0),
     ("@@sql_if_exists", 1 << 28, 1),
+    ("@@system_versioning_insert_history", 1 << 30, 1),
 )
 """By name: the bit of FLAGS2, and the value that it stands for."""
 OPTION_BITS: Final[Mapping[str, tuple[int, int]]] = MappingProxyType(
     {name.strip("@"): (bit, value) for name, bit, value in _OPTIONS}
 )
-_NEW_TEXTS: Final = MappingProxyType(
+_OLD_TEXTS: Final = MappingProxyType(
     {
         "foreign_key_checks": "foreign_key_checks=1",
         "sql_auto_is_null": "sql_auto_is_null",
         "unique_checks": "unique_checks=1",
         "check_constraint_checks": "",
         "@@sql_if_exists": "@@sql_if_exists=1",
+        "@@system_versioning_insert_history": "@@system_versioning_insert_history=1",
     }
 )
-"""What newer servers show of an option, whatever its value: `Fact.SHOWS_THAT_OPTIONS_ARE_SET`."""
+"""What servers without `Fact.LOGS_ALL_OPTIONS` show of an option."""
 _ROWS: Final[Mapping[str, tuple[EventType, EventType]]] = MappingProxyType(
     {
         "insert": (EventType.WRITE_ROWS, EventType.WRITE_ROWS_V1),
@@ -225,8 +227,8 @@ def printed(event: Body, server: Server) -> LoggedEvent:
 
 
 def _query(event: QueryEvent, server: Server) -> LoggedEvent:
-    is_new = server.has(Fact.SHOWS_THAT_OPTIONS_ARE_SET)
-    options, end = _shown_status(event.status_vars, is_new=is_new)
+    shows_values = server.has(Fact.LOGS_ALL_OPTIONS)
+    options, end = _shown_status(event.status_vars, shows_values=shows_values)
     text = (options if server.is_mariadb else "") + _text(event.query) + end
     return LoggedEvent("Query", _use(event) + text)
 
@@ -241,7 +243,7 @@ def _text(data: bytes) -> str:
 
 
 @lru_cache
-def _shown_status(data: bytes, *, is_new: bool) -> tuple[str, str]:
+def _shown_status(data: bytes, *, shows_values: bool) -> tuple[str, str]:
     """What is shown of status variables before a text and behind it."""
     options, end = "", ""
     for variable in decode_status_vars(data):
@@ -249,7 +251,7 @@ def _shown_status(data: bytes, *, is_new: bool) -> tuple[str, str]:
             end = " /* xid=# */"
         elif isinstance(variable.value, int):
             texts = [
-                _NEW_TEXTS[name] if is_new else f"{name}={value}"
+                f"{name}={value}" if shows_values else _OLD_TEXTS[name]
                 for name, bit, value in _OPTIONS
                 if variable.value & bit
             ]

@@ -42,7 +42,7 @@ from binlane.sql.facts import (
 )
 from binlane.sql.parser import Stopped, parse
 from binlane.sql.schema import Table
-from binlane.sql.servers import Dialect
+from binlane.sql.servers import Dialect, Fact
 from binlane.sql.tokens import SqlSyntaxError
 from binlane.sql.tree.definitions import Sequence
 from binlane.sql.tree.expressions import Name, Node, Operation, children
@@ -329,8 +329,9 @@ def logged_rows(
         return None
     first: list[tuple[bool, Body]] = []
     if server.is_mariadb and variables.is_on("binlog_annotate_row_events", default=True):
-        # Once: in the cache that is written first.
-        first.append((all(places.values()), log_events.annotation(trace.annotation)))
+        is_first_cache = server.has(Fact.ANNOTATES_FIRST_CACHE)
+        is_transactional = all(places.values()) if is_first_cache else places[mapped[0].name]
+        first.append((is_transactional, log_events.annotation(trace.annotation)))
     first.extend((places[table.name], log_events.MappedTable(table.name)) for table in mapped)
     checks_foreign_keys = variables.is_on("foreign_key_checks", default=True)
     checks_unique = variables.is_on("unique_checks", default=True)

@@ -65,6 +65,8 @@ from binlane.sql.tree.statements import Prepare
 
 _POSITIONS: Final = {symbol(reason): reason.position for reason in Reason}
 _BINLOG: Final = "binlog"
+_DEADLOCK: Final = 1213
+"""For which engines roll back the whole transaction, not the statement alone."""
 _CREATES_PROGRAMS: Final = frozenset(
     {
         *(StatementKind.CREATE_TRIGGER, StatementKind.CREATE_ROUTINE, StatementKind.CREATE_EVENT),
@@ -182,6 +184,12 @@ class Session:
         """Whether a transaction has begun to work: the servers' SERVER_STATUS_IN_TRANS."""
         return self.state.transaction.is_active
 
+    def begin_to_work(self) -> None:
+        """Know that the transaction has begun to work, if nothing of it is logged yet."""
+        if not self.state.transaction.is_active:
+            self.recurring.leave()
+            self.state.transaction.is_active = True
+
     @property
     def logs_rows_alone(self) -> bool:
         """Whether every binlog has what the session changes in rows; sql_log_bin is not asked."""
@@ -248,6 +256,15 @@ class Session:
                 del own["binlog_format"]
         own = {name: value for name, value in own.items() if value}
         self.state.variables.begin_with(values, own)
+
+    def know_global(self, values: Mapping[str, str]) -> None:
+        """Know what sessions begin with from now on; this one stays as it is.
+
+        Args:
+            values: As for `begin_with`.
+        """
+        self.recurring.leave()
+        self.state.variables.know_global(values)
 
     def binlog_variable(self, name: str, *, is_global: bool = False) -> str:
         """The value that a variable of the binlogs has; empty where nobody has set it.
@@ -597,6 +614,9 @@ class Session:
         with settings.statement_settings(state, statement) as are_set:
             if are_set:
                 self._carry_out_set(statement)
+        is_xa = state.transaction.xa_phase is not None
+        if statement.outcome.error == _DEADLOCK and not (statement.is_inner or is_xa):
+            state.roll_back()
 
     def _carry_out_set(self, statement: SessionStatement) -> None:
         """Carry out a statement whose SET STATEMENT is done."""

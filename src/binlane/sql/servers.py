@@ -1,7 +1,8 @@
 """The servers, as those who read their SQL know them: dialects, versions, character sets.
 
 What differs between versions is data, each with the source that tells it. A fact is a row of
-`SINCE`: the first version of either server that has it. A default is a list of values, each with
+`SINCE`: the first version of either server that has it, and where older series got it as a fix, their
+first releases that have it. A default is a list of values, each with
 its first version. What no row tells is the same in all versions that are known.
 Sources: *measured* on servers of that version; *manual*, *notes* or *worklog* of the makers.
 """
@@ -197,9 +198,16 @@ class Fact(Enum):
     UUID_IS_NOT_NULL = auto()
     """uuid() is of type UUID and never NULL: CREATE … SELECT makes it NOT NULL. Measured: MariaDB
     11.8, not 10.11."""
-    SHOWS_THAT_OPTIONS_ARE_SET = auto()
-    """SHOW BINLOG EVENTS shows foreign_key_checks=1 where it is off, and leaves out values. Measured:
-    MariaDB 11.8; not 10.11."""
+    LOGS_ALL_OPTIONS = auto()
+    """check_constraint_checks is logged with statements, and SHOW BINLOG EVENTS shows what an option
+    is, as foreign_key_checks=0; before, it showed foreign_key_checks=1 there, and some without their
+    values. Measured: MariaDB 10.11.18, 10.11.19 and 11.8.9; not 10.5.23, 10.11.5, 11.4.5 and 11.8.6.
+    Those between are taken by their dates: the releases of May 2026, which follow 11.8.6, have it."""
+    ANNOTATES_FIRST_CACHE = auto()
+    """Annotate_rows stands in the cache that is written first, which is that of non-transactional
+    tables; before, it stood in that of the first table. Measured: MariaDB 10.11.18, 10.11.19, 11.8.6
+    and 11.8.9; not 10.5.23, 10.11.5 and 11.4.5. Those between are taken by their dates: the
+    releases that follow 11.4.5 have it."""
     ASKS_EMPTY_ENGINES = auto()
     """UPDATE or DELETE of one BLACKHOLE table by a whole unique key is known to find no row before it
     runs, and not logged. Measured: MariaDB 10.11; not 11.8, nor MySQL."""
@@ -219,6 +227,9 @@ class Fact(Enum):
     PREPARES_BODIES_ANEW = auto()
     """Statements of routines are prepared anew when one of their tables changed. Worklog: MDEV-5816,
     MariaDB 11.2; measured: MariaDB 11.8, not 10.11, and MySQL 9.7."""
+    OPENS_SEQUENCES_FOR_DEFAULT = auto()
+    """UPDATE with the word DEFAULT opens the sequences that are in the defaults of its table; before,
+    the server crashed where it needed one. Measured as ANNOTATES_FIRST_CACHE."""
     PASSWORD_IS_UNSAFE = auto()
     """PASSWORD() counts among the unsafe functions. Manual: MySQL before 8.0.11, which has none."""
 
@@ -237,7 +248,9 @@ SINCE: Final[Mapping[Fact, tuple[Version, Version]]] = MappingProxyType(
         Fact.TEMPORARY_IN_TRANSACTION: (_NEVER, (8, 0, 13)),
         Fact.UNICODE_COLLATION_14: ((11, 5, 0), _NEVER),
         Fact.UUID_IS_NOT_NULL: ((11, 6, 0), _NEVER),
-        Fact.SHOWS_THAT_OPTIONS_ARE_SET: ((11, 8, 0), _NEVER),
+        Fact.LOGS_ALL_OPTIONS: ((12, 3, 2), _NEVER),
+        Fact.ANNOTATES_FIRST_CACHE: ((11, 8, 0), _NEVER),
+        Fact.OPENS_SEQUENCES_FOR_DEFAULT: ((11, 8, 0), _NEVER),
         Fact.ASKS_EMPTY_ENGINES: ((0, 0, 0), _NEVER),
         Fact.NOW_IS_TIMESTAMP: ((11, 7, 0), _NEVER),
         Fact.UPDATES_AS_QUERIES: ((11, 1, 0), _NEVER),
@@ -279,10 +292,23 @@ _UNTIL: Final[Mapping[Fact, tuple[Version, Version]]] = MappingProxyType(
 """By fact that newer versions have no more: the first one without it."""
 
 
+_MENDED: Final[Mapping[Fact, tuple[Version, ...]]] = MappingProxyType(
+    {
+        Fact.LOGS_ALL_OPTIONS: ((10, 11, 17), (11, 4, 11), (11, 8, 7)),
+        Fact.ANNOTATES_FIRST_CACHE: ((10, 11, 12), (11, 4, 6)),
+        Fact.OPENS_SEQUENCES_FOR_DEFAULT: ((10, 11, 12), (11, 4, 6)),
+    }
+)
+"""By fact that came to older series of MariaDB as well, as a fix: the first such release of each."""
+
+
 def has(fact: Fact, flavor: str, version: Version) -> bool:
     """Whether a server of a flavor and version has a fact."""
     server = int(flavor != "mariadb")
-    return SINCE[fact][server] <= version < _UNTIL.get(fact, (_NEVER, _NEVER))[server]
+    if SINCE[fact][server] <= version:
+        return version < _UNTIL.get(fact, (_NEVER, _NEVER))[server]
+    mended = _MENDED.get(fact, ()) if flavor == "mariadb" else ()
+    return any(release[:2] == version[:2] and release <= version for release in mended)
 
 
 def default(variable: str, flavor: str, version: Version) -> str:

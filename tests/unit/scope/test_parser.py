@@ -18,6 +18,7 @@ from binlane.scope.statements import (
     AlterBinlog,
     BinlogStatement,
     CreateBinlog,
+    DefaultFormat,
     DropBinlog,
     FlushBinaryLogs,
     GrantRead,
@@ -59,7 +60,7 @@ IGNORE_FOO = Directive(Action.SET, ScopeList.IGNORE, (TableName("test", "foo"),)
             CreateBinlog("b", (LOG_TEST, IGNORE_FOO), LoggingMode.STATEMENT),
         ),
         ("CREATE BINLOG 'b' FORMAT=mixed", CreateBinlog("b", (), LoggingMode.MIXED)),
-        ("CREATE BINLOG 'b' FORMAT='default'", CreateBinlog("b", (), LoggingMode.ROW)),
+        ("CREATE BINLOG 'b' FORMAT='default'", CreateBinlog("b", (), DefaultFormat.DEFAULT)),
         (
             "ALTER BINLOG 'b' LOG ALL, FORMAT='MIXED'",
             AlterBinlog("b", (Directive(Action.SET, ScopeList.LOG, None),), LoggingMode.MIXED),
