@@ -33,7 +33,7 @@ from binlane.session.decision import Plan, fails_under_locks, plan_of, refusal_b
 from binlane.session.dml import execute_rows
 from binlane.session.drops import drop_at_disconnect
 from binlane.session.log_events import SOURCE_LOG
-from binlane.session.missing import OPEN_OR_RUN, missing, no_database, unparsed
+from binlane.session.missing import OPEN_OR_RUN, is_stated_of_parser, missing, no_database, unparsed
 from binlane.session.recurring import Attempt, Foreseen, Recurring
 from binlane.session.report import BinlogResult, Note, StatementResult, Unanalysed
 from binlane.session.safety import ScopeSafety
@@ -627,6 +627,9 @@ class Session:
             state.is_row_now(name)
         if self._hangs_on_unknown(statement.facts):
             state.programs.effort.unfollowed = "what was made of its programs was not analysed"
+            return
+        if is_stated_of_parser(statement):
+            state.fail_as_stated(statement)
             return
         failure = unparsed(state, statement) or no_database(statement)
         failure = failure or _denied_at_once(state, statement)

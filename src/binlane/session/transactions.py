@@ -192,7 +192,7 @@ def refusal_of_command(state: SessionState, verb: str) -> Refusal | None:
     if is_locked and verb.startswith(_PLUGINS):
         return refusal(1100, "plugin")
     is_alone = verb.startswith(_ALONE[state.server.is_mariadb])
-    return refusal(1192) if is_alone and (is_locked or state.is_in_transaction) else None
+    return refusal(1192) if is_alone and (is_locked or state.transaction.is_active) else None
 
 
 def is_forbidden(state: SessionState, statement: SessionStatement) -> bool:
