@@ -77,6 +77,11 @@ _SYS: Final = "sys"
 _SYSTEM_DATABASES: Final = frozenset({"mysql", _SYS, "sys_schema"})
 
 
+def is_for_writing(lock: str) -> bool:
+    """Whether a lock that LOCK TABLES names, as `WRITE CONCURRENT`, is for writing."""
+    return "WRITE" in lock.upper().split()
+
+
 @dataclass(slots=True, kw_only=True)
 class Opened:
     """A place in the list.
@@ -278,11 +283,13 @@ class LockList:
             return
         self.unknown.append((entry.name, entry.place.offset))
         has_database = self.objects.has_database(entry.name.database)
-        self.errors.append(
-            refusals.no_such_table(entry.name)
-            if self.server.is_mariadb or has_database
-            else refusals.no_such_database(entry.name.database)
-        )
+        if all(one.is_sequence for one in self.tables):
+            failure = refusals.no_such_sequence(entry.name)
+        elif self.server.is_mariadb or has_database:
+            failure = refusals.no_such_table(entry.name)
+        else:
+            failure = refusals.no_such_database(entry.name.database)
+        self.errors.append(failure)
 
     def _add_merged(self, entry: Opened, table: Table, index: int) -> None:
         """The tables of a MERGE table come behind it, with its lock."""
@@ -493,7 +500,7 @@ def opened_by(
     use: TableUse, place: TextPlace, set_columns: tuple[SetColumn, ...] = (), *, is_prelocked: bool
 ) -> Opened:
     """What a text names, as it stands in the list; LOCK TABLES is for every change."""
-    is_locked = use.lock.upper().endswith("WRITE")
+    is_locked = is_for_writing(use.lock)
     return Opened(
         name=use.name,
         changes=use.changes,
