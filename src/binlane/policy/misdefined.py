@@ -24,6 +24,7 @@ from binlane.sql.servers import Fact
 from binlane.sql.table_changes import (
     PRIMARY,
     KeyNames,
+    asked_name,
     column_keys,
     column_references,
     foreign_key_of,
@@ -230,8 +231,8 @@ class _Alteration:
         name = action.name.lower()
         if action.kind == "ADD COLUMN":
             return all(column.name.lower() in self._names for column in action.columns)
-        if action.kind == "ADD KEY":
-            return name in self._keys
+        if action.kind == "ADD KEY" and action.key is not None:
+            return asked_name(action.key).lower() in self._keys
         if action.kind in ("DROP KEY", "RENAME KEY", "ALTER KEY"):
             return name not in self._keys
         if action.kind in ("DROP FOREIGN KEY", "DROP CONSTRAINT"):

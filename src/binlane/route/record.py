@@ -149,4 +149,6 @@ def text_of(definition: Definition) -> str:
     parts.append(f"FORMAT={definition.logging_mode.value}")
     if definition.row_image is not RowImage.FULL:
         parts.append(f"ROW_IMAGE={definition.row_image.value}")
+    if definition.is_compressed:
+        parts.append("COMPRESS=ON")
     return ", ".join(parts)

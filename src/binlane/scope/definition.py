@@ -35,6 +35,7 @@ class Definition:
         log_id: Identity that survives ALTER BINLOG and tells a binlog from a later one of the
             same name; 1 to 2^63-1.
         row_image: Which columns its row images hold (ROW_IMAGE).
+        is_compressed: Whether its files are compressed as the source compresses its own (COMPRESS).
     """
 
     name: str
@@ -42,6 +43,7 @@ class Definition:
     logging_mode: LoggingMode
     log_id: int
     row_image: RowImage = RowImage.FULL
+    is_compressed: bool = False
 
     def __post_init__(self) -> None:
         """Refuse names that cannot be file names.

@@ -18,6 +18,7 @@ from binlane.scope.statements import (
     AlterBinlog,
     BinlogStatement,
     CreateBinlog,
+    DefaultFormat,
     DropBinlog,
     FlushBinaryLogs,
     GrantRead,
@@ -43,14 +44,16 @@ from binlane.sql.tree.definitions import Account
 CREATE_GRAMMAR: Final = (
     "CREATE BINLOG [IF NOT EXISTS] 'name' [LOG(list) | LOG ALL] [, IGNORE(list) | IGNORE ALL] "
     "[, FORMAT='ROW'|'STATEMENT'|'MIXED'|'default'] "
-    "[, ROW_IMAGE='FULL'|'MINIMAL'|'NOBLOB'|'FULL_NODUP'|'default'], where list is `database` or "
+    "[, ROW_IMAGE='FULL'|'MINIMAL'|'NOBLOB'|'FULL_NODUP'|'default'] [, COMPRESS='ON'|'OFF'], "
+    "where list is `database` or "
     "`database`.`table`, separated by commas"
 )
 ALTER_GRAMMAR: Final = (
     "ALTER BINLOG [IF EXISTS] 'name' directive [, directive …], where a directive is LOG(list), LOG ALL, "
     "IGNORE(list), IGNORE ALL, ADD LOG(list), ADD IGNORE(list), DROP LOG(list), "
-    "DROP IGNORE(list), FORMAT='…' or ROW_IMAGE='…'"
+    "DROP IGNORE(list), FORMAT='…', ROW_IMAGE='…' or COMPRESS='…'"
 )
+_OPTIONS: Final = "FORMAT, ROW_IMAGE or COMPRESS"
 REVOKE_GRAMMAR: Final = "REVOKE [IF EXISTS] READ ON BINLOG 'name' [, …] FROM account [, …]"
 FIRST_WORDS: Final = frozenset(
     (
@@ -144,7 +147,12 @@ def _read_create(cursor: Cursor) -> CreateBinlog:
     name = _binlog_name(cursor)
     clauses = _clauses(cursor, _read_list)
     return CreateBinlog(
-        name, clauses.directives, clauses.logging_mode, if_not_exists, clauses.row_image
+        name,
+        clauses.directives,
+        clauses.logging_mode,
+        if_not_exists,
+        clauses.row_image,
+        clauses.is_compressed,
     )
 
 
@@ -153,16 +161,24 @@ def _read_alter(cursor: Cursor) -> AlterBinlog:
     name = _binlog_name(cursor)
     clauses = _clauses(cursor, _read_directive)
     if clauses == _Clauses():
-        raise cursor.stop("LOG, IGNORE, ADD, DROP, FORMAT or ROW_IMAGE")
-    return AlterBinlog(name, clauses.directives, clauses.logging_mode, if_exists, clauses.row_image)
+        raise cursor.stop(f"LOG, IGNORE, ADD, DROP, {_OPTIONS}")
+    return AlterBinlog(
+        name,
+        clauses.directives,
+        clauses.logging_mode,
+        if_exists,
+        clauses.row_image,
+        clauses.is_compressed,
+    )
 
 
 class _Clauses(NamedTuple):
     """What CREATE and ALTER BINLOG say behind the name; None where it is not said."""
 
     directives: tuple[Directive, ...] = ()
-    logging_mode: LoggingMode | None = None
+    logging_mode: LoggingMode | DefaultFormat | None = None
     row_image: RowImage | None = None
+    is_compressed: bool | None = None
 
 
 def _clauses(cursor: Cursor, read: Callable[[Cursor], Directive]) -> _Clauses:
@@ -179,6 +195,11 @@ def _clauses(cursor: Cursor, read: Callable[[Cursor], Directive]) -> _Clauses:
             if found.row_image is not None:
                 raise cursor.stop("ROW_IMAGE only once")
             found = found._replace(row_image=_row_image(cursor))
+        elif cursor.accept("COMPRESS"):
+            if found.is_compressed is not None:
+                raise cursor.stop("COMPRESS only once")
+            word = _option(cursor, ("ON", "OFF"), "'ON', 'OFF' or 'default'")
+            found = found._replace(is_compressed=word == "ON")
         else:
             directives.append(read(cursor))
         has_comma = cursor.accept_operator(",")
@@ -198,7 +219,7 @@ def _read_directive(cursor: Cursor) -> Directive:
 def _read_list(cursor: Cursor) -> Directive:
     word = cursor.accept_any(("LOG", "IGNORE"))
     if not word:
-        raise cursor.stop("LOG, IGNORE, FORMAT or ROW_IMAGE")
+        raise cursor.stop(f"LOG, IGNORE, {_OPTIONS}")
     which = ScopeList(word)
     if cursor.accept("ALL"):
         return Directive(Action.SET, which, None)
@@ -220,9 +241,9 @@ def _scope_object(cursor: Cursor) -> ScopeObject:
     return TableName(first, second)
 
 
-def _logging_mode(cursor: Cursor) -> LoggingMode:
+def _logging_mode(cursor: Cursor) -> LoggingMode | DefaultFormat:
     word = _option(cursor, LoggingMode.__members__, "'ROW', 'STATEMENT', 'MIXED' or 'default'")
-    return LoggingMode.ROW if word == "DEFAULT" else LoggingMode[word]
+    return DefaultFormat.DEFAULT if word == "DEFAULT" else LoggingMode[word]
 
 
 def _row_image(cursor: Cursor) -> RowImage:

@@ -22,7 +22,7 @@ from binlane.policy.misnamed import misnamed
 from binlane.policy.privileges import denied_inside
 from binlane.policy.procedure import Verdict, decide_statement
 from binlane.policy.reasons import ReasonFound
-from binlane.policy.refusals import Outcome, Refusal, Why, refusal
+from binlane.policy.refusals import NONTRANSACTIONAL_AND_GTID, Outcome, Refusal, Why, refusal
 from binlane.policy.resolution import Opening, ResolvedStatement, resolve
 from binlane.policy.server import Circumstances
 from binlane.programs.environment import RoutineEnvironment
@@ -85,6 +85,7 @@ class Plan:
             if access.changes
             for trigger in objects.triggers(access.name)
         )
+        self.may_branch |= _writes_what_it_reads(resolved)
         self.traces: dict[Outcome, Trace] = {}
         self.changes: dict[bool, Changes] = {}
         self.can_depend: bool | None = None
@@ -101,6 +102,15 @@ class Plan:
             found = decide_statement(self.resolved, circumstances)
             self._verdicts[circumstances] = found
         return found
+
+
+def _writes_what_it_reads(resolved: ResolvedStatement) -> bool:
+    """Whether triggers may write a table that the statement itself has open, which fails on a row."""
+    own = {access.name for access in resolved.accesses if not access.is_prelocked}
+    return any(
+        access.is_prelocked and access.changes and access.name in own
+        for access in resolved.accesses
+    )
 
 
 def plan_of(facts: StatementFacts, opening: Opening) -> Plan:
@@ -302,6 +312,12 @@ def _decide_resolved(
         candidates &= safety.candidates(changes) | {SOURCE_LOG}
     names = [name for name in state.each_logging() if name in candidates]
     verdicts = _verdicts(state, statement, known, names)
+    if SOURCE_LOG in verdicts and not verdicts[SOURCE_LOG].errors:
+        # A source that logs rows takes it, where one that logs texts does not: rows it is.
+        against = [
+            name for name, one in verdicts.items() if NONTRANSACTIONAL_AND_GTID in one.errors
+        ]
+        verdicts |= _verdicts(state, statement, known, against, are_rows=True)
     if SOURCE_LOG in verdicts and verdicts[SOURCE_LOG].logging_format is None:
         # The source will say so itself.
         del verdicts[SOURCE_LOG]
@@ -406,6 +422,7 @@ def _verdicts(
     verdicts: dict[str, Verdict] = {}
     temporary = _temporary_names(statement, known.resolved)
     is_sticky = not state.server.has(Fact.ROWS_OF_TEMPORARY_TABLES)
+    is_taken = are_rows and state.logs_source
     for name in names:
         binlog = state.binlogs[name]
         unlogged = temporary - binlog.held_temporary
@@ -435,7 +452,7 @@ def _verdicts(
                     unlogged_temporary=unlogged,
                     has_locked_tables=state.locked_tables is not None,
                     autoinc_lock_mode=settings.autoinc_lock_mode,
-                    gtid_consistency=settings.gtid_consistency,
+                    gtid_consistency="OFF" if is_taken else settings.gtid_consistency,
                 )
             )
         verdicts[name] = verdict
@@ -476,7 +493,10 @@ def note_unsafe(state: SessionState, unsafe: Mapping[str, Iterable[ReasonFound]]
             continue
         for one in reasons_found:
             found.setdefault(one.reason, (one, []))[1].append(name)
-    is_told = state.variables.is_on("sql_notes", default=True)
+    # What else warns takes room as well, but only the server knows of that.
+    told_max = state.variables.number("max_error_count", default=_TOLD_MAX)
+    if not state.variables.is_on("sql_notes", default=True):
+        told_max = 0
     for reason in sorted(found, key=lambda reason: reason.position):
         one, binlogs = found[reason]
         state.execution.notes.append(
@@ -485,7 +505,7 @@ def note_unsafe(state: SessionState, unsafe: Mapping[str, Iterable[ReasonFound]]
                 reason=reasons.symbol(reason),
                 message=reasons.note(reason, state.server),
                 binlogs=tuple(name for name in state.binlogs if name in binlogs),
-                is_told=is_told,
+                is_told=len(state.execution.notes) < told_max,
                 why=Why(
                     what=one.what,
                     through=tuple(f"{step.kind} {step.name.plain}" for step in one.via),
@@ -531,6 +551,7 @@ def recorders_of(
 # Errors met when tables are opened ----------------------------------------------------------------
 
 
+_TOLD_MAX: Final = 64
 _LOCKED_FOR_READ: Final = 1099
 _NOT_LOCKED: Final = 1100
 _OF_THE_TEXT: Final = frozenset((1052, 1054, 1093, 1110, 1136, 1288, 1348, 1394, 1443, 1471))

@@ -75,7 +75,7 @@ def missing(state: SessionState, statement: SessionStatement) -> Refusal | None:
 
     Args:
         state: The session.
-        statement: A statement of which the script states no error.
+        statement: A statement of which the script states no error, or another one.
     """
     kind = statement.facts.effects.kind
     asked = None if kind in OPEN_OR_RUN else state.asked(statement.facts, statement.database)

@@ -205,7 +205,7 @@ class Catalog:
             "SELECT log_id, name, state, logging_mode, log_all_dbs, begin_gtids,"
             " end_file, end_position, watermark, flavor, clock, prepared, memory, is_cut, activity,"
             " reason, ignores_case, incidents, unsearched_file, unsearched_position,"
-            " row_image FROM binlogs ORDER BY name"
+            " row_image, is_compressed FROM binlogs ORDER BY name"
         )
         return [self._record(*row) for row in rows]
 
@@ -230,7 +230,8 @@ class Catalog:
         with self._database.transaction() as connection:
             connection.execute(
                 "INSERT INTO binlogs (log_id, name, state, logging_mode, log_all_dbs, created,"
-                " begin_gtids, flavor, ignores_case, row_image) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                " begin_gtids, flavor, ignores_case, row_image, is_compressed)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
                     definition.log_id,
                     definition.name,
@@ -242,6 +243,7 @@ class Catalog:
                     begin.flavor,
                     definition.scope.ignores_case,
                     definition.row_image.value,
+                    definition.is_compressed,
                 ),
             )
             self._set_scope(connection, definition)
@@ -257,12 +259,14 @@ class Catalog:
         """Give a live binlog another definition, from `mark.position` on."""
         with self._database.transaction() as connection:
             connection.execute(
-                "UPDATE binlogs SET logging_mode = ?, log_all_dbs = ?, row_image = ?"
+                "UPDATE binlogs SET logging_mode = ?, log_all_dbs = ?, row_image = ?,"
+                " is_compressed = ?"
                 " WHERE log_id = ?",
                 (
                     definition.logging_mode.value,
                     definition.scope.log_all,
                     definition.row_image.value,
+                    definition.is_compressed,
                     definition.log_id,
                 ),
             )
@@ -382,6 +386,7 @@ class Catalog:
         unsearched_file: str | None,
         unsearched_position: int | None,
         row_image: str,
+        is_compressed: int,
     ) -> BinlogRecord:
         mark = None
         if end_file is not None and end_position is not None and watermark is not None:
@@ -406,6 +411,7 @@ class Catalog:
             logging_mode=LoggingMode(logging_mode),
             log_id=log_id,
             row_image=RowImage(row_image),
+            is_compressed=bool(is_compressed),
         )
         return BinlogRecord(
             definition=definition,

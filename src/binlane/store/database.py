@@ -14,7 +14,7 @@ from typing import Any, Final, Self
 from binlane.errors import CorruptStoreError, StoreError, StoreFullError
 from binlane.store.disk import FILE_MODE
 
-SCHEMA_VERSION: Final = 8
+SCHEMA_VERSION: Final = 9
 _BUSY_TIMEOUT_S: Final = 10.0
 
 _FILES: Final = """
@@ -64,7 +64,8 @@ CREATE TABLE binlogs (
     incidents TEXT NOT NULL DEFAULT '',
     unsearched_file TEXT,
     unsearched_position INTEGER,
-    row_image TEXT NOT NULL DEFAULT 'FULL'
+    row_image TEXT NOT NULL DEFAULT 'FULL',
+    is_compressed INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 CREATE TABLE binlog_log_databases (log_id INTEGER NOT NULL, "database" TEXT NOT NULL) STRICT;
 CREATE TABLE binlog_ignore_databases (log_id INTEGER NOT NULL, "database" TEXT NOT NULL) STRICT;
@@ -111,6 +112,7 @@ ALTER TABLE binlogs ADD COLUMN unsearched_position INTEGER;
 UPDATE binlogs SET unsearched_file = end_file, unsearched_position = end_position;
 """,
     7: "ALTER TABLE binlogs ADD COLUMN row_image TEXT NOT NULL DEFAULT 'FULL';",
+    8: "ALTER TABLE binlogs ADD COLUMN is_compressed INTEGER NOT NULL DEFAULT 0;",
 }
 """What makes a version the next one."""
 

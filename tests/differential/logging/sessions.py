@@ -141,7 +141,10 @@ def _aspects(
     done: Recorded, result: StatementResult, *, upserts: bool
 ) -> Iterator[tuple[str, object, object]]:
     yield "unanalysed", None, result.unanalysed and result.unanalysed.reason
-    yield "error", done.error, result.error and result.error.errno
+    error = result.error
+    if error is not None and error.on_some_ways and done.error is None:
+        error = None  # the data took another way
+    yield "error", done.error, error and error.errno
     yield "notes", done.reasons, tuple(note.reason for note in result.notes if note.is_told)
     events = [event for binlog in result.binlogs.values() for event in binlog.events]
     yield (

@@ -30,10 +30,20 @@ class Found:
         return self.recorded[self.difference.index].sql
 
 
-def run(recorder: Recorder, script: Script) -> Found | None:
-    """Record a script and compare; None if all is equal."""
+def record(recorder: Recorder, script: Script) -> tuple[Script, tuple[Recorded, ...]]:
+    """Run a script on its objects; what comes back ends where the server ends the session."""
     recorder.reset(script.schema)
     recorded = tuple(recorder.run(script.texts))
+    return replace(script, statements=script.statements[: len(recorded) - 1]), recorded
+
+
+def run(recorder: Recorder, script: Script) -> Found | None:
+    """Record a script and compare; None if all is equal."""
+    return compared(recorder, *record(recorder, script))
+
+
+def compared(recorder: Recorder, script: Script, recorded: tuple[Recorded, ...]) -> Found | None:
+    """Compare what a server did with a script with ours; None if all is equal."""
     difference = first_difference(recorder.server_name, script, recorded)
     if difference is None:
         return None

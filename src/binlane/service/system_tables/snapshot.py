@@ -131,6 +131,7 @@ def _binlog(facts: BinlogFacts, made: int | None) -> Row:
         None if made is None else utc(made),
         facts.problem,
         definition.row_image.value,
+        "ON" if definition.is_compressed else "OFF",
     )
 
 
