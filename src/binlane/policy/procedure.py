@@ -258,6 +258,8 @@ class Survey:
         if found is LoggingFormat.STATEMENT and self._meets_several_keys():
             is_statement = self.mode is LoggingMode.STATEMENT
             found = LoggingFormat.STATEMENT if is_statement else LoggingFormat.ROW
+        if found is LoggingFormat.ROW and self._counts_transactions():
+            found = LoggingFormat.STATEMENT
         is_filtered = self._is_filtered(found)
         if not self.errors:
             self._check_gtid_consistency(found)
@@ -308,6 +310,18 @@ class Survey:
                 self.blame(Reason.INSERT_TWO_KEYS, each)
                 return True
         return False
+
+    def _counts_transactions(self) -> bool:
+        """Whether MariaDB keeps numbers of transactions with the rows, which a log cannot have.
+
+        Rows that only a trigger or function writes were not measured.
+        """
+        return any(
+            access.changes
+            and not access.is_prelocked
+            and access.table.definition.is_versioned_by_transaction
+            for access in self.statement.accesses
+        )
 
     def _format(self) -> LoggingFormat | None:
         if self.written_by_all is NEITHER:

@@ -20,6 +20,7 @@ from binlane.codec.load_data import DuplicateHandling, ExecuteLoadQueryEvent
 from binlane.codec.types import Flavor
 from binlane.names import TableName, quote
 from binlane.session.state import SessionState, SessionStatement
+from binlane.sql.accounts import AccountName
 from binlane.sql.evaluation.evaluator import content_of
 from binlane.sql.facts import StatementFacts
 from binlane.sql.show_create import column_type
@@ -37,6 +38,7 @@ from binlane.sql.tree.definitions import (
 )
 from binlane.sql.tree.expressions import Literal, Name, Node, ObjectName, UserVariable
 from binlane.sql.tree.statements import Assignment, LoadData
+from binlane.sql.views import attributes
 
 _TRAITS: Final[Mapping[str, tuple[int, str]]] = MappingProxyType(
     {
@@ -73,7 +75,11 @@ class _DefinitionWriter:
         self.database = statement.database
 
     def definer(self, account: Account | None) -> str:
-        name = self.state.identity.account if account is None else self.state.account(account)
+        return self.shown(
+            self.state.identity.account if account is None else self.state.account(account)
+        )
+
+    def shown(self, name: AccountName) -> str:
         quote = self.state.quote
         return quote(name.user) if name.is_role else f"{quote(name.user)}@{quote(name.host)}"
 
@@ -102,9 +108,13 @@ def _view(writer: _DefinitionWriter, node: CreateView) -> str | None:
     if node.columns:
         shown += f"({', '.join(map(writer.state.quote, node.columns))})"
     condition = "IF NOT EXISTS " if node.if_not_exists else ""
+    objects, is_mariadb = writer.state.objects, writer.state.server.is_mariadb
+    old = objects.base_view(writer.facts.effects.objects[0])
+    kept = attributes(node, old, is_mariadb=is_mariadb)
+    definer = writer.definer(node.definer) if kept.definer is None else writer.shown(kept.definer)
     return (
-        f"{verb} ALGORITHM={node.algorithm or 'UNDEFINED'} DEFINER={writer.definer(node.definer)} "
-        f"SQL SECURITY {node.security or 'DEFINER'} VIEW {condition}{shown} AS "
+        f"{verb} ALGORITHM={kept.algorithm} DEFINER={definer} "
+        f"SQL SECURITY {'INVOKER' if kept.is_invoker else 'DEFINER'} VIEW {condition}{shown} AS "
         f"{writer.rest(node.query_at)}"
     )
 

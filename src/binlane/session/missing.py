@@ -34,7 +34,13 @@ from binlane.sql.accounts import (
     change,
     is_dynamic,
 )
-from binlane.sql.facts import TABLE_DROPPING_KINDS, StatementFacts, StatementKind
+from binlane.sql.facts import (
+    DDL_KINDS,
+    TABLE_DROPPING_KINDS,
+    TABLE_MAKING_KINDS,
+    StatementFacts,
+    StatementKind,
+)
 from binlane.sql.schema import Table
 from binlane.sql.servers import LoggingMode
 from binlane.sql.table_changes import engine_name
@@ -105,6 +111,23 @@ def _added_default(state: SessionState, statement: SessionStatement) -> Refusal 
         return None
     found = next(added_unsafe_defaults(statement.facts, state.server), None)
     return None if found is None else unsafe_default_is_added(found, state.server)
+
+
+_OF_THE_PARSER: Final = frozenset(
+    {
+        *(1064, 1115, 1253, 1273, 1303, 1314, 1319, 1320, 1324, 1327, 1330, 1331, 1332, 1333),
+        *(1337, 1338, 1363, 1413, 1415, 1422, 1479, 1480, 1492, 1901),
+        *range(1308, 1311),
+    }
+)
+"""Errors of definitions before which a server has done nothing, and has committed nothing."""
+
+
+def is_stated_of_parser(statement: SessionStatement) -> bool:
+    """Whether the script states that the server's parser refuses a definition."""
+    kind = statement.facts.effects.kind
+    is_definition = kind in DDL_KINDS or kind in TABLE_MAKING_KINDS
+    return is_definition and statement.outcome.error in _OF_THE_PARSER
 
 
 def unparsed(state: SessionState, statement: SessionStatement) -> Refusal | None:

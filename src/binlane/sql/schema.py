@@ -138,6 +138,7 @@ class View:
         database: The default database of its creation.
         definer: Whose privileges hold in it.
         is_invoker: SQL SECURITY INVOKER: those of who uses it.
+        algorithm: As the server keeps it: `MERGE`, `TEMPTABLE` or `UNDEFINED`.
     """
 
     name: TableName
@@ -146,6 +147,7 @@ class View:
     database: str = ""
     definer: AccountName = ROOT
     is_invoker: bool = False
+    algorithm: str = "UNDEFINED"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
