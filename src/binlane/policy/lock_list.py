@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from binlane.sql.facts import FunctionUse, SetColumn, StatementFacts, TableUse
     from binlane.sql.schema import Objects, Routine, Trigger, View
     from binlane.sql.servers import Dialect
+    from binlane.sql.tree.expressions import Call
 
 TABLES_MAX: Final = 10_000
 """More are not opened: views of views can name any number."""
@@ -440,7 +441,7 @@ class LockList:
                 continue
             name = TableName(use.database or database, use.name)
             routine = self.objects.function(name)
-            if routine is None and _is_made(use, facts.dialect):
+            if routine is None and is_made(use, facts.dialect):
                 self._fail_function(name, place)
             self._add_call("function", routine, use, place)
 
@@ -489,7 +490,7 @@ def _events(changes: Iterable[RowChange]) -> set[str]:
     return {event for change in changes for event in _FIRED[change]}
 
 
-def _is_made(use: FunctionUse, dialect: Dialect) -> bool:
+def is_made(use: FunctionUse | Call, dialect: Dialect) -> bool:
     """Whether somebody must have made a function: it did not come with the server."""
     if use.database is not None:
         return use.database.lower() not in _SYSTEM_DATABASES
