@@ -59,6 +59,8 @@ _BLOBS: Final = frozenset(
     }
 )
 """What NOBLOB leaves out: no GEOMETRY, and of JSON only MariaDB's, which is a LONGTEXT."""
+_KNOWN_MAX: Final = 4096
+"""Shapes that are kept by the bytes of their TABLE_MAP: sources have tables that come and go."""
 _TYPE_AND_LENGTH: Final = Struct("<4xB4xI")
 _SHORT_ID: Final = 6
 _INSERTS: Final = frozenset(
@@ -185,6 +187,8 @@ class ImageCutter:
             if shape is None:
                 body = decode_event(data, format_).body
                 assert isinstance(body, TableMapEvent), "its type says so"
+                if len(self._known) >= _KNOWN_MAX:
+                    self._known.clear()
                 shape = self._known[key] = _shape(body, format_.flavor)
             self._shapes[number] = shape
         elif code in _CUT:
