@@ -41,7 +41,7 @@ from binlane.policy.used_objects import (
 )
 from binlane.sql.evaluation.functions import is_built_in
 from binlane.sql.facts import RowChange, SetColumn, StatementKind
-from binlane.sql.schema import Table, TriggerTime
+from binlane.sql.schema import ForeignKey, Table, TriggerTime
 from binlane.sql.servers import Fact
 from binlane.sql.table_definitions import TableDefinition
 
@@ -93,6 +93,7 @@ class Opened:
         fires: By what its triggers are opened, which may be more.
         is_prelocked: The statement's own text does not lead to it, views aside.
         is_foreign_key: A foreign key leads to it.
+        child_key: That key, where it is its own; None where it leads to a parent.
         is_sequence: NEXTVAL and its like name it.
         set_columns: Those that an UPDATE of it, or of what may be it, sets.
         place: What leads to it, and where in the statement's text it stands.
@@ -106,6 +107,7 @@ class Opened:
     fires: frozenset[RowChange] = NO_CHANGES
     is_prelocked: bool = False
     is_foreign_key: bool = False
+    child_key: ForeignKey | None = None
     is_sequence: bool = False
     set_columns: tuple[SetColumn, ...] = ()
     place: TextPlace = OWN_TEXT
@@ -304,7 +306,10 @@ class LockList:
     def _add_triggers(self, entry: Opened) -> None:
         # What a foreign key does itself fires triggers in MySQL alone.
         is_innodb = entry.is_foreign_key and not self.server.has_server_foreign_keys
-        fired = _events(entry.fires if is_innodb else entry.changes | entry.fires)
+        self._add_triggers_of(entry, entry.fires if is_innodb else entry.changes | entry.fires)
+
+    def _add_triggers_of(self, entry: Opened, changes: frozenset[RowChange]) -> None:
+        fired = _events(changes)
         triggers = self.objects.triggers(entry.name) if fired else ()
         for event in _EVENTS:
             for time in TriggerTime:
@@ -333,8 +338,10 @@ class LockList:
             return
         for key in self.objects.children(entry.name):
             for changes in roles(key, entry.changes | entry.fires):
-                if changes or self.server.has_server_foreign_keys:
-                    self._add_foreign_table(entry, key.table, changes, before)
+                if key.table == entry.name and self.server.has_server_foreign_keys:
+                    self._add_triggers_of(entry, changes)
+                elif changes or self.server.has_server_foreign_keys:
+                    self._add_foreign_table(entry, key.table, changes, before, key=key)
 
     def _add_mariadb_children(self, entry: Opened) -> None:
         """What happens to the first parent decides the locks of all below it, and their triggers.
@@ -363,8 +370,12 @@ class LockList:
         changes: frozenset[RowChange],
         before: Iterable[Opened],
         fires: frozenset[RowChange] = NO_CHANGES,
+        key: ForeignKey | None = None,
     ) -> None:
-        """Open a table that a foreign key leads to, unless one has led there before."""
+        """Open a table that a foreign key leads to, unless one has led there before.
+
+        MySQL follows each key to its children once, whatever it does there.
+        """
         if self.server.is_mariadb:
             is_known = any(
                 each.is_foreign_key
@@ -374,7 +385,9 @@ class LockList:
             )
         else:
             is_known = name == entry.name or any(
-                each.is_foreign_key and each.name == name and each.changes == changes
+                each.is_foreign_key
+                and each.name == name
+                and (each.changes == changes if key is None else each.child_key == key)
                 for each in before
             )
         if not is_known and self.objects.table(name) is not None:
@@ -386,6 +399,7 @@ class LockList:
                     fires=fires,
                     is_prelocked=True,
                     is_foreign_key=True,
+                    child_key=key,
                     place=_next(entry, Via(kind="foreign key", name=name)),
                 )
             )

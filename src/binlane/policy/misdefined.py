@@ -24,6 +24,7 @@ from binlane.sql.servers import Fact
 from binlane.sql.table_changes import (
     PRIMARY,
     KeyNames,
+    asked_name,
     column_keys,
     column_references,
     foreign_key_of,
@@ -232,9 +233,8 @@ class _Alteration:
         name = action.name.lower()
         if action.kind == "ADD COLUMN":
             return all(column.name.lower() in self._names for column in action.columns)
-        if action.kind == "ADD KEY":
-            is_primary = action.key is not None and action.key.kind == PRIMARY
-            return (PRIMARY.lower() if is_primary else name) in self._keys
+        if action.kind == "ADD KEY" and action.key is not None:
+            return asked_name(action.key).lower() in self._keys
         if action.kind in ("DROP KEY", "RENAME KEY", "ALTER KEY"):
             return name not in self._keys
         if action.kind in ("DROP FOREIGN KEY", "DROP CONSTRAINT"):

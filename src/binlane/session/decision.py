@@ -92,6 +92,7 @@ class Plan:
             if access.changes
             for trigger in objects.triggers(access.name)
         )
+        self.may_branch |= _writes_what_it_reads(resolved)
         self.traces: dict[Outcome, Trace] = {}
         self.changes: dict[bool, Changes] = {}
         self.can_depend: bool | None = None
@@ -108,6 +109,15 @@ class Plan:
             found = decide_statement(self.resolved, circumstances)
             self._verdicts[circumstances] = found
         return found
+
+
+def _writes_what_it_reads(resolved: ResolvedStatement) -> bool:
+    """Whether triggers may write a table that the statement itself has open, which fails on a row."""
+    own = {access.name for access in resolved.accesses if not access.is_prelocked}
+    return any(
+        access.is_prelocked and access.changes and access.name in own
+        for access in resolved.accesses
+    )
 
 
 def plan_of(facts: StatementFacts, opening: Opening) -> Plan:
@@ -490,7 +500,10 @@ def note_unsafe(state: SessionState, unsafe: Mapping[str, Iterable[ReasonFound]]
             continue
         for one in reasons_found:
             found.setdefault(one.reason, (one, []))[1].append(name)
-    is_told = state.variables.is_on("sql_notes", default=True)
+    # What else warns takes room as well, but only the server knows of that.
+    told_max = state.variables.number("max_error_count", default=_TOLD_MAX)
+    if not state.variables.is_on("sql_notes", default=True):
+        told_max = 0
     for reason in sorted(found, key=lambda reason: reason.position):
         one, binlogs = found[reason]
         state.execution.notes.append(
@@ -499,7 +512,7 @@ def note_unsafe(state: SessionState, unsafe: Mapping[str, Iterable[ReasonFound]]
                 reason=reasons.symbol(reason),
                 message=reasons.note(reason, state.server),
                 binlogs=tuple(name for name in state.binlogs if name in binlogs),
-                is_told=is_told,
+                is_told=len(state.execution.notes) < told_max,
                 why=Why(
                     what=one.what,
                     through=tuple(f"{step.kind} {step.name.plain}" for step in one.via),
@@ -545,6 +558,7 @@ def recorders_of(
 # Errors met when tables are opened ----------------------------------------------------------------
 
 
+_TOLD_MAX: Final = 64
 _LOCKED_FOR_READ: Final = 1099
 _NOT_LOCKED: Final = 1100
 _READ_LOCKED: Final = 1223

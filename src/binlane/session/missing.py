@@ -81,7 +81,7 @@ def missing(state: SessionState, statement: SessionStatement) -> Refusal | None:
 
     Args:
         state: The session.
-        statement: A statement of which the script states no error.
+        statement: A statement of which the script states no error, or another one.
     """
     kind = statement.facts.effects.kind
     asked = None if kind in OPEN_OR_RUN else state.asked(statement.facts, statement.database)
@@ -113,7 +113,7 @@ def _added_default(state: SessionState, statement: SessionStatement) -> Refusal 
 _OF_THE_PARSER: Final = frozenset(
     {
         *(1064, 1115, 1253, 1273, 1303, 1314, 1319, 1320, 1324, 1327, 1330, 1331, 1332, 1333),
-        *(1337, 1338, 1363, 1413, 1415, 1422, 1479, 1480, 1492, 1901),
+        *(1337, 1338, 1351, 1363, 1413, 1415, 1422, 1479, 1480, 1492, 1901),
         *range(1308, 1311),
     }
 )

@@ -31,8 +31,9 @@ from binlane.session.decision import Decided
 from binlane.session.log_events import Body, ChangedRows
 from binlane.session.state import SequenceValues, SessionState, SessionStatement
 from binlane.session.transaction import BinlogCaches, WriteContext
+from binlane.sql.evaluation.key_ranges import cannot_be_met
+from binlane.sql.evaluation.statements import is_multi_table, where_holds
 from binlane.sql.evaluation.statements import is_proven_empty as proves_empty
-from binlane.sql.evaluation.statements import where_holds
 from binlane.sql.facts import (
     INSERTING_KINDS,
     READING_KINDS,
@@ -43,6 +44,7 @@ from binlane.sql.facts import (
 from binlane.sql.parser import Stopped, parse
 from binlane.sql.schema import Table
 from binlane.sql.servers import Dialect, Fact
+from binlane.sql.table_definitions import TableColumn
 from binlane.sql.tokens import SqlSyntaxError
 from binlane.sql.tree.definitions import Sequence
 from binlane.sql.tree.expressions import Name, Node, Operation, children
@@ -178,7 +180,32 @@ def is_proven_empty(state: SessionState, statement: SessionStatement) -> bool:
         return False
     environment = environment_of(state, statement)
     with silent(environment):
-        return proves_empty(facts.tree, facts, environment)
+        if proves_empty(facts.tree, facts, environment):
+            return True
+        where = facts.tree.where
+        if where is None or not state.server.is_mariadb or is_multi_table(facts.tree):
+            return False
+        return cannot_be_met(where, _keyed_columns(state, facts), facts, environment)
+
+
+def _keyed_columns(state: SessionState, facts: StatementFacts) -> Mapping[str, TableColumn]:
+    """The columns in keys of the table that UPDATE or DELETE changes, by name in small letters.
+
+    One that sql_auto_is_null has IS NULL find the last row by is none of them.
+    """
+    table = state.objects.table(facts.effects.writes[0]) if facts.effects.writes else None
+    if table is None:
+        return {}
+    keyed = {one.lower() for key in table.keys for one in key.columns if not key.is_fulltext}
+    filled = {one.lower() for key in table.keys if key.is_primary for one in key.columns}
+    is_found = state.null_is_insert_id and state.variables.is_on("sql_auto_is_null", default=False)
+    if is_found and table.auto_increment:
+        keyed.discard(table.auto_increment.lower())
+    return {
+        name: replace(column, is_nullable=column.is_nullable and name not in filled)
+        for column in table.definition.columns
+        if (name := column.name.lower()) in keyed
+    }
 
 
 def holds_for_all(state: SessionState, statement: SessionStatement) -> bool:

@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 
 from binlane.codec.client_text import text_of_name
 from binlane.codec.query import QueryEvent
+from binlane.codec.transaction import GtidEvent
 from binlane.names import TableName
 from binlane.policy.engines import traits
 from binlane.policy.privileges import Asked, Identity, Rights, denied_to_definer, no_definer
@@ -21,7 +22,7 @@ from binlane.policy.resolution import Opening, TableAccess
 from binlane.policy.server import Characteristics, Server
 from binlane.programs.environment import RoutineEnvironment
 from binlane.programs.host import Host, ProgramState, Remembered
-from binlane.session.log_events import SOURCE_LOG, Body, query
+from binlane.session.log_events import SOURCE_LOG, STANDALONE, Body, query
 from binlane.session.report import Note
 from binlane.session.safety import ScopeSafety
 from binlane.session.transaction import (
@@ -688,10 +689,20 @@ Handler = Callable[[SessionState, SessionStatement], None]
 
 
 def write_directly(
-    state: SessionState, events: list[Body], names: frozenset[str] | None = None
+    state: SessionState,
+    events: list[Body],
+    names: frozenset[str] | None = None,
+    opening: GtidEvent = STANDALONE,
 ) -> None:
-    """Write a statement that is a group by itself to all binlogs, or some."""
+    """Write a statement that is a group by itself to all binlogs, or some.
+
+    Args:
+        state: The session.
+        events: The statement, with the values that belong to it.
+        names: Of the binlogs; None for all.
+        opening: With what MariaDB begins its group.
+    """
     for name, binlog in state.each_logging().items():
         if names is None or name in names:
-            binlog.write_directly(events)
+            binlog.write_directly(events, opening)
             state.execution.log(name, LoggingFormat.STATEMENT)

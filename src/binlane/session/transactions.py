@@ -247,11 +247,15 @@ def fails_read_only(state: SessionState, statement: SessionStatement) -> bool:
         return False
     if commits:
         state.implicit_commit()
-    if statement.succeeds:
-        state.fail(refusal(1792, server=state.server))
-    else:
+    if statement.outcome.error in _BEFORE_TRANSACTIONS:
         state.fail_as_stated(statement)
+    else:
+        state.fail(refusal(1792, server=state.server))
     return True
+
+
+_BEFORE_TRANSACTIONS: Final = frozenset((1064, 1193, 1231, 1238, 1792))
+"""What is told before the transaction is looked at: of the text, and of SET STATEMENT."""
 
 
 def _changes_tables(state: SessionState, statement: SessionStatement) -> bool:

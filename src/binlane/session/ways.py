@@ -184,6 +184,7 @@ def _forget_differences(
 
 
 def _join_variables(own: ProgramState, other: ProgramState) -> None:
+    own.variable_names = {**other.variable_names, **own.variable_names}
     for name in {**own.user_variables, **other.user_variables}:
         values = dict.fromkeys((*_values(own, name), *_values(other, name)))
         if len(values) == 1 and UNKNOWN not in values:

@@ -52,6 +52,7 @@ _REFUSALS: Final = frozenset(
 )
 _ONLY_READ: Final = ("prepare", "explain", "show")
 """Of these no tables are opened here."""
+_ROWS: Final = ("insert", "replace", "update", "delete")
 _COUNTED: Final = ("insert", "replace", "update", "delete", "load", "execute")
 
 
@@ -79,7 +80,7 @@ def outcome(statement: Statement, recorded: Recorded) -> Outcome:
             return Outcome()
         rows = statement.rows
         if rows is None:  # what is logged although it failed has changed something
-            rows = int(bool(recorded.events) and statement.sql.lower().startswith(_COUNTED))
+            rows = int(bool(recorded.events) and statement.sql.lower().startswith(_ROWS))
         return Outcome(error=recorded.error, rows=rows)
     if _gives_one_row(statement.sql):
         return Outcome(rows=recorded.affected)
@@ -149,7 +150,7 @@ def _aspects(
     yield "unanalysed", None, result.unanalysed and result.unanalysed.reason
     error = result.error
     if error is not None and error.on_some_ways and done.error is None:
-        error = None  # data decides, and has decided otherwise
+        error = None  # the data took another way
     yield "error", done.error, error and error.errno
     yield "notes", done.reasons, tuple(note.reason for note in result.notes if note.is_told)
     events = [event for binlog in result.binlogs.values() for event in binlog.events]

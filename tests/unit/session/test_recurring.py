@@ -151,8 +151,8 @@ _STATE: Final = {
         " written_marks"
     ),
     Cache: "counts_maps events before_statement open_rows marks",
-    ProgramState: "user_variables prepared remembered tables effort ways expected possible"
-    " hides_prepared",
+    ProgramState: "user_variables variable_names prepared remembered tables effort ways expected"
+    " possible hides_prepared",
 }
 
 

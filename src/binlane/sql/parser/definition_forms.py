@@ -227,7 +227,7 @@ element =
   | name:column_name definition
 added_element =   # by ALTER TABLE: the same, but for IF NOT EXISTS
     CONSTRAINT {
-        IF NOT EXISTS constraint:name check @mariadb
+        IF NOT EXISTS if_not_exists:"IF" constraint:name check @mariadb
       | [constraint_name] {
             check | kind:FOREIGN KEY if_added foreign_key | plain_kind if_added named_key
           | "a constraint" } }
