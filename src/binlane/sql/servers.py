@@ -134,6 +134,18 @@ class LoggingMode(Enum):
     MIXED = "MIXED"
 
 
+class RowImage(Enum):
+    """Which columns row images hold: values of `binlog_row_image`, and `ROW_IMAGE` of a binlog."""
+
+    __hash__ = object.__hash__  # members are unique; Enum's own is no C function
+
+    MINIMAL = "MINIMAL"
+    NOBLOB = "NOBLOB"
+    FULL = "FULL"
+    FULL_NODUP = "FULL_NODUP"
+    """All columns before, and after it only what changed."""
+
+
 class LoggingFormat(Enum):
     """How the effects of one statement are logged."""
 

@@ -22,12 +22,13 @@ from typing import Final
 
 from binlane.codec.control import FormatDescriptionEvent
 from binlane.codec.event import Event, EventHeader
-from binlane.codec.format import CHECKSUM_LENGTH, HEADER_LENGTH, Format
+from binlane.codec.format import CHECKSUM_LENGTH, Format
 from binlane.codec.mysql_transaction import MysqlGtidEvent
 from binlane.codec.types import EventType
 from binlane.errors import StoreError, StoreFullError
 from binlane.grouping.placing import place_group
 from binlane.positions import AnyGtid, FilePosition, Position
+from binlane.routing.compressing import compressed, knows_compressed
 from binlane.routing.memory import Memory
 from binlane.routing.queries import without_tables_info
 from binlane.routing.routed_group import RoutedGroup, prepared_with
@@ -339,9 +340,10 @@ class Binlog:
                 events = self._in_form(group.events)
             assert events is not None, "the plain form has room for all"
             begin = self.size_bytes
-            placed = place_group(
+            plain = place_group(
                 events, begin, self.format, clock=self._clock_base, is_alone=group.is_alone
             )
+            placed = self._as_written(plain)
             self._pending += placed
             if any(event.header.type_code == EventType.INCIDENT for event in events):
                 self._note_incidents(group.gtid, events, placed, begin)
@@ -358,7 +360,11 @@ class Binlog:
                 self._write()
 
     def _note_incidents(
-        self, gtid: AnyGtid | None, events: Sequence[Event], placed: bytes, begin: int
+        self,
+        gtid: AnyGtid | None,
+        events: Sequence[Event],
+        placed: bytes | bytearray | memoryview,
+        begin: int,
     ) -> None:
         """Note what replicas will stop at, in a group that begins at a place of the last file."""
         at = 0
@@ -367,7 +373,7 @@ class Binlog:
             incident = incident_of(there_, str(gtid or ""), self.end.file, binlog=self.name)
             if incident is not None:
                 self._incidents = with_another(self._incidents, incident)
-            at += EventHeader.decode(placed[at : at + HEADER_LENGTH]).length
+            at += EventHeader.decode(memoryview(placed)[at:]).length
 
     def acknowledge(self, last: Incident) -> None:
         """Somebody has dealt with an INCIDENT, and all before it.
@@ -432,6 +438,7 @@ class Binlog:
             StoreError: As `append`.
         """
         with self._failing():
+            data = self._as_written(data)
             if len(data) >= _DIRECT_BYTES_MIN:
                 self._write()
                 self._has_unsynced = True
@@ -446,6 +453,12 @@ class Binlog:
                 self._groups.note_unknown()
             if len(self._pending) >= _PENDING_BYTES_MAX:
                 self._write()
+
+    def _as_written(self, placed: bytes | bytearray | memoryview) -> bytes | bytearray | memoryview:
+        """Groups that were made for where the binlog ends, compressed if they are to be."""
+        if not self.definition.is_compressed or not knows_compressed(self.format):
+            return placed
+        return compressed(placed, self.size_bytes, self.format)
 
     def advance_to(self, position: Position) -> None:
         """Note that everything up to a position of the source was appended or is out of scope."""

@@ -79,6 +79,6 @@ def append_run(  # noqa: PLR0913  # who gets what, and who else may have to do i
             by_reference(following)
             following += 1
             passed = following
-        elif spans.needs_file:
+        elif spans.needs_file and not binlog.room_bytes:
             binlog.rotate(run.timestamp(following))
     binlog.advance_to(after)
