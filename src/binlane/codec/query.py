@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from struct import Struct
 from typing import ClassVar, Final, Self
 
 from binlane.codec.buffer import Reader
-from binlane.codec.compression import decompress_record, rewritten_record
+from binlane.codec.compression import compress_record, decompress_record, rewritten_record
 from binlane.codec.format import Format
 from binlane.codec.types import EventType
 from binlane.errors import CodecError
@@ -140,6 +140,12 @@ class QueryCompressedEvent(QueryEvent):
 
     __slots__ = ()
     is_compressed = True
+
+
+def compressed_query(event: QueryEvent) -> QueryCompressedEvent:
+    """The same statement as MariaDB's compressed event."""
+    values = {field.name: getattr(event, field.name) for field in fields(event)}
+    return QueryCompressedEvent(**values | {"record": compress_record(event.query)})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import ClassVar, Final, Self
 
 from binlane.codec.buffer import Reader, encode_packed_int
-from binlane.codec.compression import decompress_record
+from binlane.codec.compression import compress_record, decompress_record
 from binlane.codec.format import Format
 from binlane.codec.types import EventType, RowsFlag
 from binlane.errors import CodecError
@@ -318,6 +318,10 @@ _PLAIN_KINDS: Final[Mapping[type[RowsEvent], type[RowsEvent]]] = MappingProxyTyp
     }
 )
 
+_COMPRESSED_KINDS: Final[Mapping[type[RowsEvent], type[RowsEvent]]] = MappingProxyType(
+    {plain: kind for kind, plain in _PLAIN_KINDS.items()}
+)
+
 
 def uncompressed(event: RowsEvent) -> RowsEvent:
     """The same rows as an event that is not compressed.
@@ -326,7 +330,15 @@ def uncompressed(event: RowsEvent) -> RowsEvent:
         CodecError: If their record is broken.
     """
     kind = _PLAIN_KINDS.get(type(event))
-    if kind is None:
-        return event
+    return event if kind is None else _as_kind(event, kind, event.plain_images)
+
+
+def compressed_rows(event: RowsEvent) -> RowsEvent:
+    """The same rows as MariaDB's compressed event; itself where its type has no such."""
+    kind = _COMPRESSED_KINDS.get(type(event))
+    return event if kind is None else _as_kind(event, kind, compress_record(event.images))
+
+
+def _as_kind(event: RowsEvent, kind: type[RowsEvent], images: bytes) -> RowsEvent:
     values = {field.name: getattr(event, field.name) for field in fields(event)}
-    return kind(**values | {"images": event.plain_images})
+    return kind(**values | {"images": images})

@@ -10,6 +10,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from struct import Struct
 from typing import Final
 
 from binlane.codec.event import Event, encode_event
@@ -19,6 +20,8 @@ from binlane.codec.registry import OpaqueEvent
 from binlane.codec.types import EventType
 
 _POSITION_MASK: Final = (1 << 32) - 1
+_LENGTH_AND_END: Final = Struct("<II")
+_LENGTH_AT: Final = 9
 
 
 def place(event: Event, position: int, format_: Format) -> bytes:
@@ -41,10 +44,29 @@ def moved(event: Event, position: int, before: Format) -> bytes:
     """
     assert event.raw is not None, "it was read"
     data = bytearray(event.raw[: len(event.raw) - before.checksum_length])
-    length = len(data) + CHECKSUM_LENGTH
-    data[9:13] = length.to_bytes(4, "little")
-    data[13:17] = ((position + length) & _POSITION_MASK).to_bytes(4, "little")
-    return bytes(data) + zlib.crc32(data).to_bytes(4, "little")
+    data += bytes(CHECKSUM_LENGTH)
+    return _at(data, position, CHECKSUM_LENGTH)
+
+
+def shifted(event: bytes | memoryview, position: int, format_: Format) -> bytes:
+    """The bytes of an event at another position of its file.
+
+    Args:
+        event: The whole event.
+        position: Where it shall stand.
+        format_: Of the file.
+    """
+    return _at(bytearray(event), position, format_.checksum_length)
+
+
+def _at(data: bytearray, position: int, checksum_length: int) -> bytes:
+    """An event with its length, its end and its checksum, for which there is room."""
+    length = len(data)
+    _LENGTH_AND_END.pack_into(data, _LENGTH_AT, length, (position + length) & _POSITION_MASK)
+    if checksum_length:
+        checksum = zlib.crc32(memoryview(data)[:-checksum_length])
+        data[-checksum_length:] = checksum.to_bytes(checksum_length, "little")
+    return bytes(data)
 
 
 def place_group(

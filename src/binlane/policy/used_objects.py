@@ -35,18 +35,9 @@ from binlane.sql.parser import Stopped, parse_body
 from binlane.sql.schema import ForeignKey, Objects, View
 from binlane.sql.servers import Dialect
 from binlane.sql.tokens import SqlSyntaxError
-from binlane.sql.tree.expressions import Call, Name, Node, Query, Select, Subquery, children
+from binlane.sql.tree.expressions import Name, Node, Query, Select
 from binlane.sql.tree.statements import QueryStatement
-
-_AGGREGATES: Final = frozenset(
-    (
-        *("AVG", "BIT_AND", "BIT_OR", "BIT_XOR", "COUNT", "GROUP_CONCAT", "JSON_ARRAYAGG"),
-        *("JSON_OBJECTAGG", "MAX", "MIN", "STD", "STDDEV", "STDDEV_POP", "STDDEV_SAMP", "SUM"),
-        *("VARIANCE", "VAR_POP", "VAR_SAMP"),
-    )
-)
-# Functions that give another value for each row.
-_VOLATILE: Final = frozenset(("RAND", "UUID", "UUID_SHORT", "SYS_GUID"))
+from binlane.sql.views import has_aggregates, is_volatile, only_select, own_calls
 
 
 def is_merged(view: View, server: Server) -> bool:
@@ -54,16 +45,13 @@ def is_merged(view: View, server: Server) -> bool:
 
     MySQL asks before it knows of aggregates, and merges functions of every kind.
     """
-    select = _select(view)
+    select = only_select(view.facts.tree)
     if select is None or select.group_by or select.having is not None:
         return False
-    calls = list(_calls(select))
+    calls = list(own_calls(select))
     if "DISTINCT" in select.options or any(call.over is not None for call in calls):
         return False
-    if not server.is_mariadb:
-        return True
-    volatile = {use.name.upper() for use in view.facts.functions} & _VOLATILE
-    return not volatile and _AGGREGATES.isdisjoint(call.upper_name for call in calls)
+    return not (server.is_mariadb and (is_volatile(view.facts.tree) or has_aggregates(calls)))
 
 
 def columns_behind(view: View, columns: Iterable[SetColumn]) -> list[SetColumn]:
@@ -99,25 +87,6 @@ def updated_uses(
         else use
         for use in uses
     )
-
-
-def _select(view: View) -> Select | None:
-    """The one SELECT of a view, with no LIMIT behind it; None if it is a query of another kind."""
-    tree = view.facts.tree
-    node: Node = tree.query if isinstance(tree, QueryStatement) else tree
-    while isinstance(node, Query) and node.limit is None:
-        node = node.body
-    return node if isinstance(node, Select) else None
-
-
-def _calls(node: Node) -> Iterator[Call]:
-    """The calls of a query's own level."""
-    for child in children(node):
-        if isinstance(child, (Query, Subquery)):
-            continue
-        if isinstance(child, Call):
-            yield child
-        yield from _calls(child)
 
 
 def _selected(view: View) -> dict[str, SetColumn]:

@@ -97,6 +97,7 @@ _LOGGED_VARIABLES: Final = frozenset(
         *("explicit_defaults_for_timestamp", "sql_if_exists", "timestamp", "rand_seed1"),
         *("rand_seed2", "insert_id", "last_insert_id", "identity", "pseudo_thread_id"),
         *("character_set_collations", "default_collation_for_utf8mb4"),
+        "system_versioning_insert_history",
         *("sql_require_primary_key", "default_table_encryption", "enable_cascade_triggers"),
     )
 )
@@ -358,7 +359,7 @@ class _Finder:
         """What columns with times ask for, and defaults that are the current time."""
         names, has_all = self._mentioned()
         for access in self.resolved.accesses:
-            if access.changes and access.table.definition.is_versioned:
+            if access.changes and access.table.definition.has_history:
                 yield _VERSIONED
             is_own = not access.is_prelocked
             for column in access.table.definition.columns:

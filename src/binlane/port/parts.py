@@ -30,7 +30,8 @@ class PortParts:
         attributions: Gets the plans of the groups that sessions make.
         marker: Makes groups for what the source logs nothing of.
         has_marks: Whether the source has what it needs for that.
-        global_values: Gives the values that `SET GLOBAL` gave to the binlogs' variables.
+        global_values: Gives the values that `SET GLOBAL` or the settings gave to the binlogs'
+            variables.
         seen: Gives the binlogs that a session's account may see; None for all.
         uses: What statements use of their context.
         set_global_values: Keeps such values, None for those that are taken back; blocks.

@@ -683,6 +683,8 @@ class PortSession:
         except StoreError as error:
             raise StatementError(f"the values were not kept: {error}", hint=error.hint) from None
         planned = model.execute(told.model)
+        # What is taken back is what the settings say again.
+        model.session.know_global(self._shared.global_values())
         reader.ran(facts, None)
         self._warnings.follow(facts, [reply], planned.result.notes)
         return Give(OkAnswer(warnings=reply.warnings))
@@ -1193,7 +1195,7 @@ class PortSession:
                 info=reply.info,
             )
             self._tracking.planning.know(planned.numbers, one.context)
-        if not reply.errno and bool(reply.status & _ACTIVE) is not session.is_transaction_active:
+        if not (reply.errno or _is_as_active(model, is_active=bool(reply.status & _ACTIVE))):
             self._lose_step(one.facts)
         more = self._warnings.follow(
             *(one.facts, replies, planned.result.notes),
@@ -1227,6 +1229,18 @@ def _carried_out(model: PlannedSession, one: UnderWay, reply: Reply) -> Planned:
     if one.context is None and one.expected.has_texts:
         model.have_rows(len(one.expected.numbers))
     return model.execute(one.text, _outcome(one.facts, reply))
+
+
+def _is_as_active(model: PlannedSession, *, is_active: bool) -> bool:
+    """Whether the model's transaction has begun to work if the source's has, or has by now.
+
+    What a failed statement left there no reply tells, and with autocommit=0 much that changes no
+    rows begins it: EXPLAIN, and all that asks the tables of MySQL's dictionary.
+    """
+    session = model.session
+    if is_active and session.is_in_transaction and not model.waits:
+        session.begin_to_work()
+    return session.is_transaction_active is is_active
 
 
 def _is_of_blackhole(facts: StatementFacts, session: Session) -> bool:

@@ -17,7 +17,7 @@ from binlane.codec.client_text import AS_IT_IS
 from binlane.codec.status_numbers import LOCALE_NUMBERS, collation_id, sql_mode_bits
 from binlane.codec.types import Flavor
 from binlane.policy.server import Server
-from binlane.sql.servers import Version, default_collation
+from binlane.sql.servers import Fact, Version, default_collation
 
 _AUTO_IS_NULL: Final = 1 << 14
 _NO_CHECK_CONSTRAINTS: Final = 1 << 15
@@ -25,8 +25,7 @@ _EXPLICIT_DEFAULTS: Final = 1 << 24
 _NO_FOREIGN_KEYS: Final = 1 << 26
 _NO_UNIQUE: Final = 1 << 27
 _IF_EXISTS: Final = 1 << 28
-_LOGS_NO_CHECKS: Final = (11, 0, 0)
-"""The first MariaDB that does not log check_constraint_checks: 10.11 does, 11.8 does not."""
+_INSERT_HISTORY: Final = 1 << 30
 
 _COMMON: Final = (
     *("@@pseudo_thread_id", "DATABASE()", "@@sql_mode", "@@auto_increment_increment"),
@@ -36,7 +35,7 @@ _COMMON: Final = (
 )
 _MARIADB: Final = (
     *("@@check_constraint_checks", "@@explicit_defaults_for_timestamp", "@@sql_if_exists"),
-    *("@@secure_timestamp", "@@character_set_collations"),
+    *("@@secure_timestamp", "@@character_set_collations", "@@system_versioning_insert_history"),
 )
 _MYSQL: Final = (
     *("@@default_collation_for_utf8mb4", "@@sql_require_primary_key"),
@@ -46,6 +45,7 @@ _SINCE: Final[Mapping[str, Version]] = MappingProxyType(
     {
         "@@secure_timestamp": (10, 3, 7),
         "@@sql_if_exists": (10, 5, 2),
+        "@@system_versioning_insert_history": (10, 11, 0),
         "@@character_set_collations": (11, 2, 1),
         "@@enable_cascade_triggers": (9, 6, 0),
     }
@@ -278,10 +278,12 @@ def _flags2(given: Mapping[str, str | None], server: Server) -> int:
     flags |= 0 if _is_on(given, "@@foreign_key_checks") else _NO_FOREIGN_KEYS
     flags |= 0 if _is_on(given, "@@unique_checks") else _NO_UNIQUE
     if server.is_mariadb:
-        if server.version < _LOGS_NO_CHECKS and not _is_on(given, "@@check_constraint_checks"):
+        logs_checks = server.has(Fact.LOGS_ALL_OPTIONS)
+        if logs_checks and not _is_on(given, "@@check_constraint_checks"):
             flags |= _NO_CHECK_CONSTRAINTS
         flags |= _EXPLICIT_DEFAULTS if _is_on(given, "@@explicit_defaults_for_timestamp") else 0
         flags |= _IF_EXISTS if _is_on(given, "@@sql_if_exists") else 0
+        flags |= _INSERT_HISTORY if _is_on(given, "@@system_versioning_insert_history") else 0
     return flags
 
 

@@ -88,7 +88,8 @@ class Memory:
             in databases of which only a part is in scope.
         passed: XA transactions that were prepared with nothing in scope and are not finished.
         links: Which tables' rows change with those of others; known tables are those in scope.
-        created: Tables outside of the scope that may come into it, and are known whole if empty.
+        created: Tables outside of the scope that may come into it, and are known whole if empty;
+            the oldest first.
     """
 
     left_out: frozenset[StoredObject] = frozenset()
@@ -96,7 +97,7 @@ class Memory:
     triggers: frozenset[tuple[TableName, TableName]] = frozenset()
     passed: frozenset[PassedXa] = frozenset()
     links: TableLinks = NO_LINKS
-    created: frozenset[CreatedTable] = frozenset()
+    created: tuple[CreatedTable, ...] = ()
 
     def encode(self) -> str:
         """As a text that is equal for equal ones; empty if there is nothing to remember."""
@@ -117,10 +118,10 @@ class Memory:
                 for one in self.passed
             )
         if self.created:
-            fields["created"] = sorted(
+            fields["created"] = [
                 (one.name.database, one.name.table, *map(bytes.hex, _bytes_of(one)), one.is_empty)
                 for one in self.created
-            )
+            ]
         if links := self.links.fields():
             fields["links"] = links
         return json.dumps({"v": _VERSION, **fields}, separators=(",", ":")) if fields else ""
@@ -154,7 +155,7 @@ class Memory:
                     for xid, tables in fields.get("passed", ())
                 ),
                 links=TableLinks.of_fields(fields.get("links", {})),
-                created=frozenset(
+                created=tuple(
                     CreatedTable(
                         name=TableName(database, table),
                         query=bytes.fromhex(query),
@@ -189,14 +190,14 @@ class Memory:
         links = self.links
         if links.known < later.links.known:
             links = replace(links, known=later.links.known)
-        created = later.created if self.created.issubset(later.created) else self.created
+        created = later.created if set(self.created) <= set(later.created) else self.created
         # One that is finished is not asked for again; one that is forgotten is an INCIDENT later.
         passed = later.passed if self.passed.issuperset(later.passed) else self.passed
         return replace(self, passed=passed, links=links, created=created) == later
 
     def behind_gap(self) -> Self:
         """What is still true where groups are missing in between."""
-        return replace(self, passed=frozenset(), links=NO_LINKS, created=frozenset())
+        return replace(self, passed=frozenset(), links=NO_LINKS, created=())
 
     @property
     def empty_tables(self) -> frozenset[TableName]:
@@ -215,7 +216,7 @@ class Memory:
 
     def with_created(self, tables: Iterable[CreatedTable]) -> Self:
         """With other tables outside of the scope."""
-        created = frozenset(tables)
+        created = tuple(tables)
         return self if created == self.created else replace(self, created=created)
 
     def has_left_out(self, kinds: Iterable[ObjectKind], name: TableName) -> bool:

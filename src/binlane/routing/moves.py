@@ -34,7 +34,7 @@ from binlane.sql.table_changes import created
 from binlane.sql.tree.definitions import AlterAction, AlterTable, CreateTable
 
 CREATED_MAX: Final = 64
-"""Tables that are remembered; of more that are made and stay empty nothing is known."""
+"""Tables that are remembered; of more that are made and stay empty the oldest are forgotten."""
 TEXT_MAX: Final = 16 << 10
 """Bytes of a CREATE TABLE that is remembered."""
 
@@ -75,9 +75,9 @@ def after_statement(
     if kind is StatementKind.CREATE_TABLE and not effects.if_exists:
         name = scope.key(effects.writes[0])
         is_small = len(body.query) + len(body.status_vars) <= TEXT_MAX
-        if len(others) >= CREATED_MAX:
-            others = [one for one in others if one.is_empty]
-        if not scope.includes(name) and is_small and len(others) < CREATED_MAX:
+        if not scope.includes(name) and is_small:
+            if len(others) >= CREATED_MAX:
+                others = [one for one in others if one.is_empty][1 - CREATED_MAX :]
             others.append(
                 CreatedTable(
                     name=name,

@@ -6,31 +6,42 @@ How they are written is read in `parser`; who keeps definitions and who may ask 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from enum import Enum
 
 from binlane.scope.definition import Definition
 from binlane.scope.directives import Directive, altered_scope, created_scope
-from binlane.sql.servers import LoggingMode
+from binlane.sql.servers import LoggingMode, RowImage
 from binlane.sql.tree.definitions import Account
+
+
+class DefaultFormat(Enum):
+    """What FORMAT='default' says: the format of the server's binlog_format."""
+
+    DEFAULT = "DEFAULT"
 
 
 @dataclass(frozen=True, slots=True)
 class CreateBinlog:
-    """CREATE BINLOG; `logging_mode` None where FORMAT is not given."""
+    """CREATE BINLOG; what is None is not given."""
 
     name: str
     directives: tuple[Directive, ...] = ()
-    logging_mode: LoggingMode | None = None
+    logging_mode: LoggingMode | DefaultFormat | None = None
     if_not_exists: bool = False
+    row_image: RowImage | None = None
+    is_compressed: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class AlterBinlog:
-    """ALTER BINLOG; `logging_mode` None where FORMAT is not given."""
+    """ALTER BINLOG; what is None is not given."""
 
     name: str
     directives: tuple[Directive, ...] = ()
-    logging_mode: LoggingMode | None = None
+    logging_mode: LoggingMode | DefaultFormat | None = None
     if_exists: bool = False
+    row_image: RowImage | None = None
+    is_compressed: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,13 +185,20 @@ BinlogStatement = (
 )
 
 
-def create(statement: CreateBinlog, log_id: int, *, ignores_case: bool = False) -> Definition:
+def create(
+    statement: CreateBinlog,
+    log_id: int,
+    *,
+    ignores_case: bool = False,
+    default: LoggingMode = LoggingMode.ROW,
+) -> Definition:
     """The definition that a CREATE BINLOG makes.
 
     Args:
-        statement: The statement; without LOG list it logs everything, without FORMAT in rows.
+        statement: The statement; without LOG list it logs everything, without ROW_IMAGE full images.
         log_id: Its new identity, 1 to 2^63-1.
         ignores_case: The source does not tell names apart by case: `lower_case_table_names`.
+        default: How it logs without FORMAT.
 
     Raises:
         DefinitionError: If the name is not allowed, or one clause contradicts another.
@@ -188,19 +206,35 @@ def create(statement: CreateBinlog, log_id: int, *, ignores_case: bool = False) 
     return Definition(
         name=statement.name,
         scope=created_scope(statement.directives, ignores_case=ignores_case),
-        logging_mode=statement.logging_mode or LoggingMode.ROW,
+        logging_mode=_mode(statement.logging_mode or DefaultFormat.DEFAULT, default),
         log_id=log_id,
+        row_image=statement.row_image or RowImage.FULL,
+        is_compressed=bool(statement.is_compressed),
     )
 
 
-def alter(definition: Definition, statement: AlterBinlog) -> Definition:
+def alter(
+    definition: Definition, statement: AlterBinlog, *, default: LoggingMode = LoggingMode.ROW
+) -> Definition:
     """The definition after an ALTER BINLOG.
+
+    Args:
+        definition: The one before.
+        statement: What changes.
+        default: What FORMAT='default' means.
 
     Raises:
         DefinitionError: If a clause contradicts the definition or another clause.
     """
+    compressed = statement.is_compressed
     return replace(
         definition,
         scope=altered_scope(definition.scope, statement.directives),
-        logging_mode=statement.logging_mode or definition.logging_mode,
+        logging_mode=_mode(statement.logging_mode or definition.logging_mode, default),
+        row_image=statement.row_image or definition.row_image,
+        is_compressed=definition.is_compressed if compressed is None else compressed,
     )
+
+
+def _mode(said: LoggingMode | DefaultFormat, default: LoggingMode) -> LoggingMode:
+    return said if isinstance(said, LoggingMode) else default

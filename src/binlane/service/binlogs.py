@@ -12,6 +12,7 @@ from concurrent.futures import Future
 from typing import Final, TypeVar
 
 from binlane.capture.settings import SourceSettings
+from binlane.port.binlog_variables import FORMAT
 from binlane.positions import AnyGtid, FilePosition, Position
 from binlane.routing.table_links import NO_LINKS, TableLinks
 from binlane.scope.definition import Definition, unknown_binlog
@@ -21,6 +22,7 @@ from binlane.service.loop import Command, RoutingLoop
 from binlane.service.outputs import Counts, Output, State
 from binlane.service.substitution import Substitution
 from binlane.sql.accounts import AccountName
+from binlane.sql.servers import LoggingMode
 from binlane.store.binlog import Binlog
 from binlane.store.catalog import Activity, ScopeChange
 from binlane.store.grants import ReadGrant
@@ -189,8 +191,13 @@ class Binlogs:
 
     @property
     def variables(self) -> Mapping[str, str]:
-        """What SET GLOBAL gave the binlogs' variables, by name."""
+        """What SET GLOBAL or the settings gave the binlogs' variables, by name."""
         return self._loop.store.variables
+
+    @property
+    def default_format(self) -> LoggingMode:
+        """How a binlog logs whose FORMAT is not said."""
+        return LoggingMode(self.variables.get(FORMAT, LoggingMode.ROW.value))
 
     def set_variables(self, values: Mapping[str, str | None]) -> None:
         """Give the binlogs' variables values, also after a restart; looks at the disk, from any thread.

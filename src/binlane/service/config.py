@@ -32,6 +32,7 @@ from binlane.service.setting_sources import (
     take_document,
     take_environment,
 )
+from binlane.sql.servers import LoggingMode
 from binlane.store.settings import StoreSettings
 from binlane.web.settings import HttpSettings
 
@@ -329,6 +330,9 @@ def _archive(values: dict[str, Any]) -> ArchiveSettings:
 def _store(values: dict[str, Any]) -> StoreSettings:
     if "binlog_with_tables_info" in values:
         values["has_tables_info"] = values.pop("binlog_with_tables_info")
+    if "binlog_format" in values:
+        word = values["binlog_format"].upper()
+        values["binlog_format"] = _word(word, LoggingMode, "binlog.binlog_format")
     days = values.pop("expire_logs_days", None)
     seconds = values.pop("binlog_expire_logs_seconds", None)
     if days is not None:
@@ -407,6 +411,7 @@ def effective(settings: Settings) -> dict[str, dict[str, object]]:
             "binlog_expire_logs_seconds": store.expire_logs_s,
             "max_binlog_total_size": store.max_binlog_total_size_bytes,
             "binlog_with_tables_info": store.has_tables_info,
+            "binlog_format": None if store.binlog_format is None else store.binlog_format.value,
         },
         "archive": {}
         if archive is None

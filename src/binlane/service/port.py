@@ -57,7 +57,7 @@ class Binlogs(Protocol):
 
     @property
     def variables(self) -> Mapping[str, str]:
-        """What SET GLOBAL gave the binlogs' variables, by name."""
+        """What SET GLOBAL or the settings gave the binlogs' variables, by name."""
         ...
 
     @property

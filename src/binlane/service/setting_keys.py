@@ -159,6 +159,9 @@ KEYS: Final[Mapping[str, Mapping[str, Key]]] = {
         "binlog_with_tables_info": Key(
             FLAG, "whether statements are logged with the tables they concern"
         ),
+        "binlog_format": Key(
+            TEXT, '"ROW", "STATEMENT" or "MIXED": of sessions and binlogs that say no other'
+        ),
     },
     "archive": {
         "uri": Key(TEXT, "closed files are copied there: s3://bucket/prefix"),

@@ -521,10 +521,10 @@ class Statements:
             if statement.if_not_exists:
                 return _noted(duplicate_binlog(statement.name))
             raise duplicate_binlog(statement.name)
-        ignores_case = await _ignores_case(session)
+        ignores_case, default = await _ignores_case(session), self._binlogs.default_format
 
         def make(log_id: int) -> Definition:
-            return create(statement, log_id, ignores_case=ignores_case)
+            return create(statement, log_id, ignores_case=ignores_case, default=default)
 
         scope = make(1).scope
         await _check_databases(session, scope)
@@ -564,8 +564,8 @@ class Statements:
         await session.require(Privilege.DEFINE)
         if statement.if_exists and statement.name not in self._binlogs.names:
             return _noted(unknown_binlog(statement.name, None))
-        former = self._binlogs.get(statement.name).definition
-        preview = alter(former, statement)
+        former, default = self._binlogs.get(statement.name).definition, self._binlogs.default_format
+        preview = alter(former, statement, default=default)
         await _check_databases(session, preview.scope)
         # What the source has done by now belongs to the scope as it was.
         done = await _source_position(session)
@@ -573,7 +573,7 @@ class Statements:
         unknown = await unknown_names(_query(session), preview.scope, former.scope)
         begin = await self._binlogs.alter(
             statement.name,
-            lambda definition: alter(definition, statement),
+            lambda definition: alter(definition, statement, default=default),
             done=done,
             links=found.links,
         )

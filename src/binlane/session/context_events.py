@@ -14,7 +14,12 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from binlane.policy.reasons import has_random_default, prepared_defaults
+from binlane.names import TableName
+from binlane.policy.reasons import (
+    gives_unsafe_default,
+    has_random_default,
+    prepared_defaults,
+)
 from binlane.policy.resolution import ResolvedStatement, TableAccess
 from binlane.policy.used_objects import columns_behind, columns_of_view
 from binlane.programs.environment import SessionEnvironment
@@ -27,9 +32,9 @@ from binlane.session.log_events import Body
 from binlane.session.state import SessionState, SessionStatement
 from binlane.sql.evaluation.statements import expressions_at, leaves_to_server
 from binlane.sql.facts import FunctionUse, RowChange, SetColumn, StatementFacts, StatementKind
-from binlane.sql.schema import Table
+from binlane.sql.schema import Table, View
 from binlane.sql.servers import LoggingMode
-from binlane.sql.tree.definitions import CreateTable
+from binlane.sql.tree.definitions import CreateTable, CreateView
 from binlane.sql.tree.expressions import (
     Call,
     Literal,
@@ -101,19 +106,62 @@ def value_events(values: SessionValues) -> list[Body]:
 
 
 def random_seeds(
-    state: SessionState, name: str, statement: SessionStatement, tables: Iterable[Table | None]
+    state: SessionState,
+    name: str,
+    statement: SessionStatement,
+    tables: Iterable[Table | None],
+    *,
+    is_begun: bool = True,
 ) -> list[Body]:
-    """The seeds of RAND() that a binlog has before a text with tables whose DEFAULT calls it.
+    """The seeds of RAND() that a binlog has before DDL that gets an expression with it ready.
 
-    Under MIXED, CREATE TABLE is for rows then, which have no seeds.
+    It stands in the DEFAULT of one of the tables, or in the query of a view. Under MIXED, what
+    gives an unsafe DEFAULT is for rows, which have no seeds; MariaDB never has its views for rows.
+
+    Args:
+        state: The session.
+        name: Of the binlog.
+        statement: The text.
+        tables: Those that it opens.
+        is_begun: It is decided for rows or not; as ALTER starts in two phases it is not.
     """
-    mode = state.mode(name)
-    if mode is LoggingMode.ROW or (
-        mode is LoggingMode.MIXED and statement.facts.effects.kind is StatementKind.CREATE_TABLE
+    is_view = statement.facts.effects.kind in (StatementKind.CREATE_VIEW, StatementKind.ALTER_VIEW)
+    if (state.is_row_now(name) and not (is_view and state.server.is_mariadb)) or (
+        state.mode(name) is LoggingMode.MIXED
+        and is_begun
+        and gives_unsafe_default(statement.facts, state.server)
     ):
         return []
-    is_random = any(table is not None and has_random_default(table) for table in tables)
+    is_random = any(table is not None and has_random_default(table) for table in tables) or (
+        is_view and _has_random_query(state, statement)
+    )
     return [log_events.RANDOM_SEEDS] if is_random else []
+
+
+def _has_random_query(state: SessionState, statement: SessionStatement) -> bool:
+    """Whether the query of a view, or of one that it names, calls RAND()."""
+    tree = statement.facts.tree
+    assert isinstance(tree, CreateView)
+    views = views_behind(state, statement.facts.effects.reads)
+    return _calls_rand(tree.query) or any(
+        any(map(_is_random, view.facts.functions)) for view in views
+    )
+
+
+def views_behind(state: SessionState, names: Iterable[TableName]) -> list[View]:
+    """The views among some names, and those that their queries name."""
+    names, found = list(names), []
+    for name in names:
+        view = state.objects.view(name)
+        if view is not None and len(names) < _VIEWS_MAX:
+            found.append(view)
+            names.extend(use.name for use in view.facts.tables)
+    return found
+
+
+def _calls_rand(node: Node) -> bool:
+    is_random = isinstance(node, Call) and node.upper_name == "RAND" and not node.arguments
+    return is_random or any(map(_calls_rand, children(node)))
 
 
 def _is_random(use: FunctionUse) -> bool:

@@ -14,7 +14,11 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
-from binlane.codec.load_data import BeginLoadQueryEvent, ExecuteLoadQueryEvent
+from binlane.codec.load_data import (
+    BeginLoadQueryEvent,
+    DeleteFileEvent,
+    ExecuteLoadQueryEvent,
+)
 from binlane.codec.query import AnnotateRowsEvent, QueryEvent
 from binlane.codec.status_vars import (
     DDL_LOGGED_WITH_XID,
@@ -23,7 +27,7 @@ from binlane.codec.status_vars import (
     encode_status_vars,
 )
 from binlane.codec.transaction import GtidEvent, TransactionXid, XaPrepareEvent, XidEvent
-from binlane.codec.types import EventType, GtidFlag, RowsFlag
+from binlane.codec.types import EventType, GtidExtraFlag, GtidFlag, RowsFlag
 from binlane.codec.variables import IntvarEvent, IntvarKind, RandEvent
 from binlane.names import TableName, quote
 from binlane.policy.server import Server
@@ -40,21 +44,23 @@ _OPTIONS: Final = (
     ("unique_checks", 1 << 27, 0),
     ("check_constraint_checks", 1 << 15, 0),
     ("@@sql_if_exists", 1 << 28, 1),
+    ("@@system_versioning_insert_history", 1 << 30, 1),
 )
 """By name: the bit of FLAGS2, and the value that it stands for."""
 OPTION_BITS: Final[Mapping[str, tuple[int, int]]] = MappingProxyType(
     {name.strip("@"): (bit, value) for name, bit, value in _OPTIONS}
 )
-_NEW_TEXTS: Final = MappingProxyType(
+_OLD_TEXTS: Final = MappingProxyType(
     {
         "foreign_key_checks": "foreign_key_checks=1",
         "sql_auto_is_null": "sql_auto_is_null",
         "unique_checks": "unique_checks=1",
         "check_constraint_checks": "",
         "@@sql_if_exists": "@@sql_if_exists=1",
+        "@@system_versioning_insert_history": "@@system_versioning_insert_history=1",
     }
 )
-"""What newer servers show of an option, whatever its value: `Fact.SHOWS_THAT_OPTIONS_ARE_SET`."""
+"""What servers without `Fact.LOGS_ALL_OPTIONS` show of an option."""
 _ROWS: Final[Mapping[str, tuple[EventType, EventType]]] = MappingProxyType(
     {
         "insert": (EventType.WRITE_ROWS, EventType.WRITE_ROWS_V1),
@@ -109,6 +115,7 @@ Body = (
     | XaPrepareEvent
     | AnnotateRowsEvent
     | BeginLoadQueryEvent
+    | DeleteFileEvent
     | ExecuteLoadQueryEvent
     | LoggedVariable
     | MappedTable
@@ -132,6 +139,11 @@ def query(text: str, database: str = "", status_vars: bytes = b"") -> QueryEvent
 
 GROUP_START: Final = GtidEvent(sequence=0, domain_id=0, flags=0)
 STANDALONE: Final = GtidEvent(sequence=0, domain_id=0, flags=GtidFlag.STANDALONE)
+START_ALTER: Final = replace(STANDALONE, flags_extra=GtidExtraFlag.START_ALTER)
+COMMIT_ALTER: Final = replace(STANDALONE, flags_extra=GtidExtraFlag.COMMIT_ALTER, alter_sequence=0)
+ROLLBACK_ALTER: Final = replace(
+    STANDALONE, flags_extra=GtidExtraFlag.ROLLBACK_ALTER, alter_sequence=0
+)
 BEGIN: Final = query("BEGIN")
 COMMIT: Final = query("COMMIT")
 ROLLBACK: Final = query("ROLLBACK")
@@ -140,6 +152,7 @@ LAST_INSERT_ID: Final = IntvarEvent(kind=IntvarKind.LAST_INSERT_ID, value=0)
 INSERT_ID: Final = IntvarEvent(kind=IntvarKind.INSERT_ID, value=0)
 RANDOM_SEEDS: Final = RandEvent(seed1=0, seed2=0)
 BEGIN_LOAD: Final = BeginLoadQueryEvent(file_id=0, data=b"")
+DELETE_FILE: Final = DeleteFileEvent(file_id=0)
 
 
 @lru_cache
@@ -211,9 +224,11 @@ def group(events: Sequence[Body], end: Body, server: Server) -> list[Body]:
     return [GROUP_START if server.is_mariadb else BEGIN, *events, end]
 
 
-def standalone(events: Sequence[Body], server: Server) -> list[Body]:
+def standalone(
+    events: Sequence[Body], server: Server, opening: GtidEvent = STANDALONE
+) -> list[Body]:
     """A statement that is a group by itself, with the values that belong to it."""
-    return [STANDALONE, *events] if server.is_mariadb else list(events)
+    return [opening, *events] if server.is_mariadb else list(events)
 
 
 # As SHOW BINLOG EVENTS prints them ----------------------------------------------------------------
@@ -225,8 +240,8 @@ def printed(event: Body, server: Server) -> LoggedEvent:
 
 
 def _query(event: QueryEvent, server: Server) -> LoggedEvent:
-    is_new = server.has(Fact.SHOWS_THAT_OPTIONS_ARE_SET)
-    options, end = _shown_status(event.status_vars, is_new=is_new)
+    shows_values = server.has(Fact.LOGS_ALL_OPTIONS)
+    options, end = _shown_status(event.status_vars, shows_values=shows_values)
     text = (options if server.is_mariadb else "") + _text(event.query) + end
     return LoggedEvent("Query", _use(event) + text)
 
@@ -241,7 +256,7 @@ def _text(data: bytes) -> str:
 
 
 @lru_cache
-def _shown_status(data: bytes, *, is_new: bool) -> tuple[str, str]:
+def _shown_status(data: bytes, *, shows_values: bool) -> tuple[str, str]:
     """What is shown of status variables before a text and behind it."""
     options, end = "", ""
     for variable in decode_status_vars(data):
@@ -249,7 +264,7 @@ def _shown_status(data: bytes, *, is_new: bool) -> tuple[str, str]:
             end = " /* xid=# */"
         elif isinstance(variable.value, int):
             texts = [
-                _NEW_TEXTS[name] if is_new else f"{name}={value}"
+                f"{name}={value}" if shows_values else _OLD_TEXTS[name]
                 for name, bit, value in _OPTIONS
                 if variable.value & bit
             ]
@@ -265,7 +280,18 @@ def _intvar(event: IntvarEvent, _: Server) -> LoggedEvent:
 def _gtid(event: GtidEvent, _: Server) -> LoggedEvent:
     if event.xid is not None:
         return LoggedEvent("Gtid", f"XA START {event.xid} GTID #")
+    if event.flags_extra is not None:
+        return LoggedEvent("Gtid", f"GTID # {_ALTERS[event.flags_extra]}")
     return LoggedEvent("Gtid", "GTID #" if event.flags & GtidFlag.STANDALONE else "BEGIN GTID #")
+
+
+_ALTERS: Final[Mapping[int, str]] = MappingProxyType(
+    {
+        GtidExtraFlag.START_ALTER: "START ALTER",
+        GtidExtraFlag.COMMIT_ALTER: "COMMIT ALTER id=#",
+        GtidExtraFlag.ROLLBACK_ALTER: "ROLLBACK ALTER id=#",
+    }
+)
 
 
 def _xa_prepare(event: XaPrepareEvent, _: Server) -> LoggedEvent:
@@ -304,6 +330,7 @@ _PRINTERS: Final[Mapping[type[Body], Callable[[Any, Server], LoggedEvent]]] = Ma
         BeginLoadQueryEvent: lambda _, __: LoggedEvent(
             "Begin_load_query", ";file_id=#;block_len=#"
         ),
+        DeleteFileEvent: lambda _, __: LoggedEvent("Delete_file", ";file_id=#"),
         ExecuteLoadQueryEvent: _load,
         LoggedVariable: lambda event, server: LoggedEvent(
             "User var", printed_variable(event, server)

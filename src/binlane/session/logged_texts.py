@@ -20,6 +20,7 @@ from binlane.codec.load_data import DuplicateHandling, ExecuteLoadQueryEvent
 from binlane.codec.types import Flavor
 from binlane.names import TableName, quote
 from binlane.session.state import SessionState, SessionStatement
+from binlane.sql.accounts import AccountName
 from binlane.sql.evaluation.evaluator import content_of
 from binlane.sql.facts import StatementFacts
 from binlane.sql.show_create import column_type
@@ -33,10 +34,12 @@ from binlane.sql.tree.definitions import (
     CreateView,
     Credential,
     Event,
+    ObjectStatement,
     Privilege,
 )
 from binlane.sql.tree.expressions import Literal, Name, Node, ObjectName, UserVariable
 from binlane.sql.tree.statements import Assignment, LoadData
+from binlane.sql.views import attributes
 
 _TRAITS: Final[Mapping[str, tuple[int, str]]] = MappingProxyType(
     {
@@ -73,7 +76,11 @@ class _DefinitionWriter:
         self.database = statement.database
 
     def definer(self, account: Account | None) -> str:
-        name = self.state.identity.account if account is None else self.state.account(account)
+        return self.shown(
+            self.state.identity.account if account is None else self.state.account(account)
+        )
+
+    def shown(self, name: AccountName) -> str:
         quote = self.state.quote
         return quote(name.user) if name.is_role else f"{quote(name.user)}@{quote(name.host)}"
 
@@ -102,9 +109,13 @@ def _view(writer: _DefinitionWriter, node: CreateView) -> str | None:
     if node.columns:
         shown += f"({', '.join(map(writer.state.quote, node.columns))})"
     condition = "IF NOT EXISTS " if node.if_not_exists else ""
+    objects, is_mariadb = writer.state.objects, writer.state.server.is_mariadb
+    old = objects.base_view(writer.facts.effects.objects[0])
+    kept = attributes(node, old, is_mariadb=is_mariadb)
+    definer = writer.definer(node.definer) if kept.definer is None else writer.shown(kept.definer)
     return (
-        f"{verb} ALGORITHM={node.algorithm or 'UNDEFINED'} DEFINER={writer.definer(node.definer)} "
-        f"SQL SECURITY {node.security or 'DEFINER'} VIEW {condition}{shown} AS "
+        f"{verb} ALGORITHM={kept.algorithm} DEFINER={definer} "
+        f"SQL SECURITY {'INVOKER' if kept.is_invoker else 'DEFINER'} VIEW {condition}{shown} AS "
         f"{writer.rest(node.query_at)}"
     )
 
@@ -186,9 +197,30 @@ def _characteristics(writer: _DefinitionWriter, node: CreateRoutine) -> str:
     return "".join(printed)
 
 
+def _package(writer: _DefinitionWriter, node: ObjectStatement) -> str | None:
+    """CREATE PACKAGE; one with characteristics is left as it is written."""
+    if not node.verb.startswith("CREATE PACKAGE") or node.name is None:
+        return None
+    rest = writer.rest(node.name.end)
+    if rest.upper().startswith(_PACKAGE_TRAITS):
+        return None
+    verb = "CREATE OR REPLACE" if node.is_or_replace else "CREATE"
+    condition = "IF NOT EXISTS " if node.if_exists else ""
+    return (
+        f"{verb} DEFINER={writer.definer(node.definer)} {node.verb.partition(' ')[2]} {condition}"
+        f"{writer.name(node.name)} {rest}"
+    )
+
+
+_PACKAGE_TRAITS: Final = (
+    *("COMMENT", "SQL", "LANGUAGE", "DETERMINISTIC", "NOT", "CONTAINS", "NO ", "READS", "MODIFIES"),
+)
 _WRITERS: Final[Mapping[type[Node], Callable[[_DefinitionWriter, Any], str | None]]] = (
     MappingProxyType(
-        {CreateView: _view, CreateTrigger: _trigger, Event: _event, CreateRoutine: _routine}
+        {
+            CreateView: _view, CreateTrigger: _trigger, Event: _event,
+            CreateRoutine: _routine, ObjectStatement: _package,
+        }
     )
 )
 

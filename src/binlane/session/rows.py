@@ -31,8 +31,9 @@ from binlane.session.decision import Decided
 from binlane.session.log_events import Body, ChangedRows
 from binlane.session.state import SequenceValues, SessionState, SessionStatement
 from binlane.session.transaction import BinlogCaches, WriteContext
+from binlane.sql.evaluation.key_ranges import cannot_be_met
+from binlane.sql.evaluation.statements import is_multi_table, where_holds
 from binlane.sql.evaluation.statements import is_proven_empty as proves_empty
-from binlane.sql.evaluation.statements import where_holds
 from binlane.sql.facts import (
     INSERTING_KINDS,
     READING_KINDS,
@@ -42,7 +43,8 @@ from binlane.sql.facts import (
 )
 from binlane.sql.parser import Stopped, parse
 from binlane.sql.schema import Table
-from binlane.sql.servers import Dialect
+from binlane.sql.servers import Dialect, Fact
+from binlane.sql.table_definitions import TableColumn
 from binlane.sql.tokens import SqlSyntaxError
 from binlane.sql.tree.definitions import Sequence
 from binlane.sql.tree.expressions import Name, Node, Operation, children
@@ -178,7 +180,32 @@ def is_proven_empty(state: SessionState, statement: SessionStatement) -> bool:
         return False
     environment = environment_of(state, statement)
     with silent(environment):
-        return proves_empty(facts.tree, facts, environment)
+        if proves_empty(facts.tree, facts, environment):
+            return True
+        where = facts.tree.where
+        if where is None or not state.server.is_mariadb or is_multi_table(facts.tree):
+            return False
+        return cannot_be_met(where, _keyed_columns(state, facts), facts, environment)
+
+
+def _keyed_columns(state: SessionState, facts: StatementFacts) -> Mapping[str, TableColumn]:
+    """The columns in keys of the table that UPDATE or DELETE changes, by name in small letters.
+
+    One that sql_auto_is_null has IS NULL find the last row by is none of them.
+    """
+    table = state.objects.table(facts.effects.writes[0]) if facts.effects.writes else None
+    if table is None:
+        return {}
+    keyed = {one.lower() for key in table.keys for one in key.columns if not key.is_fulltext}
+    filled = {one.lower() for key in table.keys if key.is_primary for one in key.columns}
+    is_found = state.null_is_insert_id and state.variables.is_on("sql_auto_is_null", default=False)
+    if is_found and table.auto_increment:
+        keyed.discard(table.auto_increment.lower())
+    return {
+        name: replace(column, is_nullable=column.is_nullable and name not in filled)
+        for column in table.definition.columns
+        if (name := column.name.lower()) in keyed
+    }
 
 
 def holds_for_all(state: SessionState, statement: SessionStatement) -> bool:
@@ -222,7 +249,7 @@ def written_runs(
     for run in runs:
         table = sequences.get(run.table)
         if table is not None:
-            known = values.setdefault(table.name, SequenceValues(_number("START", table, 1)))
+            known = values.setdefault(table.name, SequenceValues(_first(table)))
             value = given.get(table.name.table)
             written = _take(known, table) if value is None else _set(known, value, table)
             if not written:
@@ -238,7 +265,7 @@ def _values_set(facts: StatementFacts) -> dict[str, int]:
         if use.upper_name != "SETVAL" or len(use.arguments) < 2:
             continue
         name, value = use.arguments[:2]
-        if isinstance(name, Name) and (text := facts.text_of(value)).isdigit():
+        if isinstance(name, Name) and (text := facts.text_of(value)).lstrip("-").isdigit():
             found[name.parts[-1]] = int(text)
     return found
 
@@ -254,12 +281,21 @@ def _take(known: SequenceValues, table: Table) -> bool:
 
 
 def _set(known: SequenceValues, value: int, table: Table) -> bool:
-    """SETVAL: a value that was given out already changes nothing."""
+    """SETVAL: a value that was given out already changes nothing, one that is reserved is known."""
     increment = _number("INCREMENT", table, 1)
     if value < known.next_value if increment > 0 else value > known.next_value:
         return False
-    known.next_value, known.reserved = value + increment, 0
-    return True
+    end = known.next_value + known.reserved * increment
+    known.next_value = value + increment
+    known.reserved = max(0, (end - known.next_value) // increment)
+    return known.next_value > end if increment > 0 else known.next_value < end
+
+
+def _first(table: Table) -> int:
+    """The first value: that of START, or the end at which it begins to count."""
+    is_falling = _number("INCREMENT", table, 1) < 0
+    end = _number("MAXVALUE", table, -1) if is_falling else _number("MINVALUE", table, 1)
+    return _number("START", table, end)
 
 
 def _range(table: Table) -> int:
@@ -329,8 +365,9 @@ def logged_rows(
         return None
     first: list[tuple[bool, Body]] = []
     if server.is_mariadb and variables.is_on("binlog_annotate_row_events", default=True):
-        # Once: in the cache that is written first.
-        first.append((all(places.values()), log_events.annotation(trace.annotation)))
+        is_first_cache = server.has(Fact.ANNOTATES_FIRST_CACHE)
+        is_transactional = all(places.values()) if is_first_cache else places[mapped[0].name]
+        first.append((is_transactional, log_events.annotation(trace.annotation)))
     first.extend((places[table.name], log_events.MappedTable(table.name)) for table in mapped)
     checks_foreign_keys = variables.is_on("foreign_key_checks", default=True)
     checks_unique = variables.is_on("unique_checks", default=True)

@@ -164,6 +164,11 @@ class Variables:
         self.values |= {**values, **own}
         self.is_format_set = "binlog_format" in self.values
 
+    def know_global(self, values: Mapping[str, str]) -> None:
+        """Have other global values of the binlogs' variables; those of the session stay."""
+        self._settings = None
+        self.global_values |= values
+
     def assign(self, assignment: Assignment) -> None:
         """Carry out one assignment of SET that was found right."""
         name, value = assignment.name, plain(assignment.value)

@@ -57,6 +57,7 @@ from binlane.sql.table_definitions import (
 from binlane.sql.tree import definitions
 from binlane.sql.tree.expressions import Literal, LiteralKind, Name, Node, ObjectName
 from binlane.sql.tree.statements import Set, SetItem
+from binlane.sql.views import attributes
 
 _GLOBAL_SCOPES: Final = ("global", "persist", "persist_only")
 _CONNECTIONS: Final = MappingProxyType(
@@ -337,13 +338,16 @@ class ObjectChange:
             return
         node = self.node(definitions.CreateView)
         query = self.facts.text_of(node.query)
+        is_mariadb = self.objects.flavor is Flavor.MARIADB
+        kept = attributes(node, self.store.views.get(name), is_mariadb=is_mariadb)
         self.store.views[name] = View(
             name=name,
             facts=read(query, database=self.database, dialect=self.facts.dialect),
             columns=node.columns,
             database=self.database,
-            definer=self._definer(node.definer),
-            is_invoker=node.security == "INVOKER",
+            definer=kept.definer or self._definer(node.definer),
+            is_invoker=kept.is_invoker,
+            algorithm=kept.algorithm,
         )
         self.store.databases.setdefault(name.database, None)
 

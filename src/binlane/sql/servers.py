@@ -1,7 +1,8 @@
 """The servers, as those who read their SQL know them: dialects, versions, character sets.
 
 What differs between versions is data, each with the source that tells it. A fact is a row of
-`SINCE`: the first version of either server that has it. A default is a list of values, each with
+`SINCE`: the first version of either server that has it, and where older series got it as a fix, their
+first releases that have it. A default is a list of values, each with
 its first version. What no row tells is the same in all versions that are known.
 Sources: *measured* on servers of that version; *manual*, *notes* or *worklog* of the makers.
 """
@@ -133,6 +134,18 @@ class LoggingMode(Enum):
     MIXED = "MIXED"
 
 
+class RowImage(Enum):
+    """Which columns row images hold: values of `binlog_row_image`, and `ROW_IMAGE` of a binlog."""
+
+    __hash__ = object.__hash__  # members are unique; Enum's own is no C function
+
+    MINIMAL = "MINIMAL"
+    NOBLOB = "NOBLOB"
+    FULL = "FULL"
+    FULL_NODUP = "FULL_NODUP"
+    """All columns before, and after it only what changed."""
+
+
 class LoggingFormat(Enum):
     """How the effects of one statement are logged."""
 
@@ -177,6 +190,9 @@ class Fact(Enum):
     notes: 9.6."""
     ATOMIC_DDL = auto()
     """DDL of InnoDB tables is committed together with its log. Manual: MySQL 8.0."""
+    DICTIONARY_TABLES = auto()
+    """Many tables of information_schema are views of InnoDB tables, which a statement opens. Manual:
+    MySQL 8.0; which ones was measured on 9.7."""
     FILLS_AS_IT_CREATES = auto()
     """CREATE … SELECT logs the table and its rows in one group. Manual: MySQL 8.0.21."""
     SOURCES_AND_REPLICAS = auto()
@@ -197,9 +213,16 @@ class Fact(Enum):
     UUID_IS_NOT_NULL = auto()
     """uuid() is of type UUID and never NULL: CREATE … SELECT makes it NOT NULL. Measured: MariaDB
     11.8, not 10.11."""
-    SHOWS_THAT_OPTIONS_ARE_SET = auto()
-    """SHOW BINLOG EVENTS shows foreign_key_checks=1 where it is off, and leaves out values. Measured:
-    MariaDB 11.8; not 10.11."""
+    LOGS_ALL_OPTIONS = auto()
+    """check_constraint_checks is logged with statements, and SHOW BINLOG EVENTS shows what an option
+    is, as foreign_key_checks=0; before, it showed foreign_key_checks=1 there, and some without their
+    values. Measured: MariaDB 10.11.18, 10.11.19 and 11.8.9; not 10.5.23, 10.11.5, 11.4.5 and 11.8.6.
+    Those between are taken by their dates: the releases of May 2026, which follow 11.8.6, have it."""
+    ANNOTATES_FIRST_CACHE = auto()
+    """Annotate_rows stands in the cache that is written first, which is that of non-transactional
+    tables; before, it stood in that of the first table. Measured: MariaDB 10.11.18, 10.11.19, 11.8.6
+    and 11.8.9; not 10.5.23, 10.11.5 and 11.4.5. Those between are taken by their dates: the
+    releases that follow 11.4.5 have it."""
     ASKS_EMPTY_ENGINES = auto()
     """UPDATE or DELETE of one BLACKHOLE table by a whole unique key is known to find no row before it
     runs, and not logged. Measured: MariaDB 10.11; not 11.8, nor MySQL."""
@@ -219,6 +242,15 @@ class Fact(Enum):
     PREPARES_BODIES_ANEW = auto()
     """Statements of routines are prepared anew when one of their tables changed. Worklog: MDEV-5816,
     MariaDB 11.2; measured: MariaDB 11.8, not 10.11, and MySQL 9.7."""
+    OPENS_SEQUENCES_FOR_DEFAULT = auto()
+    """UPDATE with the word DEFAULT opens the sequences that are in the defaults of its table; before,
+    the server crashed where it needed one. Measured as ANNOTATES_FIRST_CACHE."""
+    ONE_VALUE_IS_ENOUGH = auto()
+    """IFNULL and COALESCE are NOT NULL where one of their values is; before, IFNULL where its second
+    one is, and COALESCE where all are. Measured as ANNOTATES_FIRST_CACHE."""
+    LITERALS_HAVE_SIGNS = auto()
+    """An integer that IF, CASE, COALESCE, GREATEST and UNION make of literals has a digit more, for
+    its sign. Measured as ANNOTATES_FIRST_CACHE."""
     PASSWORD_IS_UNSAFE = auto()
     """PASSWORD() counts among the unsafe functions. Manual: MySQL before 8.0.11, which has none."""
 
@@ -227,6 +259,7 @@ SINCE: Final[Mapping[Fact, tuple[Version, Version]]] = MappingProxyType(
     {
         Fact.SERVER_FOREIGN_KEYS: (_NEVER, (9, 6, 0)),
         Fact.ATOMIC_DDL: (_NEVER, (8, 0, 0)),
+        Fact.DICTIONARY_TABLES: (_NEVER, (8, 0, 0)),
         Fact.FILLS_AS_IT_CREATES: ((0, 0, 0), (8, 0, 21)),
         Fact.SOURCES_AND_REPLICAS: (_NEVER, (8, 0, 26)),
         Fact.UNSAFE_IN_XA: (_NEVER, (8, 0, 2)),
@@ -237,7 +270,11 @@ SINCE: Final[Mapping[Fact, tuple[Version, Version]]] = MappingProxyType(
         Fact.TEMPORARY_IN_TRANSACTION: (_NEVER, (8, 0, 13)),
         Fact.UNICODE_COLLATION_14: ((11, 5, 0), _NEVER),
         Fact.UUID_IS_NOT_NULL: ((11, 6, 0), _NEVER),
-        Fact.SHOWS_THAT_OPTIONS_ARE_SET: ((11, 8, 0), _NEVER),
+        Fact.LOGS_ALL_OPTIONS: ((12, 3, 2), _NEVER),
+        Fact.ANNOTATES_FIRST_CACHE: ((11, 8, 0), _NEVER),
+        Fact.OPENS_SEQUENCES_FOR_DEFAULT: ((11, 8, 0), _NEVER),
+        Fact.ONE_VALUE_IS_ENOUGH: ((11, 8, 0), (0, 0, 0)),
+        Fact.LITERALS_HAVE_SIGNS: ((11, 8, 0), (0, 0, 0)),
         Fact.ASKS_EMPTY_ENGINES: ((0, 0, 0), _NEVER),
         Fact.NOW_IS_TIMESTAMP: ((11, 7, 0), _NEVER),
         Fact.UPDATES_AS_QUERIES: ((11, 1, 0), _NEVER),
@@ -279,10 +316,25 @@ _UNTIL: Final[Mapping[Fact, tuple[Version, Version]]] = MappingProxyType(
 """By fact that newer versions have no more: the first one without it."""
 
 
+_MENDED: Final[Mapping[Fact, tuple[Version, ...]]] = MappingProxyType(
+    {
+        Fact.LOGS_ALL_OPTIONS: ((10, 11, 17), (11, 4, 11), (11, 8, 7)),
+        Fact.ANNOTATES_FIRST_CACHE: ((10, 11, 12), (11, 4, 6)),
+        Fact.OPENS_SEQUENCES_FOR_DEFAULT: ((10, 11, 12), (11, 4, 6)),
+        Fact.ONE_VALUE_IS_ENOUGH: ((10, 11, 12), (11, 4, 6)),
+        Fact.LITERALS_HAVE_SIGNS: ((10, 11, 12), (11, 4, 6)),
+    }
+)
+"""By fact that came to older series of MariaDB as well, as a fix: the first such release of each."""
+
+
 def has(fact: Fact, flavor: str, version: Version) -> bool:
     """Whether a server of a flavor and version has a fact."""
     server = int(flavor != "mariadb")
-    return SINCE[fact][server] <= version < _UNTIL.get(fact, (_NEVER, _NEVER))[server]
+    if SINCE[fact][server] <= version:
+        return version < _UNTIL.get(fact, (_NEVER, _NEVER))[server]
+    mended = _MENDED.get(fact, ()) if flavor == "mariadb" else ()
+    return any(release[:2] == version[:2] and release <= version for release in mended)
 
 
 def default(variable: str, flavor: str, version: Version) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from binlane.errors import ConfigError
+from binlane.sql.servers import LoggingMode
 
 MAX_BINLOG_SIZE_LEAST: Final = 4096
 MAX_BINLOG_SIZE_MOST: Final = 1 << 30
@@ -27,6 +28,8 @@ class StoreSettings:
             binlog have no more bytes than this; 0 keeps them.
         has_tables_info: Whether Query events say which tables their statements concern, in files
             that no stock program can read.
+        binlog_format: With what sessions begin, and how a binlog logs whose FORMAT is not said,
+            unless SET GLOBAL said another; None: each session and binlog by its own, in rows.
     """
 
     max_binlog_size_bytes: int = MAX_BINLOG_SIZE_MOST
@@ -35,6 +38,7 @@ class StoreSettings:
     expire_logs_s: float = 0
     max_binlog_total_size_bytes: int = 0
     has_tables_info: bool = False
+    binlog_format: LoggingMode | None = None
 
     def __post_init__(self) -> None:
         if not MAX_BINLOG_SIZE_LEAST <= self.max_binlog_size_bytes <= MAX_BINLOG_SIZE_MOST:

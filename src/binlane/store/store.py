@@ -46,6 +46,7 @@ from binlane.store.settings import StoreSettings
 SPILL_DIRECTORY: Final = "spill"
 _LOCAL_DISK: Final = LocalDisk()
 _DEFAULT_SETTINGS: Final = StoreSettings()
+_FORMAT: Final = "binlog_format"
 
 
 class Store:
@@ -71,7 +72,8 @@ class Store:
         self._lock = lock
         self._binlogs: Mapping[str, Binlog] = MappingProxyType({})
         self._source_position = catalog.source_position()
-        self._variables = catalog.variables()
+        self._said = catalog.variables()
+        self._variables = self._known_variables()
         self._grants = catalog.grants.rows()
         self._source_saved_at = time.monotonic()
         self._forcing = Forcing()
@@ -365,21 +367,26 @@ class Store:
 
     @property
     def variables(self) -> Mapping[str, str]:
-        """What SET GLOBAL gave the binlogs' variables, by name; any thread may ask."""
+        """What SET GLOBAL gave the binlogs' variables, by name, else the settings; any thread may ask."""
         return self._variables
 
     def set_variables(self, values: Mapping[str, str | None]) -> None:
         """Give the binlogs' variables values, also after a restart; any thread may do so.
 
         Args:
-            values: By name; None takes one back.
+            values: By name; None takes one back, so that the settings hold again.
 
         Raises:
             StoreError: If they cannot be saved; they are as before then.
         """
         self._catalog.set_variables(values)
-        known = {**self._variables, **values}
-        self._variables = {name: value for name, value in known.items() if value is not None}
+        said = {**self._said, **values}
+        self._said = {name: value for name, value in said.items() if value is not None}
+        self._variables = self._known_variables()
+
+    def _known_variables(self) -> Mapping[str, str]:
+        default = self._settings.binlog_format
+        return self._said if default is None else {_FORMAT: default.value, **self._said}
 
     @property
     def grants(self) -> tuple[ReadGrant, ...]:

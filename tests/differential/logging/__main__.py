@@ -1,6 +1,7 @@
-"""Random sessions on one server, as many as there is time for: what differs is kept as it comes.
+"""Sessions on one server, as many as there is time for: what differs is kept as it comes.
 
 `python -m tests.differential.logging mysql --seeds 40000 41000 --directory /dev/shm`
+`python -m tests.differential.logging mariadb --from grammar --directory /dev/shm`
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.differential.logging import cases
-from tests.differential.logging.generator import Generator
+from tests.differential.logging import sources
+from tests.differential.logging.campaign import Campaign, told
+from tests.differential.logging.productions import Productions
 from tests.differential.logging.recorder import Recorder
 from tests.differential.logging.servers import mariadb, mysql
-from tests.differential.logging.shrinking import Found, run, shrunk
 
 _TOLD_EVERY = 50
 
@@ -27,8 +28,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("flavor", choices=("mariadb", "mysql"))
     parser.add_argument("--mariadb", type=Path, help="folder of an unpacked MariaDB")
     parser.add_argument("--plugins", type=Path, help="MariaDB's plugins, for ha_blackhole")
-    parser.add_argument("--seeds", type=int, nargs=2, default=(30000, 31000))
-    parser.add_argument("--length", type=int, default=60, help="statements of a session")
+    parser.add_argument(
+        "--from", dest="source", choices=sources.SOURCES, default="sessions", help="what is drawn"
+    )
+    parser.add_argument("--seeds", type=int, nargs=2, help="by default all of a night")
+    parser.add_argument("--length", type=int, default=60, help="statements of a random session")
     parser.add_argument("--directory", type=Path, help="where the server's data lives")
     parser.add_argument("--found", type=Path, default=Path(".run/logging"))
     chosen = parser.parse_args(arguments)
@@ -39,55 +43,33 @@ def main(arguments: Sequence[str] | None = None) -> None:
         else:
             server = mariadb(directory, folder=chosen.mariadb, plugins=chosen.plugins)
         with server as running:
-            _compare(Recorder(running), range(*chosen.seeds), chosen.length, chosen.found)
+            _compare(Recorder(running), chosen)
     finally:
         shutil.rmtree(directory)
-
-
-def _told(found: Found) -> str:
-    texts = "".join(f"{sql};\n" for sql in found.script.texts)
-    difference = found.difference
-    return (
-        f"{texts}\n{difference.aspect} at {difference.index}:\n"
-        f"server: {_lines(difference.expected)}\nours: {_lines(difference.actual)}\n"
-    )
-
-
-def _lines(value: object) -> str:
-    if isinstance(value, list):
-        return "".join(f"\n  {event}" for event in value)
-    return str(value)
 
 
 def _say(text: str) -> None:
     print(text, flush=True)  # noqa: T201 - what it is run for
 
 
-def _compare(recorder: Recorder, seeds: range, length: int, found_folder: Path) -> None:
-    name = recorder.server_name
-    compared, differing, began = 0, [], time.monotonic()
-    found_folder.mkdir(parents=True, exist_ok=True)
+def _compare(recorder: Recorder, chosen: argparse.Namespace) -> None:
+    dialect = sources.dialect(recorder)
+    campaign = Campaign(
+        recorder,
+        folder=chosen.found,
+        goes_on=chosen.source != "sessions",
+        productions=Productions(dialect) if chosen.source == "grammar" else None,
+    )
+    drawn = sources.Source(chosen.source, recorder, length=chosen.length)
+    seeds = range(*(chosen.seeds or drawn.night))
+    began = time.monotonic()
     for count, seed in enumerate(seeds, 1):
-        script = Generator(
-            recorder.server.flavor, seed, has_blackhole=recorder.has_blackhole
-        ).script(length)
-        found = run(recorder, script)
-        if found is None:
-            compared += len(script.statements)
-        else:
-            differing.append(seed)
-            compared += min(found.difference.index + 1, len(script.statements))
-            found = shrunk(recorder, found)
-            path = found_folder / f"{seed}.{name.replace(':', '-')}.json"
-            path.write_text(cases.text(found.script, found.recorded, server=name), encoding="utf-8")
-            path.with_suffix(".txt").write_text(_told(found), encoding="utf-8")
-            _say(f"seed {seed}: {found.difference.aspect}: {found.statement}")
+        for found in campaign.compare(f"{chosen.source}-{seed}", drawn.script(seed)):
+            _say(f"seed {seed}:\n{told(found)}")
         if count % _TOLD_EVERY == 0 or count == len(seeds):
-            share = 1 - len(differing) / compared
-            _say(
-                f"{name}, seeds {seeds.start} to {seed}: {compared:,} statements, "
-                f"{len(differing)} differ, {share:.3%} equal; {time.monotonic() - began:,.0f} s"
-            )
+            _say(f"{campaign.figures()}; seeds to {seed}, {time.monotonic() - began:,.0f} s")
+    for line in campaign.lines():
+        _say(line)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from pymysql.cursors import Cursor
 
 from binlane.service.private_server import PrivateServer
 from binlane.service.server_programs import MARIADB, ServerProgram
-from tests.servers import mysql_program
+from tests.servers import UnpackedMariadb, mysql_program
 
 # Nothing that is recorded needs to outlive the machine.
 _FAST: Final = ("--sync-binlog=0", "--innodb-flush-log-at-trx-commit=0")
@@ -24,6 +23,7 @@ _MARIADB_OPTIONS: Final = (
     "--server-id=1",
     "--log-bin-trust-function-creators=1",
     "--plugin-maturity=unknown",
+    "--secure-file-priv=",
     *_FAST,
 )
 _MYSQL_OPTIONS: Final = (
@@ -35,51 +35,6 @@ _MYSQL_OPTIONS: Final = (
     "--secure-file-priv=",
     *_FAST,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class UnpackedMariadb:
-    """`mariadbd` of a folder that holds another version, with `exec`, which runs its programs.
-
-    Attributes:
-        folder: What was unpacked: Debian's mariadb-server-core and mariadb-client-core.
-    """
-
-    folder: Path
-
-    @property
-    def scheme(self) -> str:
-        """As `ServerProgram`."""
-        return "mariadb"
-
-    def command(self, *, data: Path) -> list[str]:
-        """As `ServerProgram`."""
-        share = self.folder / "usr/share/mariadb"
-        return [
-            str(self.folder / "exec"),
-            "/usr/sbin/mariadbd",
-            "--no-defaults",
-            "--user=root",
-            f"--datadir={data}",
-            f"--tmpdir={data.parent}",
-            f"--lc-messages-dir={share}",
-            f"--character-sets-dir={share}/charsets",
-            f"--plugin-dir={self.folder}/usr/lib/mysql/plugin",
-        ]
-
-    def install(self, data: Path) -> None:
-        """As `ServerProgram`."""
-        share = self.folder / "usr/share/mariadb"
-        names = ("system_tables", "performance_tables", "system_tables_data")
-        texts = [(share / f"mariadb_{name}.sql").read_text(encoding="utf-8") for name in names]
-        data.mkdir(parents=True, exist_ok=True)
-        subprocess.run(
-            [*self.command(data=data), "--bootstrap"],
-            input="\n".join(("create database mysql;", "use mysql;", *texts)),
-            capture_output=True,
-            text=True,
-            check=True,
-        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tests.differential.logging.recorder import Recorded, Recorder
-from tests.differential.logging.scripts import Script
+from tests.differential.logging.scripts import Script, needed
 from tests.differential.logging.sessions import Difference, first_difference
 
 
@@ -30,10 +30,20 @@ class Found:
         return self.recorded[self.difference.index].sql
 
 
-def run(recorder: Recorder, script: Script) -> Found | None:
-    """Record a script and compare; None if all is equal."""
+def record(recorder: Recorder, script: Script) -> tuple[Script, tuple[Recorded, ...]]:
+    """Run a script on its objects; what comes back ends where the server ends the session."""
     recorder.reset(script.schema)
     recorded = tuple(recorder.run(script.texts))
+    return replace(script, statements=script.statements[: len(recorded) - 1]), recorded
+
+
+def run(recorder: Recorder, script: Script) -> Found | None:
+    """Record a script and compare; None if all is equal."""
+    return compared(recorder, *record(recorder, script))
+
+
+def compared(recorder: Recorder, script: Script, recorded: tuple[Recorded, ...]) -> Found | None:
+    """Compare what a server did with a script with ours; None if all is equal."""
     difference = first_difference(recorder.server_name, script, recorded)
     if difference is None:
         return None
@@ -64,7 +74,8 @@ def _without(recorder: Recorder, found: Found, left_out: Sequence[int]) -> Found
     )
     if len(kept) == len(found.script.statements):
         return None
-    smaller = run(recorder, replace(found.script, statements=kept))
+    texts = [statement.sql for statement in kept]
+    smaller = run(recorder, Script(schema=needed(found.script.schema, texts), statements=kept))
     if smaller is None or _what(smaller) != _what(found):
         return None
     return smaller

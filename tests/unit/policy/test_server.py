@@ -55,6 +55,25 @@ def test_a_server_that_is_there_may_be_newer_than_all_that_is_known() -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "is_mended"),
+    [
+        ("mariadb:10.6", False),
+        ("mariadb:10.11.5", False),
+        ("mariadb:10.11.18", True),
+        ("mariadb:11.0", False),
+        ("mariadb:11.4.5", False),
+        ("mariadb:11.4", True),
+        ("mariadb:11.8.6", False),
+        ("mariadb:11.8.9", True),
+        ("mariadb:12", True),
+        ("mysql", False),
+    ],
+)
+def test_fixes_come_to_a_series_with_one_of_its_releases(name: str, *, is_mended: bool) -> None:
+    assert Server.parse(name).has(Fact.LOGS_ALL_OPTIONS) is is_mended
+
+
+@pytest.mark.parametrize(
     ("name", "variable", "value"),
     [
         ("mariadb:11.4", "character_set_server", "latin1"),
@@ -186,7 +205,7 @@ def test_whether_uuid_may_be_null_hangs_on_the_version(name: str, column: str) -
     assert any(f"`u` {column}" in info for _, info in events)
 
 
-@pytest.mark.parametrize(("name", "value"), [("mariadb:10.11", 0), ("mariadb:11.8", 1)])
+@pytest.mark.parametrize(("name", "value"), [("mariadb:11.8.9", 0), ("mariadb:11.8.6", 1)])
 def test_how_options_are_shown_hangs_on_the_version(name: str, value: int) -> None:
     statements = ("set binlog_format=statement, foreign_key_checks=0", "insert into t values(1)")
     events = run(name, *statements, schema="create table t(a int);")[-1]

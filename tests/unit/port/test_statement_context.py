@@ -62,6 +62,7 @@ ANSWERS: Final[Mapping[str, str]] = {
     "@@check_constraint_checks": "1",
     "@@explicit_defaults_for_timestamp": "1",
     "@@sql_if_exists": "0",
+    "@@system_versioning_insert_history": "0",
     "@@secure_timestamp": "NO",
     "@@default_collation_for_utf8mb4": "utf8mb4_0900_ai_ci",
     "@@sql_require_primary_key": "0",
@@ -176,6 +177,25 @@ def test_statement_of_mysql_has_more_of_its_session() -> None:
         ("SQL_REQUIRE_PRIMARY_KEY", 0),
         ("ENABLE_CASCADE_TRIGGERS", 0),
     ]
+
+
+@pytest.mark.parametrize(
+    ("flavor", "flags2"),
+    [
+        ("mariadb:10.11.19", 1 << 15 | 1 << 24 | 1 << 30),
+        ("mariadb:11.4.5", 1 << 24 | 1 << 30),
+        ("mariadb:11.8.9", 1 << 15 | 1 << 24 | 1 << 30),
+    ],
+)
+def test_options_are_logged_as_the_version_does(flavor: str, flags2: int) -> None:
+    """Measured on these servers."""
+    answers: dict[str, str | None] = {
+        "@@check_constraint_checks": "0",
+        "@@system_versioning_insert_history": "1",
+        "@@character_set_collations": "",
+    }
+    (event,) = complete([INSERT], context_of(Source(flavor, answers)), Flavor.MARIADB) or ()
+    assert status_of(event.body)[0] == ("FLAGS2", flags2)
 
 
 def test_flags_say_what_belongs_to_the_connection_and_what_needs_no_database() -> None:

@@ -43,7 +43,7 @@ def test_a_text_gives_it_back() -> None:
         triggers=frozenset({trigger}),
         passed=frozenset({PassedXa("X'61',X'',1", frozenset({TableName("crm", "t")}))}),
         links=TableLinks(keys=frozenset({key}), known=frozenset({key.table})),
-        created=frozenset({made}),
+        created=(made,),
     )
     text = memory.encode()
     assert text.isascii()
@@ -55,7 +55,7 @@ def test_what_may_be_lost_stops_replicas_at_worst() -> None:
     made = CreatedTable(
         name=TableName("crm", "new"), query=b"", database=b"", status_vars=b"", is_empty=True
     )
-    with_table = Memory(created=frozenset({made}))
+    with_table = Memory(created=(made,))
     filled = with_table.with_rows({made.name})
     xid = Memory(passed=frozenset({PassedXa("X'61',X'',1", frozenset())}))
     known = Memory(links=TableLinks(known=frozenset({made.name})))

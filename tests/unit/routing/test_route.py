@@ -23,7 +23,8 @@ from binlane.grouping.inner import expanded_all
 from binlane.grouping.table_maps import rows_with_tables
 from binlane.grouping.walk import walk
 from binlane.names import TableName
-from binlane.routing.memory import NOTHING
+from binlane.routing.memory import NOTHING, Memory
+from binlane.routing.moves import CREATED_MAX
 from binlane.routing.passwords import with_hashes
 from binlane.routing.route import route
 from binlane.routing.routed_group import OmissionKind, Routing
@@ -270,6 +271,32 @@ def test_a_function_outside_of_the_scope_is_an_incident() -> None:
 def altered(body: Body, text: str) -> QueryEvent:
     assert isinstance(body, QueryEvent)
     return replace(body, query=text.encode(), database=b"shop")
+
+
+def test_of_tables_that_may_come_in_the_newest_are_known() -> None:
+    format_, found = groups("md1011_ddl")
+    shop = definition("LOG(shop)")
+    alone = next(
+        group
+        for group in found
+        if len(group.events) == 2 and isinstance(group.events[1].body, QueryEvent)
+    )
+
+    def routed(text: str, memory: Memory) -> Routing:
+        first, statement = alone.events
+        event = replace(statement, body=altered(statement.body, text))
+        return route(replace(alone, events=(first, event)), shop, format_, memory=memory)
+
+    memory, names = NOTHING, range(2 * CREATED_MAX)
+    for name in names:
+        memory = (
+            routed(f"CREATE TABLE crm.t{name} (a INT) DEFAULT CHARSET=utf8mb4", memory).memory
+            or memory
+        )
+    assert len(memory.created) == CREATED_MAX
+    incidents = [routed(f"RENAME TABLE crm.t{name} TO shop.t", memory).incident for name in names]
+    assert all(incidents[:CREATED_MAX])
+    assert not any(incidents[CREATED_MAX:])
 
 
 def phases(text: str, clauses: str) -> list[tuple[list[str], int]]:

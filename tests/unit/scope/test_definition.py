@@ -9,7 +9,7 @@ from binlane.names import TableName
 from binlane.scope.definition import Definition, duplicate_binlog, look_up
 from binlane.scope.parser import parse_binlog_statement
 from binlane.scope.scope import Scope, ScopeList
-from binlane.scope.statements import AlterBinlog, CreateBinlog, alter, create
+from binlane.scope.statements import AlterBinlog, CreateBinlog, DefaultFormat, alter, create
 from binlane.sql.servers import LoggingMode
 
 FOO = TableName("test", "foo")
@@ -100,6 +100,25 @@ def test_alter_keeps_what_it_does_not_name() -> None:
     assert (changed.log_id, changed.scope) == (7, definition.scope)
     assert changed.logging_mode is LoggingMode.STATEMENT
     assert alter(definition, AlterBinlog("b")) == definition
+    assert not definition.is_compressed
+    compressed = alter(definition, AlterBinlog("b", is_compressed=True))
+    assert compressed.is_compressed
+    assert alter(compressed, AlterBinlog("b")) == compressed
+    assert alter(compressed, AlterBinlog("b", is_compressed=False)) == definition
+
+
+@pytest.mark.rule("001:binlog-format-option")
+def test_a_format_that_is_not_said_is_the_default() -> None:
+    mixed = LoggingMode.MIXED
+    for said in (None, DefaultFormat.DEFAULT):
+        statement = CreateBinlog("b", (), said)
+        assert create(statement, 1).logging_mode is LoggingMode.ROW
+        assert create(statement, 1, default=mixed).logging_mode is mixed
+    row = create(CreateBinlog("b", (), LoggingMode.ROW), 1, default=mixed)
+    assert row.logging_mode is LoggingMode.ROW
+    assert alter(row, AlterBinlog("b"), default=mixed) == row
+    changed = alter(row, AlterBinlog("b", (), DefaultFormat.DEFAULT), default=mixed)
+    assert changed.logging_mode is mixed
 
 
 @pytest.mark.parametrize("name", ["orders", "a-b_c.d", "9", "a.1b", "a.index.x", "x" * 64])

@@ -213,6 +213,7 @@ def test_every_key_can_be_a_variable(tmp_path: Path, section: str) -> None:
         "tls_key": "/k",
         "bypass": "mark",
         "binlog_with_tables_info": "false",
+        "binlog_format": "mixed",
         "expire_logs_days": "1",
         "binlog_expire_logs_seconds": "86400",
         "uri": "s3://c",

@@ -17,6 +17,7 @@ from binlane.positions import GtidPosition
 from binlane.scope.parser import parse_binlog_statement
 from binlane.scope.statements import CreateBinlog
 from binlane.scope.statements import create as binlog_definition
+from binlane.sql.servers import LoggingMode
 from binlane.store.catalog import CATALOG_FILE, Catalog
 from binlane.store.database import Database
 from binlane.store.settings import StoreSettings
@@ -120,6 +121,21 @@ def test_a_damaged_catalog_is_named(tmp_path: Path) -> None:
     Catalog.path_in(tmp_path).write_bytes(b"no database at all " * 100)
     with pytest.raises(CorruptStoreError, match="the catalog is damaged"):
         Store.open(tmp_path)
+
+
+@pytest.mark.rule("001:binlog-format-option")
+def test_the_settings_format_holds_until_another_is_said(tmp_path: Path) -> None:
+    settings = StoreSettings(binlog_format=LoggingMode.MIXED)
+    with Store.open(tmp_path, settings) as store:
+        assert store.variables == {"binlog_format": "MIXED"}
+        store.set_variables({"binlog_format": "STATEMENT", "binlog_row_image": "FULL"})
+        assert store.variables == {"binlog_format": "STATEMENT", "binlog_row_image": "FULL"}
+    with Store.open(tmp_path, settings) as store:
+        assert store.variables["binlog_format"] == "STATEMENT"
+        store.set_variables({"binlog_format": None, "binlog_row_image": None})
+        assert store.variables == {"binlog_format": "MIXED"}
+    with Store.open(tmp_path) as store:
+        assert store.variables == {}
 
 
 def test_global_values_of_variables_are_kept(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ _FLAGS2_MARIADB: Final[tuple[_Switch, ...]] = (
     ("check_constraint_checks", 15, True),
     ("sql_if_exists", 28, False),
     ("explicit_defaults_for_timestamp", 24, False),
-    ("system_versioning_insert_history", 13, False),
+    ("system_versioning_insert_history", 30, False),
 )
 # The releases of MariaDB that log explicit_defaults_for_timestamp begin with these; 10.10 is newer.
 _DEFAULTS_SINCE: Final[Mapping[tuple[int, int], int]] = MappingProxyType(

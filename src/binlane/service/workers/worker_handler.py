@@ -45,7 +45,7 @@ class KnownBinlogs:
 
     @property
     def variables(self) -> Mapping[str, str]:
-        """What SET GLOBAL gave the binlogs' variables, by name."""
+        """What SET GLOBAL or the settings gave the binlogs' variables, by name."""
         return self.now.variables
 
     @property

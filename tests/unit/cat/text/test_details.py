@@ -82,6 +82,14 @@ def test_older_servers_logged_fewer_switches(
     assert "check_constraint_checks=1" in switches
 
 
+def test_rows_of_history_that_may_be_inserted_are_told_as_the_tool_does() -> None:
+    """Measured: mariadb-binlog of 10.11.19, of a statement of that server."""
+    first = first_event("md1011_txn", "10.11.19-MariaDB")
+    lines = text_of(first, EventType.QUERY, query(StatusVar(0, "FLAGS2", 1 << 30)))
+    (switches,) = (line for line in lines if "@@session.foreign_key_checks=1" in line)
+    assert "@@session.system_versioning_insert_history=1" in switches
+
+
 SOURCE = "00000000-0000-0000-0000-000000000007"
 GTID = MysqlGtidEvent(flags=1, source_id=SOURCE, sequence=3)
 LATER = replace(GTID, timestamp_type=2, last_committed=3, sequence_number=4)
