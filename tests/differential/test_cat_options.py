@@ -46,6 +46,7 @@ MYSQL_OPTIONS = (
     "",
     "-vv",
     "-vv --base64-output=decode-rows",
+    "--hexdump",
     "--skip-gtids",
     "--skip-gtids --base64-output=never --stop-position=127",
     "--stop-datetime='2000-01-01 00:00:00'",

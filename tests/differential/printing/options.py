@@ -153,6 +153,7 @@ _TABLE_MAP: Final = re.compile(r"(.*\tTable_map: .*)")
 _CHECKSUM: Final = re.compile(r" CRC32 0x[0-9a-f]{8}")
 _BASE64: Final = re.compile(r"[A-Za-z0-9+/]{1,76}={0,2}")
 _DUMP: Final = re.compile(r"#( +[0-9a-f]+ | Position|  +\|Timestamp|$)")
+_ADDED: Final = re.compile(r"(COMMIT|BEGIN|ROLLBACK) /\* ?added by mysqlbinlog \*/")
 _XA_PREPARE: Final = re.compile(r"#.*\tXA PREPARE .*")
 _VALUE: Final = re.compile(
     r"#.*\t(Intvar|Rand|User_var)|SET ((LAST_)?INSERT_ID=|@@RAND_SEED1=|@`).*|"
@@ -194,21 +195,21 @@ def essence(  # noqa: C901  # one rule a difference
     if is_filtered and not is_mysql:
         lines = [line for line in lines if not _OF_THE_LOG.fullmatch(line)]
     if is_mysql and "--database" in words:
-        lines = [line for line in lines if not line.startswith("COMMIT /* added by mysqlbinlog */")]
+        lines = [line for line in lines if not _ADDED.match(line)]
     if is_mysql and "--start-position" in words:
         lines = [line for line in lines if not _PLACE.fullmatch(line)]
     if not is_mysql and "--start-position" in words:
         lines = [line for line in lines if not _USE.fullmatch(line)]
     if is_mysql and "--short-form" in words:
         lines = [line for line in lines if not _XA_PREPARE.fullmatch(line)]
+    if "--hexdump" in words:
+        # MariaDB's of ANNOTATE_ROWS stand at another address, MySQL's before LOAD DATA elsewhere.
+        lines = [line for line in lines if not _DUMP.match(line)]
     if is_mysql:
         lines = [_TABLE_MAP.sub(lambda match: match[1].replace("``", "`"), line) for line in lines]
     else:
         if "--rewrite-db" in words:
             lines = [_CHECKSUM.sub("", line) for line in lines if not _BASE64.fullmatch(line)]
-        if "--hexdump" in words:
-            # The bytes of ANNOTATE_ROWS stand at another address.
-            lines = [line for line in lines if not _DUMP.match(line)]
         if "--print-table-metadata" in words:
             lines = [line for line in lines if not _is_compressed_type(line)]
     return lines
