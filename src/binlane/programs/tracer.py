@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Final
 
-from binlane.names import TableName, quote
+from binlane.names import TableName
 from binlane.policy.refusals import Outcome, Refusal, wrong_argument_count
 from binlane.policy.used_objects import cascaded_kind
 from binlane.programs.environment import (
@@ -479,7 +479,9 @@ def _call_text(
         )
         for parameter in routine.parameters
     ]
-    shown = f"{quote(routine.name.database)}.{quote(routine.name.table)}"
+    mark = '"' if environment.dialect.ansi_quotes else "`"
+    names = (routine.name.database, routine.name.table)
+    shown = ".".join(mark + name.replace(mark, mark * 2) + mark for name in names)
     return f"SELECT {shown}({','.join(given)})"
 
 

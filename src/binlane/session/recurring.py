@@ -196,6 +196,7 @@ class Recurring:
             transaction.xid is not None
             or transaction.unknown
             or state.locked_tables is not None
+            or state.is_read_locked
             or state.unknown_programs
             or state.temporary.names
             or state.empty_tables

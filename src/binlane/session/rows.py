@@ -250,7 +250,7 @@ def written_runs(
     for run in runs:
         table = sequences.get(run.table)
         if table is not None:
-            known = values.setdefault(table.name, SequenceValues(_number("START", table, 1)))
+            known = values.setdefault(table.name, SequenceValues(_first(table)))
             value = given.get(table.name.table)
             written = _take(known, table) if value is None else _set(known, value, table)
             if not written:
@@ -289,7 +289,7 @@ def _values_set(facts: StatementFacts) -> dict[str, int]:
         if use.upper_name != "SETVAL" or len(use.arguments) < 2:
             continue
         name, value = use.arguments[:2]
-        if isinstance(name, Name) and (text := facts.text_of(value)).isdigit():
+        if isinstance(name, Name) and (text := facts.text_of(value)).lstrip("-").isdigit():
             found[name.parts[-1]] = int(text)
     return found
 
@@ -305,12 +305,21 @@ def _take(known: SequenceValues, table: Table) -> bool:
 
 
 def _set(known: SequenceValues, value: int, table: Table) -> bool:
-    """SETVAL: a value that was given out already changes nothing."""
+    """SETVAL: a value that was given out already changes nothing, one that is reserved is known."""
     increment = _number("INCREMENT", table, 1)
     if value < known.next_value if increment > 0 else value > known.next_value:
         return False
-    known.next_value, known.reserved = value + increment, 0
-    return True
+    end = known.next_value + known.reserved * increment
+    known.next_value = value + increment
+    known.reserved = max(0, (end - known.next_value) // increment)
+    return known.next_value > end if increment > 0 else known.next_value < end
+
+
+def _first(table: Table) -> int:
+    """The first value: that of START, or the end at which it begins to count."""
+    is_falling = _number("INCREMENT", table, 1) < 0
+    end = _number("MAXVALUE", table, -1) if is_falling else _number("MINVALUE", table, 1)
+    return _number("START", table, end)
 
 
 def _range(table: Table) -> int:

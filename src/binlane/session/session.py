@@ -33,7 +33,7 @@ from binlane.session.decision import Plan, fails_under_locks, plan_of, refusal_b
 from binlane.session.dml import execute_rows
 from binlane.session.drops import drop_at_disconnect
 from binlane.session.log_events import SOURCE_LOG
-from binlane.session.missing import OPEN_OR_RUN, missing, no_database, unparsed
+from binlane.session.missing import OPEN_OR_RUN, is_stated_of_parser, missing, no_database, unparsed
 from binlane.session.recurring import Attempt, Foreseen, Recurring
 from binlane.session.report import BinlogResult, Note, StatementResult, Unanalysed
 from binlane.session.safety import ScopeSafety
@@ -486,7 +486,11 @@ class Session:
         in row format.
         """
         state = self.state
-        if state.locked_tables is not None or (facts.tables and state.is_in_transaction):
+        if (
+            state.locked_tables is not None
+            or state.is_read_locked
+            or (facts.tables and state.is_in_transaction)
+        ):
             resolved = self.resolved(facts, database)
             refusal = refusal_beyond_locks(state, facts, resolved)
             if refusal is not None:
@@ -626,6 +630,9 @@ class Session:
         if self._hangs_on_unknown(statement.facts):
             state.programs.effort.unfollowed = "what was made of its programs was not analysed"
             return
+        if is_stated_of_parser(statement):
+            state.fail_as_stated(statement)
+            return
         failure = unparsed(state, statement) or no_database(statement)
         failure = failure or _denied_at_once(state, statement)
         if failure is not None:
@@ -756,7 +763,10 @@ def _merged(notes: Sequence[Note]) -> list[Note]:
 
 def _look_or_use(state: SessionState, statement: SessionStatement) -> None:
     verb = statement.facts.verb
-    if verb.startswith(ddl.KEY_CACHE) and not state.server.is_mariadb:
+    if (refused := transactions.refusal_of_command(state, verb)) is not None:
+        state.fail(refused)
+        return
+    if transactions.command_commits(state, verb):
         state.implicit_commit()
     if not statement.succeeds:
         state.fail_as_stated(statement)
