@@ -27,6 +27,7 @@ from binlane.session.context_events import random_seeds, views_behind
 from binlane.session.decision import note_unsafe, recorders_of
 from binlane.session.log_events import START_ALTER, Body
 from binlane.session.logged_texts import account_text, definition_text
+from binlane.session.rows import release_ranges
 from binlane.session.state import (
     LockedTables,
     SessionState,
@@ -606,6 +607,7 @@ def consequences(state: SessionState, facts: StatementFacts) -> Iterator[None]:
             state.programs.forget_routines()
         state.programs.change_tables(*_changed_tables(state, facts))
         _note_empty(state, facts, emptied)
+        release_ranges(state, facts)
 
 
 def _changes_routines(state: SessionState, facts: StatementFacts) -> bool:
