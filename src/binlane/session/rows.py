@@ -20,6 +20,7 @@ from binlane.policy.engines import NEITHER, traits
 from binlane.policy.refusals import Outcome
 from binlane.policy.resolution import ResolvedStatement
 from binlane.policy.server import Server
+from binlane.policy.used_objects import names_in_view
 from binlane.programs.environment import SessionEnvironment
 from binlane.programs.host import SessionValues
 from binlane.programs.routines import silent
@@ -31,6 +32,7 @@ from binlane.session.decision import Decided
 from binlane.session.log_events import Body, ChangedRows
 from binlane.session.state import SequenceValues, SessionState, SessionStatement
 from binlane.session.transaction import BinlogCaches, WriteContext
+from binlane.sql.evaluation.contradictions import NO_COLUMNS, KnownColumns
 from binlane.sql.evaluation.statements import is_proven_empty as proves_empty
 from binlane.sql.evaluation.statements import where_holds
 from binlane.sql.facts import (
@@ -43,6 +45,7 @@ from binlane.sql.facts import (
 from binlane.sql.parser import Stopped, parse
 from binlane.sql.schema import Table
 from binlane.sql.servers import Dialect, Fact
+from binlane.sql.show_create import INTEGERS
 from binlane.sql.tokens import SqlSyntaxError
 from binlane.sql.tree.definitions import Sequence
 from binlane.sql.tree.expressions import Name, Node, Operation, children
@@ -135,14 +138,20 @@ def with_null_ids(
     """What a statement did, with LAST_INSERT_ID where it looks for the row inserted last."""
     if not state.variables.is_on("sql_auto_is_null", default=False):
         return trace
-    if state.null_is_insert_id and _looks_for_null(statement, resolved):
-        state.null_is_insert_id = not state.server.is_mariadb
+    if _finds_inserted(state) and _looks_for_null(statement, resolved):
+        state.null_is_insert_id = False
         trace = replace(trace, values=trace.values.with_those(SessionValues(last_insert_id=True)))
     if statement.facts.effects.kind in INSERTING_KINDS and statement.succeeds and trace.runs:
         environment = SessionEnvironment(state.host, statement.database)
         if SessionUse(statement.facts, resolved, environment).generates_insert_id():
             state.null_is_insert_id = True
     return trace
+
+
+def _finds_inserted(state: SessionState) -> bool:
+    """Whether IS NULL of a counter finds the row inserted last: in MariaDB once, in MySQL ever."""
+    is_asked = state.variables.is_on("sql_auto_is_null", default=False)
+    return is_asked and (state.null_is_insert_id or not state.server.is_mariadb)
 
 
 def _looks_for_null(statement: SessionStatement, resolved: ResolvedStatement) -> bool:
@@ -168,7 +177,9 @@ def _compared_with_null(node: Node) -> Iterator[str]:
 # UPDATE and DELETE that are known to change nothing -----------------------------------------------
 
 
-def is_proven_empty(state: SessionState, statement: SessionStatement) -> bool:
+def is_proven_empty(
+    state: SessionState, statement: SessionStatement, resolved: ResolvedStatement
+) -> bool:
     """Whether the server knows that UPDATE or DELETE of one table changes no row.
 
     Neither server logs them, in any format (`-- @rows none` of a script says it of all others).
@@ -178,17 +189,62 @@ def is_proven_empty(state: SessionState, statement: SessionStatement) -> bool:
         return False
     environment = environment_of(state, statement)
     with silent(environment):
-        return proves_empty(facts.tree, facts, environment)
+        return proves_empty(
+            facts.tree, facts, environment, _known_columns(state, resolved, facts.tree.where)
+        )
 
 
-def holds_for_all(state: SessionState, statement: SessionStatement) -> bool:
+def holds_for_all(
+    state: SessionState, statement: SessionStatement, resolved: ResolvedStatement
+) -> bool:
     """Whether the WHERE clause of UPDATE or DELETE holds whatever the row, or there is none."""
     facts = statement.facts
     if not isinstance(facts.tree, Update | Delete):
         return False
     environment = environment_of(state, statement)
+    columns = _known_columns(state, resolved, facts.tree.where)
     with silent(environment):
-        return where_holds(facts.tree, facts, environment) is True
+        return where_holds(facts.tree, facts, environment, columns) is True
+
+
+_SPECIAL_NULLS: Final = frozenset(("DATE", "DATETIME"))
+"""Of a column that is not NULL, `IS NULL` finds the date of zeros."""
+
+
+def _known_columns(
+    state: SessionState, resolved: ResolvedStatement, where: Node | None
+) -> KnownColumns:
+    """What the server knows of the columns of the one table that is changed, by the names in use.
+
+    MariaDB sees only by an index what no row can be.
+    """
+    own = [one for one in resolved.accesses if one.changes and not one.is_prelocked]
+    if where is None or len(own) != 1 or len(own[0].via) > 1:
+        return NO_COLUMNS
+    table, server = own[0].table, state.server
+    in_keys = {
+        column.lower()
+        for key in table.keys
+        if not (key.is_fulltext or key.is_spatial)
+        for column in key.columns
+    }
+    filled = {column.lower() for key in table.keys if key.is_primary for column in key.columns}
+    counter = table.auto_increment or ""
+    if _finds_inserted(state):
+        filled.discard(counter.lower())
+    else:
+        counter = ""
+    columns = table.definition.columns
+    filled |= {one.name.lower() for one in columns if not one.is_nullable and one.name != counter}
+    filled -= {one.name.lower() for one in columns if one.type_name in _SPECIAL_NULLS}
+    integers = {one.name.lower() for one in columns if one.type_name in INTEGERS}
+    seen = in_keys if server.is_mariadb else filled | integers
+    known = [filled & seen, integers & seen, integers & in_keys]
+    if own[0].via:
+        view = state.objects.view(own[0].via[0].name)
+        known = [set() if view is None else names_in_view(view, one) for one in known]
+    never_null, equated, ranged = map(frozenset, known)
+    return KnownColumns(never_null, not server.is_mariadb, equated, ranged)
 
 
 def environment_of(state: SessionState, statement: SessionStatement) -> SessionEnvironment:
