@@ -18,6 +18,7 @@ _NUMBERS: Final = {
     "Intvar": re.compile(r"(?<==)\d+"),
     "RAND": re.compile(r"(?<==)\d+"),
     "Begin_load_query": re.compile(r"(?<==)\d+"),
+    "Delete_file": re.compile(r"(?<==)\d+"),
     "Append_block": re.compile(r"(?<==)\d+"),
     "Execute_load_query": re.compile(r"(?<=;file_id=)\d+"),
     "Table_map": re.compile(r"(?<=table_id: )\d+"),
@@ -25,6 +26,7 @@ _NUMBERS: Final = {
 _ROWS: Final = re.compile(r"(Write|Update|Delete)_rows(_v1|_partial)?")
 _XID: Final = re.compile(r"/\* xid=\d+ \*/")
 _GTID: Final = re.compile(r"GTID \d+-\d+-\d+( cid=\d+)?")
+_ALTER_ID: Final = re.compile(r"(?<= ALTER id=)\d+")
 _THREAD_ID: Final = re.compile(r"(?i)(pseudo_thread_id=)\d+")
 # As `re.escape` leaves them: the value of a user variable, or of a routine's variable or parameter;
 # the hash of a password.
@@ -50,7 +52,7 @@ def normalised(event: Event) -> Event:
     if _ROWS.fullmatch(kind):
         return Event(kind, re.sub(r"(?<=table_id: )\d+", "#", info))
     if kind in {"Gtid", "XA_prepare", "Query", "Xid"}:
-        info = _GTID.sub("GTID #", info) if kind == "Gtid" else info
+        info = _ALTER_ID.sub("#", _GTID.sub("GTID #", info)) if kind == "Gtid" else info
         return Event(kind, _THREAD_ID.sub(r"\1#", _XID.sub("/* xid=# */", info)))
     return event
 

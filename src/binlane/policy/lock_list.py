@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from binlane.sql.facts import FunctionUse, SetColumn, StatementFacts, TableUse
     from binlane.sql.schema import Objects, Routine, Trigger, View
     from binlane.sql.servers import Dialect
+    from binlane.sql.tree.expressions import Call
 
 TABLES_MAX: Final = 10_000
 """More are not opened: views of views can name any number."""
@@ -75,6 +76,11 @@ _PERFORMANCE_SCHEMA: Final = "performance_schema"
 _SYS: Final = "sys"
 # Databases whose functions come with the server.
 _SYSTEM_DATABASES: Final = frozenset({"mysql", _SYS, "sys_schema"})
+
+
+def is_for_writing(lock: str) -> bool:
+    """Whether a lock that LOCK TABLES names, as `WRITE CONCURRENT`, is for writing."""
+    return "WRITE" in lock.upper().split()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -278,11 +284,13 @@ class LockList:
             return
         self.unknown.append((entry.name, entry.place.offset))
         has_database = self.objects.has_database(entry.name.database)
-        self.errors.append(
-            refusals.no_such_table(entry.name)
-            if self.server.is_mariadb or has_database
-            else refusals.no_such_database(entry.name.database)
-        )
+        if all(one.is_sequence for one in self.tables):
+            failure = refusals.no_such_sequence(entry.name)
+        elif self.server.is_mariadb or has_database:
+            failure = refusals.no_such_table(entry.name)
+        else:
+            failure = refusals.no_such_database(entry.name.database)
+        self.errors.append(failure)
 
     def _add_merged(self, entry: Opened, table: Table, index: int) -> None:
         """The tables of a MERGE table come behind it, with its lock."""
@@ -433,7 +441,7 @@ class LockList:
                 continue
             name = TableName(use.database or database, use.name)
             routine = self.objects.function(name)
-            if routine is None and _is_made(use, facts.dialect):
+            if routine is None and is_made(use, facts.dialect):
                 self._fail_function(name, place)
             self._add_call("function", routine, use, place)
 
@@ -482,7 +490,7 @@ def _events(changes: Iterable[RowChange]) -> set[str]:
     return {event for change in changes for event in _FIRED[change]}
 
 
-def _is_made(use: FunctionUse, dialect: Dialect) -> bool:
+def is_made(use: FunctionUse | Call, dialect: Dialect) -> bool:
     """Whether somebody must have made a function: it did not come with the server."""
     if use.database is not None:
         return use.database.lower() not in _SYSTEM_DATABASES
@@ -493,7 +501,7 @@ def opened_by(
     use: TableUse, place: TextPlace, set_columns: tuple[SetColumn, ...] = (), *, is_prelocked: bool
 ) -> Opened:
     """What a text names, as it stands in the list; LOCK TABLES is for every change."""
-    is_locked = use.lock.upper().endswith("WRITE")
+    is_locked = is_for_writing(use.lock)
     return Opened(
         name=use.name,
         changes=use.changes,

@@ -24,6 +24,7 @@ from binlane.sql.servers import Fact
 from binlane.sql.table_changes import (
     PRIMARY,
     KeyNames,
+    asked_name,
     column_keys,
     column_references,
     foreign_key_of,
@@ -57,6 +58,8 @@ _DROPS: Final = {
 }
 _CHANGES: Final = frozenset(("MODIFY COLUMN", "CHANGE COLUMN", "RENAME COLUMN"))
 _MADE_UP: Final = "_ibfk_"
+_WITH_REFERENCES: Final = frozenset(("INNODB", "NDBCLUSTER", "NDB"))
+"""Engines that keep foreign keys."""
 """In the name that the servers give a foreign key."""
 
 
@@ -230,8 +233,8 @@ class _Alteration:
         name = action.name.lower()
         if action.kind == "ADD COLUMN":
             return all(column.name.lower() in self._names for column in action.columns)
-        if action.kind == "ADD KEY":
-            return name in self._keys
+        if action.kind == "ADD KEY" and action.key is not None:
+            return asked_name(action.key).lower() in self._keys
         if action.kind in ("DROP KEY", "RENAME KEY", "ALTER KEY"):
             return name not in self._keys
         if action.kind in ("DROP FOREIGN KEY", "DROP CONSTRAINT"):
@@ -363,6 +366,9 @@ class _Alteration:
         )
         if what in ("FOREIGN KEY", "CONSTRAINT") and may_be_reference:
             return
+        is_kept_nowhere = self._table.engine.upper() not in _WITH_REFERENCES
+        if what == "FOREIGN KEY" and is_kept_nowhere and not self._server.is_mariadb:
+            return  # MySQL leaves it to the engine, which has none
         if what == "CONSTRAINT":
             columns = self._table.definition.columns
             if self._table.checks or any(column.check for column in columns):

@@ -101,7 +101,7 @@ class Survey:
         else:
             if self.mode is not LoggingMode.ROW:
                 self._look_at_mysql_columns()
-            for access in self.statement.accesses:
+            for access in (*self.statement.accesses, *self.statement.dictionary):
                 if self._is_opened(access):
                     self._look_at(access)
 
@@ -170,11 +170,7 @@ class Survey:
         )
 
     def _look_at_mariadb_columns(self) -> None:
-        accesses = [
-            each
-            for each in self.statement.accesses
-            if not each.is_foreign_key and not is_unreplicated(each.name, self.server)
-        ]
+        accesses = [each for each in self.statement.accesses if not each.is_foreign_key]
         counting = self._look_at_counting(accesses)
         if self.statement.has_row_statement and self.statement.kind not in CREATE_TABLE_KINDS:
             for each in self.statement.accesses:
@@ -187,7 +183,8 @@ class Survey:
             self.blame(Reason.AUTOINC_COLUMNS, counting[-1])
 
     def _look_at_mysql_columns(self) -> None:
-        accesses = [each for each in self.statement.accesses if self._is_opened(each)]
+        opened = (*self.statement.accesses, *self.statement.dictionary)
+        accesses = [each for each in opened if self._is_opened(each)]
         for each in self._look_at_counting(accesses):
             if each.is_prelocked:
                 self.blame(Reason.AUTOINC_COLUMNS, each)
@@ -261,6 +258,8 @@ class Survey:
         if found is LoggingFormat.STATEMENT and self._meets_several_keys():
             is_statement = self.mode is LoggingMode.STATEMENT
             found = LoggingFormat.STATEMENT if is_statement else LoggingFormat.ROW
+        if found is LoggingFormat.ROW and self._counts_transactions():
+            found = LoggingFormat.STATEMENT
         is_filtered = self._is_filtered(found)
         if not self.errors:
             self._check_gtid_consistency(found)
@@ -311,6 +310,18 @@ class Survey:
                 self.blame(Reason.INSERT_TWO_KEYS, each)
                 return True
         return False
+
+    def _counts_transactions(self) -> bool:
+        """Whether MariaDB keeps numbers of transactions with the rows, which a log cannot have.
+
+        Rows that only a trigger or function writes were not measured.
+        """
+        return any(
+            access.changes
+            and not access.is_prelocked
+            and access.table.definition.is_versioned_by_transaction
+            for access in self.statement.accesses
+        )
 
     def _format(self) -> LoggingFormat | None:
         if self.written_by_all is NEITHER:

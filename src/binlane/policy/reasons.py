@@ -518,6 +518,15 @@ def added_unsafe_defaults(facts: StatementFacts, server: Server) -> Iterator[Rea
                 yield OWN_TEXT.found(Reason.SYSTEM_FUNCTION, what, start + use.offset, use.length)
 
 
+def gives_unsafe_default(facts: StatementFacts, server: Server) -> bool:
+    """Whether CREATE or ALTER TABLE gives a column a DEFAULT that is unsafe."""
+    return any(
+        is_unsafe_function(use, StatementKind.DO, server)
+        for default, _, _ in _new_defaults(facts)
+        for use in default.functions
+    )
+
+
 def default_sequences(facts: StatementFacts) -> Iterator[tuple[str, ReasonFound]]:
     """The functions of sequences that MariaDB's new defaults call: NEXTVAL, LASTVAL or SETVAL."""
     for default, start, _ in _new_defaults(facts):

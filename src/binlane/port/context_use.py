@@ -359,7 +359,7 @@ class _Finder:
         """What columns with times ask for, and defaults that are the current time."""
         names, has_all = self._mentioned()
         for access in self.resolved.accesses:
-            if access.changes and access.table.definition.is_versioned:
+            if access.changes and access.table.definition.has_history:
                 yield _VERSIONED
             is_own = not access.is_prelocked
             for column in access.table.definition.columns:

@@ -14,7 +14,11 @@ from binlane.names import TableName
 from binlane.programs.host import NO_DATA, Host, handles
 from binlane.programs.ways import Condition
 from binlane.sql.evaluation.evaluator import OwnText, evaluate, has_aggregate, possible_values
-from binlane.sql.evaluation.statements import user_variables_assigned
+from binlane.sql.evaluation.statements import (
+    user_variables_assigned,
+    user_variables_named,
+    user_variables_read,
+)
 from binlane.sql.evaluation.values import UNKNOWN, StoredType, Temporal, Text, Value
 from binlane.sql.facts import Assignment, StatementFacts, VariableScope
 from binlane.sql.servers import Dialect
@@ -37,6 +41,8 @@ from binlane.sql.tree.statements import (
     HandlerDeclaration,
     LoadData,
     QueryStatement,
+    Set,
+    Update,
 )
 
 StoredFunction = Callable[[TableName, Sequence[Value]], Value]
@@ -429,6 +435,18 @@ def assign(
         environment.assign(assignment.name, value)
 
 
+def name_variables(facts: StatementFacts, environment: SessionEnvironment) -> None:
+    """Give the user variables that a statement sets their names, where it is the first to do so."""
+    if not facts.user_variables and not isinstance(facts.tree, Set):
+        return
+    names = user_variables_named(facts.whole, facts)
+    tree = facts.tree
+    if environment.is_mariadb and isinstance(tree, Update) and tree.where is not None:
+        names = [*user_variables_read(tree.where, facts), *names]  # as it looks at them
+    for written in names:
+        environment.host.programs.named(written)
+
+
 def assign_in_expressions(facts: StatementFacts, environment: SessionEnvironment) -> None:
     """Do what `:=` and LOAD DATA assign in a statement; what depends on rows is unknown."""
     if not facts.user_variables:
@@ -473,7 +491,17 @@ def assign_by_select(facts: StatementFacts, environment: SessionEnvironment) -> 
 
 
 def assigned_first(statement: Node) -> frozenset[str]:
-    """The user variables that a statement sets by `:=` before it reads them, in its text."""
+    """The user variables that a statement sets by `:=` before it reads them.
+
+    In the order of its text, but for UPDATE, of which the servers look at WHERE first.
+    """
+    if isinstance(statement, Update) and statement.where is not None:
+        read = {node.name for node in _variables(statement.where) if isinstance(node, UserVariable)}
+        return (_assigned_first(statement) - read) | _assigned_first(statement.where)
+    return _assigned_first(statement)
+
+
+def _assigned_first(statement: Node) -> frozenset[str]:
     reads: dict[str, int] = {}
     assigned: dict[str, int] = {}
     for node in _variables(statement):

@@ -201,6 +201,7 @@ class ProgramState:
 
     Attributes:
         user_variables: By name in lower case.
+        variable_names: Of user variables, as the text that made them writes them; likewise.
         prepared: By name in lower case.
         remembered: Unsafe reasons that statements of procedures showed when they ran, by the
             procedure's name and the statement's place in its body. Both servers keep them until
@@ -215,6 +216,7 @@ class ProgramState:
     """
 
     user_variables: dict[str, Value] = field(default_factory=dict)
+    variable_names: dict[str, str] = field(default_factory=dict)
     prepared: dict[str, Prepared] = field(default_factory=dict)
     remembered: dict[tuple[TableName, int], Remembered] = field(default_factory=dict)
     tables: dict[TableName | None, int] = field(default_factory=dict)
@@ -228,6 +230,7 @@ class ProgramState:
         """As it is now."""
         return ProgramState(
             user_variables=self.user_variables.copy(),
+            variable_names=self.variable_names.copy(),
             prepared={
                 name: Prepared(one.statements, one.remembered.copy(), one.dialect)
                 for name, one in self.prepared.items()
@@ -240,6 +243,10 @@ class ProgramState:
             possible=self.possible.copy(),
             hides_prepared=self.hides_prepared,
         )
+
+    def named(self, written: str) -> str:
+        """The name of a user variable: as it was written first."""
+        return self.variable_names.setdefault(written.lower(), written)
 
     def know(self, name: str, value: Value) -> None:
         """Know the value of a user variable, whatever it was taken for."""

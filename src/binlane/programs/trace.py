@@ -5,7 +5,7 @@ What happens to rows, one after the other: their changes and triggers, in the or
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
@@ -140,8 +140,9 @@ class Recorder:
         raised: What stopped the statement.
     """
 
-    def __init__(self, *, is_mariadb: bool) -> None:
-        """Start with nothing."""
+    def __init__(self, *, is_mariadb: bool, named: Callable[[str], str]) -> None:
+        """Start with nothing; `named` gives the name that a user variable has."""
+        self._named = named
         self.calls: list[FunctionCall] = []
         self.raised: Refusal | None = None
         self._is_mariadb = is_mariadb
@@ -211,9 +212,10 @@ class Recorder:
 
     def reads_variable(self, name: str, value: Value) -> None:
         """A user variable is read."""
-        if name in self._read:
+        key, name = name.lower(), self._named(name)
+        if key in self._read:
             return
-        self._read.add(name)
+        self._read.add(key)
         read = self._user_variables if self._call is None else self._call.user_variables
         read.append(LoggedVariable(name, value))
 
@@ -277,7 +279,17 @@ class Step(Enum):
     REPLACE_BY_UPDATE = ("BEFORE INSERT", "update", "AFTER INSERT")
     UPDATE_KEEPING = ("BEFORE UPDATE", "update", "insert", "AFTER UPDATE")
     """What was is kept: as history, or outside of a portion of time."""
+    UPSERT_KEEPING = ("BEFORE INSERT", "BEFORE UPDATE", "update", "insert", "AFTER UPDATE")
+    REPLACE_KEEPING = ("BEFORE INSERT", "update", "insert", "AFTER INSERT")
     DELETE_INTO_HISTORY = ("BEFORE DELETE", "update", "AFTER DELETE")
+    REPLACE_INTO_HISTORY = (
+        "BEFORE INSERT",
+        "BEFORE DELETE",
+        "update",
+        "AFTER DELETE",
+        "insert",
+        "AFTER INSERT",
+    )
     DELETE_PORTION = ("BEFORE DELETE", "update", "insert", "AFTER DELETE")
     """Of a row's time a part in the middle."""
 
@@ -314,12 +326,31 @@ def steps_of(
 
 def _kept(step: Step, access: TableAccess, *, has_portion: bool) -> Step:
     """What becomes of an update or deletion where MariaDB keeps some of what was."""
-    is_versioned = access.table.definition.is_versioned
-    if step is Step.UPDATE and (is_versioned or has_portion):
-        return Step.UPDATE_KEEPING
-    if step is Step.DELETE and has_portion:
-        return Step.DELETE_PORTION
-    return Step.DELETE_INTO_HISTORY if step is Step.DELETE and is_versioned else step
+    if has_portion and step in _OF_PORTIONS:
+        return _OF_PORTIONS[step]
+    definition = access.table.definition
+    if step not in _INTO_HISTORY or not definition.has_history:
+        return step
+    if step in _SETTING and access.set_columns:
+        unversioned = {one.name.lower() for one in definition.columns if one.is_unversioned}
+        if access.set_columns <= unversioned:
+            return step
+    return _INTO_HISTORY[step]
+
+
+_SETTING: Final = (Step.UPDATE, Step.UPSERT)
+_OF_PORTIONS: Final = MappingProxyType(
+    {Step.UPDATE: Step.UPDATE_KEEPING, Step.DELETE: Step.DELETE_PORTION}
+)
+_INTO_HISTORY: Final = MappingProxyType(
+    {
+        Step.UPDATE: Step.UPDATE_KEEPING,
+        Step.DELETE: Step.DELETE_INTO_HISTORY,
+        Step.UPSERT: Step.UPSERT_KEEPING,
+        Step.REPLACE: Step.REPLACE_INTO_HISTORY,
+        Step.REPLACE_BY_UPDATE: Step.REPLACE_KEEPING,
+    }
+)
 
 
 def _steps_of_replacing(
@@ -337,5 +368,6 @@ def _steps_of_replacing(
         replaced = Step.REPLACE_BY_UPDATE if keeps_row else Step.REPLACE
     if count is None:
         return (Step.INSERT,) * given
+    replaced = _kept(replaced, access, has_portion=False)
     old = max(0, count - given) if count <= 2 * given else count // 2
     return ((replaced,) * old + (Step.INSERT,) * (count - 2 * old))[:ROWS_MAX]

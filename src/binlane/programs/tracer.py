@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Final
 
-from binlane.names import TableName, quote
+from binlane.names import TableName
 from binlane.policy.refusals import Outcome, Refusal, wrong_argument_count
 from binlane.policy.used_objects import cascaded_kind
 from binlane.programs.environment import (
@@ -23,6 +23,7 @@ from binlane.programs.environment import (
     assigned_first,
     call_of,
     has_no_row,
+    name_variables,
 )
 from binlane.programs.host import NO_DATA, Host, table_in_use
 from binlane.programs.interpreter import Interpreter, calls_functions, read_body
@@ -81,12 +82,15 @@ class Tracer:
     def __init__(self, host: Host) -> None:
         """Start outside of any statement."""
         self._host = host
-        self.recorder = Recorder(is_mariadb=host.server.is_mariadb)
+        self.recorder = Recorder(is_mariadb=host.server.is_mariadb, named=self._named)
         self._running: list[TableName] = []
         self.raised: Refusal | None = None
         self.in_use: list[frozenset[TableName]] = []
         self._made: set[TableName] = set()
         self._at: list[object] = []
+
+    def _named(self, written: str) -> str:
+        return self._host.programs.named(written)
 
     def place(self) -> object:
         """Which rows and programs are at work."""
@@ -385,6 +389,7 @@ class Tracer:
         """Run a statement of a function or trigger."""
         facts = facts_of(statement, environment)
         kind = facts.effects.kind
+        name_variables(facts, environment)
         self.recorder.starts_statement()
         if kind in DDL_KINDS:
             self._made.update(facts.effects.writes)
@@ -474,7 +479,9 @@ def _call_text(
         )
         for parameter in routine.parameters
     ]
-    shown = f"{quote(routine.name.database)}.{quote(routine.name.table)}"
+    mark = '"' if environment.dialect.ansi_quotes else "`"
+    names = (routine.name.database, routine.name.table)
+    shown = ".".join(mark + name.replace(mark, mark * 2) + mark for name in names)
     return f"SELECT {shown}({','.join(given)})"
 
 

@@ -15,7 +15,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from binlane.names import TableName
-from binlane.policy.reasons import has_random_default, prepared_defaults
+from binlane.policy.reasons import (
+    gives_unsafe_default,
+    has_random_default,
+    prepared_defaults,
+)
 from binlane.policy.resolution import ResolvedStatement, TableAccess
 from binlane.policy.used_objects import columns_behind, columns_of_view
 from binlane.programs.environment import SessionEnvironment
@@ -102,17 +106,30 @@ def value_events(values: SessionValues) -> list[Body]:
 
 
 def random_seeds(
-    state: SessionState, name: str, statement: SessionStatement, tables: Iterable[Table | None]
+    state: SessionState,
+    name: str,
+    statement: SessionStatement,
+    tables: Iterable[Table | None],
+    *,
+    is_begun: bool = True,
 ) -> list[Body]:
     """The seeds of RAND() that a binlog has before DDL that gets an expression with it ready.
 
-    It stands in the DEFAULT of one of the tables, or in the query of a view. Under MIXED, CREATE
-    TABLE is for rows then, which have no seeds; MariaDB never has its views for rows.
+    It stands in the DEFAULT of one of the tables, or in the query of a view. Under MIXED, what
+    gives an unsafe DEFAULT is for rows, which have no seeds; MariaDB never has its views for rows.
+
+    Args:
+        state: The session.
+        name: Of the binlog.
+        statement: The text.
+        tables: Those that it opens.
+        is_begun: It is decided for rows or not; as ALTER starts in two phases it is not.
     """
-    mode, kind = state.mode(name), statement.facts.effects.kind
-    is_view = kind in (StatementKind.CREATE_VIEW, StatementKind.ALTER_VIEW)
-    if (mode is LoggingMode.ROW and not (is_view and state.server.is_mariadb)) or (
-        mode is LoggingMode.MIXED and kind is StatementKind.CREATE_TABLE
+    is_view = statement.facts.effects.kind in (StatementKind.CREATE_VIEW, StatementKind.ALTER_VIEW)
+    if (state.is_row_now(name) and not (is_view and state.server.is_mariadb)) or (
+        state.mode(name) is LoggingMode.MIXED
+        and is_begun
+        and gives_unsafe_default(statement.facts, state.server)
     ):
         return []
     is_random = any(table is not None and has_random_default(table) for table in tables) or (

@@ -7,31 +7,40 @@ Source: MariaDB 10.11 sql/sql_view.cc `mysql_drop_view`, sql/sql_db.cc `mysql_rm
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Final
 
+from binlane.codec.transaction import GtidEvent
 from binlane.names import TableName
 from binlane.policy.engines import traits
-from binlane.policy.reasons import default_sequences
+from binlane.policy.reasons import default_sequences, gives_unsafe_default
 from binlane.programs.environment import SessionEnvironment
+from binlane.session.alter_phases import (
+    AT_ONCE,
+    IN_PHASES,
+    UNDONE_IN_PHASES,
+    is_in_two_phases,
+)
 from binlane.session.context_events import random_seeds, views_behind
 from binlane.session.decision import note_unsafe, recorders_of
-from binlane.session.log_events import Body
+from binlane.session.log_events import START_ALTER, Body
 from binlane.session.logged_texts import account_text, definition_text
 from binlane.session.state import (
+    LockedTables,
     SessionState,
     SessionStatement,
     TemporaryChange,
     write_directly,
 )
 from binlane.session.transaction import EngineChanges
+from binlane.session.transactions import KEY_CACHE
 from binlane.sql.accounts import Changed, change
 from binlane.sql.catalog import SchemaCatalog
 from binlane.sql.facts import DDL_KINDS, TABLE_MAKING_KINDS, StatementFacts, StatementKind
 from binlane.sql.schema import Table
-from binlane.sql.servers import Fact
+from binlane.sql.servers import Fact, LoggingMode
 from binlane.sql.tree.definitions import (
     AccountStatement,
     AlterAction,
@@ -57,23 +66,29 @@ _TABLE_KINDS: Final = frozenset(
     )
 )
 _OPENING_KINDS: Final = (_TABLE_KINDS - {StatementKind.RENAME_TABLE}) | {StatementKind.MAINTENANCE}
+_OPENING_PROGRAMS: Final = frozenset(
+    (
+        *(StatementKind.CREATE_VIEW, StatementKind.ALTER_VIEW),
+        *(StatementKind.CREATE_TRIGGER, StatementKind.DROP_TRIGGER),
+    )
+)
+"""What is no table, but makes MariaDB open some."""
 _MAINTENANCE: Final = ("ANALYZE", "OPTIMIZE", "REPAIR")
 _UNLOGGED_FLUSH: Final = frozenset(
-    (
-        *("LOGS", "BINARY", "ERROR", "GENERAL", "SLOW", "ENGINE", "RELAY", "MASTER", "SLAVE"),
-        *("BINLOG", "HOT"),
-    )
+    (*("LOGS", "BINARY", "MASTER", "SLAVE", "REPLICA", "BINLOG", "HOT"),)
 )
 _UNDONE_KINDS: Final = frozenset((StatementKind.RENAME_TABLE, StatementKind.ALTER_TABLE))
 """What has done nothing where it fails: the server says so, whatever binlogs would."""
 _LOCKS: Final = frozenset(("WITH READ LOCK", "FOR EXPORT"))
 _WITHOUT_COMMIT: Final = ("CHECKSUM", "HELP")
-KEY_CACHE: Final = ("CACHE INDEX", "LOAD INDEX")
 
 
 def execute_ddl(state: SessionState, statement: SessionStatement) -> None:
     """Carry out a statement of data definition, account management or maintenance."""
+    before = state.objects.table(writes[0]) if (writes := statement.facts.effects.writes) else None
+    fails_late = not statement.succeeds and is_in_two_phases(state, statement, before)
     is_undone = statement.failure is not None and statement.facts.effects.kind in _UNDONE_KINDS
+    is_undone &= not fails_late
     recorders = frozenset() if is_undone else recorders_of(state, statement, commits=True)
     if recorders is None:
         return
@@ -81,20 +96,27 @@ def execute_ddl(state: SessionState, statement: SessionStatement) -> None:
         state.implicit_commit()
     if not statement.succeeds:
         state.fail_as_stated(statement)
+        if fails_late:
+            query = state.query(statement.text, statement.database)
+            opened = _opened(state, statement)
+            _log(state, statement, recorders, query, opened, UNDONE_IN_PHASES)
         log_what_was_done(state, statement, recorders)
         return
     if _changes_nothing(state, statement):
         return
     text = _text(state, statement)
     is_atomic = state.server.has_atomic_ddl and _is_atomic(state, statement)
+    _lock_flushed(state, statement)
     temporary = _temporary_table(state, statement)
     if temporary is not None:
         new_name = dict(statement.facts.effects.renames).get(temporary.name)
         state.uses_temporary(temporary, TemporaryChange.ALTERED, new_name=new_name)
+        _turn_to_rows(state, statement)
     logging = _logging(state, statement, recorders, temporary)
     dropped = _dropped_with_database(state, statement)
     opened = _opened(state, statement) if state.server.is_mariadb else ()
     apply(state, statement)
+    openings = IN_PHASES if is_in_two_phases(state, statement, before) else AT_ONCE
     opened = (*opened, *_opened(state, statement))
     _leave_dropped(state, statement)
     if temporary is not None:
@@ -105,11 +127,35 @@ def execute_ddl(state: SessionState, statement: SessionStatement) -> None:
     for event in dropped:
         write_directly(state, [event], logging)
     query = state.query(text, database, is_atomic=is_atomic)
-    for name in logging:
-        seeds = random_seeds(state, name, statement, opened)
-        write_directly(state, [*seeds, query], frozenset((name,)))
+    _log(state, statement, logging, query, opened, openings)
     _note_sequences(state, statement, logging)
     state.end_statement(EngineChanges(), succeeds=True)
+
+
+def _log(
+    state: SessionState,
+    statement: SessionStatement,
+    names: frozenset[str],
+    query: Body,
+    opened: Sequence[Table],
+    openings: Sequence[GtidEvent],
+) -> None:
+    """Log a statement in some binlogs, with the seeds that it needs, once for each opening."""
+    for name in names:
+        for opening in openings:
+            is_begun = opening is not START_ALTER
+            seeds = random_seeds(state, name, statement, opened, is_begun=is_begun)
+            write_directly(state, [*seeds, query], frozenset((name,)), opening)
+    _turn_to_rows(state, statement)
+
+
+def _turn_to_rows(state: SessionState, statement: SessionStatement) -> None:
+    """What gives an unsafe DEFAULT turns MariaDB to rows under MIXED; temporary tables keep that."""
+    if not state.server.is_mariadb or not state.objects.temporary_tables():
+        return
+    if gives_unsafe_default(statement.facts, state.server):
+        mixed = (name for name in state.binlogs if state.mode(name) is LoggingMode.MIXED)
+        state.temporary.row_binlogs.update(mixed)
 
 
 def _logging(
@@ -144,8 +190,11 @@ def _opened(state: SessionState, statement: SessionStatement) -> tuple[Table, ..
     kinds = _OPENING_KINDS
     names = facts.effects.writes
     if state.server.is_mariadb:
-        kinds |= {StatementKind.CREATE_VIEW, StatementKind.ALTER_VIEW}
-        names = (*names, *facts.effects.reads, *(new for _, new in facts.effects.renames))
+        kinds |= _OPENING_PROGRAMS
+        triggers = map(state.objects.trigger, facts.effects.objects)
+        of_triggers = (one.table for one in triggers if one is not None)
+        renamed = (new for _, new in facts.effects.renames)
+        names = (*names, *facts.effects.reads, *renamed, *of_triggers)
     elif facts.effects.renames or facts.verb.startswith(("ANALYZE", "REPAIR")):
         return ()
     if facts.effects.kind not in kinds:
@@ -192,7 +241,7 @@ def _changes_nothing(state: SessionState, statement: SessionStatement) -> bool:
         is_loose = tree.verb == "ALTER USER" and "IF EXISTS" in tree.options
         return is_loose and not _changed_accounts(state, statement).is_done
     return (
-        effects.kind is StatementKind.ALTER_TABLE
+        effects.kind in (StatementKind.ALTER_TABLE, StatementKind.ALTER_SEQUENCE)
         and (effects.if_exists or state.variables.is_on("sql_if_exists", default=False))
         and not any(
             state.objects.table(name) or state.objects.is_unknown(name) for name in effects.writes
@@ -218,7 +267,7 @@ def _text(state: SessionState, statement: SessionStatement) -> str | None:
     action = _maintained_partitions(statement)
     if action is not None and (action.is_local or action.words[0] == "CHECK"):
         return None
-    if kind is StatementKind.FLUSH and _is_unlogged_flush(statement):
+    if kind is StatementKind.FLUSH and _is_unlogged_flush(state, statement):
         return None
     if kind in _REFERENCE_SYSTEMS and _is_left_alone(state, statement):
         return None
@@ -252,10 +301,25 @@ def _is_undo(statement: SessionStatement) -> bool:
     return isinstance(tree, ObjectStatement) and "UNDO" in tree.words
 
 
-def _is_unlogged_flush(statement: SessionStatement) -> bool:
+def _lock_flushed(state: SessionState, statement: SessionStatement) -> None:
+    """FLUSH TABLES … WITH READ LOCK and FOR EXPORT lock as LOCK TABLES does, or keep all from writing."""
+    facts = statement.facts
+    if facts.verb != "FLUSH TABLES" or _LOCKS.isdisjoint(facts.options):
+        return
+    names = facts.effects.writes
+    if not names:
+        state.is_read_locked = True
+        return
+    locks = tuple((name, name.table.lower(), False) for name in names)
+    state.locked_tables = LockedTables((), locks, frozenset())
+
+
+def _is_unlogged_flush(state: SessionState, statement: SessionStatement) -> bool:
     facts = statement.facts
     words = facts.verb.split()[1:2]
-    return not _UNLOGGED_FLUSH.isdisjoint(words) or not _LOCKS.isdisjoint(facts.options)
+    is_relay = state.server.is_mariadb and words == ["RELAY"]
+    has_locks = not _LOCKS.isdisjoint(facts.options)
+    return is_relay or has_locks or not _UNLOGGED_FLUSH.isdisjoint(words)
 
 
 def _temporary_table(state: SessionState, statement: SessionStatement) -> Table | None:

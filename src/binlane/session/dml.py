@@ -26,6 +26,7 @@ from binlane.policy.refusals import Outcome, Refusal
 from binlane.policy.resolution import ResolvedStatement, TableAccess
 from binlane.policy.server import Server
 from binlane.programs.trace import RowRun, Trace
+from binlane.programs.ways import Condition, NoWays
 from binlane.session import log_events
 from binlane.session.context_events import context_events, value_events
 from binlane.session.decision import (
@@ -72,6 +73,9 @@ from binlane.sql.tree.statements import Delete, Insert, Update
 
 _PROVEN_EMPTY: Final = Outcome(rows=0, is_proven_empty=True)
 _DUPLICATE_KEYS: Final = frozenset((1022, 1062, 1169))
+_BEFORE_FILES: Final = frozenset((2, 13, 29, 1017, 1045, 1085, 1227, 1290, 3948, 4166))
+"""Errors of LOAD DATA before it reads its file: there is none, or it may not be read."""
+_IN_USE: Final = 1442
 _WITHOUT_NEW_ROWS: Final = frozenset((RowChange.UPDATE, RowChange.DELETE))
 
 
@@ -82,7 +86,7 @@ def execute_rows(state: SessionState, statement: SessionStatement) -> None:
     if decided is None:
         return
     statement = _with_rows_known(state, statement, decided)
-    trace = trace_of(state, statement, decided)
+    statement, trace = _traced(state, statement, decided)
     trace = with_null_ids(state, statement, decided.resolved, trace)
     if trace.error is not None and statement.succeeds:
         statement = statement.failing(trace.error)
@@ -113,6 +117,27 @@ def execute_rows(state: SessionState, statement: SessionStatement) -> None:
     )
     if not state.is_in_transaction and (written < _written(state) or _is_begun(state, decided)):
         state.reset_characteristics()
+
+
+def _traced(
+    state: SessionState, statement: SessionStatement, decided: Decided
+) -> tuple[SessionStatement, Trace]:
+    """Follow a statement; where its triggers write what is in use, also as one without rows."""
+    variables = dict(state.programs.user_variables)
+    trace = trace_of(state, statement, decided)
+    facts, outcome = statement.facts, statement.outcome
+    may_find_none = isinstance(facts.tree, Update | Delete) or facts.has_query
+    is_in_use = trace.error is not None and trace.error.errno == _IN_USE
+    if not is_in_use or outcome != Outcome() or not may_find_none:
+        return statement, trace
+    ways, target = state.programs.ways, next(iter(_own_targets(decided.resolved)), None)
+    if target is None or isinstance(ways, NoWays):
+        return statement, trace
+    if not ways.choose(Condition(f"a row for {target.name.plain}")):
+        return statement, trace
+    state.programs.user_variables = variables
+    statement = replace(statement, outcome=replace(outcome, rows=0))
+    return statement, trace_of(state, statement, decided)
 
 
 def _unfilled(state: SessionState, statement: SessionStatement, decided: Decided) -> Refusal | None:
@@ -340,6 +365,7 @@ class _StatementLog:
         if verdict.logging_format is LoggingFormat.ROW:
             return self._write_rows(binlog, context)
         if not statement.succeeds and not self._engine_changes.changed_nontransactional:
+            self._give_up_file(binlog, context)
             return False
         if statement.outcome.is_proven_empty:
             return False
@@ -379,6 +405,27 @@ class _StatementLog:
             return
         binlog.start(context)
         binlog.statement_cache.events.extend(events)
+
+    def _give_up_file(self, binlog: BinlogCaches, context: WriteContext) -> None:
+        """The content of a file of which no row was kept, and that it is not needed.
+
+        Nothing is left of it in a transaction, or where the table can be rolled back.
+        """
+        error = self._statement.outcome.error
+        is_load = self._statement.facts.effects.kind is StatementKind.LOAD_DATA
+        if not is_load or self._is_transactional or error in _BEFORE_FILES:
+            return
+        is_mariadb = self._state.server.is_mariadb
+        if is_mariadb and binlog.is_logged_in_transaction(context, is_transactional=False):
+            return
+        values = self._text[:-1]
+        if error not in _DUPLICATE_KEYS:  # a row that is none gets no number
+            values = tuple(one for one in values if one is not log_events.INSERT_ID)
+        binlog.start(context)
+        binlog.statement_cache.events += (
+            *(*values, log_events.BEGIN_LOAD),
+            *(*values, log_events.DELETE_FILE),
+        )
 
     def _write_calls(
         self, binlog: BinlogCaches, context: WriteContext, *, is_mixed_unsafe: bool

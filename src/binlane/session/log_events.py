@@ -14,7 +14,11 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
-from binlane.codec.load_data import BeginLoadQueryEvent, ExecuteLoadQueryEvent
+from binlane.codec.load_data import (
+    BeginLoadQueryEvent,
+    DeleteFileEvent,
+    ExecuteLoadQueryEvent,
+)
 from binlane.codec.query import AnnotateRowsEvent, QueryEvent
 from binlane.codec.status_vars import (
     DDL_LOGGED_WITH_XID,
@@ -23,7 +27,7 @@ from binlane.codec.status_vars import (
     encode_status_vars,
 )
 from binlane.codec.transaction import GtidEvent, TransactionXid, XaPrepareEvent, XidEvent
-from binlane.codec.types import EventType, GtidFlag, RowsFlag
+from binlane.codec.types import EventType, GtidExtraFlag, GtidFlag, RowsFlag
 from binlane.codec.variables import IntvarEvent, IntvarKind, RandEvent
 from binlane.names import TableName, quote
 from binlane.policy.server import Server
@@ -111,6 +115,7 @@ Body = (
     | XaPrepareEvent
     | AnnotateRowsEvent
     | BeginLoadQueryEvent
+    | DeleteFileEvent
     | ExecuteLoadQueryEvent
     | LoggedVariable
     | MappedTable
@@ -134,6 +139,11 @@ def query(text: str, database: str = "", status_vars: bytes = b"") -> QueryEvent
 
 GROUP_START: Final = GtidEvent(sequence=0, domain_id=0, flags=0)
 STANDALONE: Final = GtidEvent(sequence=0, domain_id=0, flags=GtidFlag.STANDALONE)
+START_ALTER: Final = replace(STANDALONE, flags_extra=GtidExtraFlag.START_ALTER)
+COMMIT_ALTER: Final = replace(STANDALONE, flags_extra=GtidExtraFlag.COMMIT_ALTER, alter_sequence=0)
+ROLLBACK_ALTER: Final = replace(
+    STANDALONE, flags_extra=GtidExtraFlag.ROLLBACK_ALTER, alter_sequence=0
+)
 BEGIN: Final = query("BEGIN")
 COMMIT: Final = query("COMMIT")
 ROLLBACK: Final = query("ROLLBACK")
@@ -142,6 +152,7 @@ LAST_INSERT_ID: Final = IntvarEvent(kind=IntvarKind.LAST_INSERT_ID, value=0)
 INSERT_ID: Final = IntvarEvent(kind=IntvarKind.INSERT_ID, value=0)
 RANDOM_SEEDS: Final = RandEvent(seed1=0, seed2=0)
 BEGIN_LOAD: Final = BeginLoadQueryEvent(file_id=0, data=b"")
+DELETE_FILE: Final = DeleteFileEvent(file_id=0)
 
 
 @lru_cache
@@ -213,9 +224,11 @@ def group(events: Sequence[Body], end: Body, server: Server) -> list[Body]:
     return [GROUP_START if server.is_mariadb else BEGIN, *events, end]
 
 
-def standalone(events: Sequence[Body], server: Server) -> list[Body]:
+def standalone(
+    events: Sequence[Body], server: Server, opening: GtidEvent = STANDALONE
+) -> list[Body]:
     """A statement that is a group by itself, with the values that belong to it."""
-    return [STANDALONE, *events] if server.is_mariadb else list(events)
+    return [opening, *events] if server.is_mariadb else list(events)
 
 
 # As SHOW BINLOG EVENTS prints them ----------------------------------------------------------------
@@ -267,7 +280,18 @@ def _intvar(event: IntvarEvent, _: Server) -> LoggedEvent:
 def _gtid(event: GtidEvent, _: Server) -> LoggedEvent:
     if event.xid is not None:
         return LoggedEvent("Gtid", f"XA START {event.xid} GTID #")
+    if event.flags_extra is not None:
+        return LoggedEvent("Gtid", f"GTID # {_ALTERS[event.flags_extra]}")
     return LoggedEvent("Gtid", "GTID #" if event.flags & GtidFlag.STANDALONE else "BEGIN GTID #")
+
+
+_ALTERS: Final[Mapping[int, str]] = MappingProxyType(
+    {
+        GtidExtraFlag.START_ALTER: "START ALTER",
+        GtidExtraFlag.COMMIT_ALTER: "COMMIT ALTER id=#",
+        GtidExtraFlag.ROLLBACK_ALTER: "ROLLBACK ALTER id=#",
+    }
+)
 
 
 def _xa_prepare(event: XaPrepareEvent, _: Server) -> LoggedEvent:
@@ -306,6 +330,7 @@ _PRINTERS: Final[Mapping[type[Body], Callable[[Any, Server], LoggedEvent]]] = Ma
         BeginLoadQueryEvent: lambda _, __: LoggedEvent(
             "Begin_load_query", ";file_id=#;block_len=#"
         ),
+        DeleteFileEvent: lambda _, __: LoggedEvent("Delete_file", ";file_id=#"),
         ExecuteLoadQueryEvent: _load,
         LoggedVariable: lambda event, server: LoggedEvent(
             "User var", printed_variable(event, server)

@@ -37,6 +37,7 @@ from binlane.sql.tree.expressions import (
     Default,
     Literal,
     LiteralKind,
+    Name,
     Node,
     Operation,
     children,
@@ -195,6 +196,7 @@ class Recurring:
             transaction.xid is not None
             or transaction.unknown
             or state.locked_tables is not None
+            or state.is_read_locked
             or state.unknown_programs
             or state.temporary.names
             or state.empty_tables
@@ -580,6 +582,14 @@ class KnownEffect:
             writes = self.writes
             safety.transaction = _NO_WRITES if writes is None else safety.transaction.joined(writes)
 
+    def appends(self, name: str, text: str) -> tuple[Body, ...]:
+        """What it appends to the transaction cache of a binlog."""
+        found: list[Body] = []
+        for made, numbers in self.appended:
+            if any(self.names[number] == name for number in numbers):
+                found += made.bodies(text)
+        return tuple(found)
+
     def _told(self, binlogs: Sequence[BinlogCaches], text: str) -> StatementResult:
         told: dict[str, BinlogResult] = dict.fromkeys(self.names, _NOTHING)
         for (known, made), numbers in self.written:
@@ -682,10 +692,11 @@ def _is_alike(value: Node, facts: StatementFacts) -> bool:
 
 
 def _may_be_proven_empty(facts: StatementFacts) -> bool:
-    """Whether it hangs on literals alone if WHERE holds."""
+    """Whether it hangs on literals alone if WHERE holds, or if two of its conditions can meet."""
     statement = facts.tree
     if not isinstance(statement, Update | Delete) or statement.where is None:
         return False
+    compared: set[str] = set()
     waiting: list[Node] = [statement.where]
     while waiting:
         node = waiting.pop()
@@ -698,5 +709,9 @@ def _may_be_proven_empty(facts: StatementFacts) -> bool:
         if node.operator in ("AND", "OR", "XOR", "NOT"):
             waiting.extend(node.operands)
         else:
+            names = {one.parts[-1].lower() for one in node.operands if isinstance(one, Name)}
+            if node.operator == "BETWEEN" or not compared.isdisjoint(names):
+                return True
+            compared |= names
             waiting.extend(one for one in children(node) if isinstance(one, Operation))
     return False

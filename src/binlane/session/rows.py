@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 from binlane.names import TableName
 from binlane.policy.engines import NEITHER, traits
 from binlane.policy.refusals import Outcome
-from binlane.policy.resolution import ResolvedStatement
+from binlane.policy.resolution import ResolvedStatement, TableAccess
 from binlane.policy.server import Server
 from binlane.policy.used_objects import names_in_view
 from binlane.programs.environment import SessionEnvironment
@@ -33,8 +33,9 @@ from binlane.session.log_events import Body, ChangedRows
 from binlane.session.state import SequenceValues, SessionState, SessionStatement
 from binlane.session.transaction import BinlogCaches, WriteContext
 from binlane.sql.evaluation.contradictions import NO_COLUMNS, KnownColumns
+from binlane.sql.evaluation.key_ranges import cannot_be_met
+from binlane.sql.evaluation.statements import is_multi_table, where_holds
 from binlane.sql.evaluation.statements import is_proven_empty as proves_empty
-from binlane.sql.evaluation.statements import where_holds
 from binlane.sql.facts import (
     INSERTING_KINDS,
     READING_KINDS,
@@ -46,6 +47,7 @@ from binlane.sql.parser import Stopped, parse
 from binlane.sql.schema import Table
 from binlane.sql.servers import Dialect, Fact
 from binlane.sql.show_create import INTEGERS
+from binlane.sql.table_definitions import TableColumn
 from binlane.sql.tokens import SqlSyntaxError
 from binlane.sql.tree.definitions import Sequence
 from binlane.sql.tree.expressions import Name, Node, Operation, children
@@ -189,9 +191,48 @@ def is_proven_empty(
         return False
     environment = environment_of(state, statement)
     with silent(environment):
-        return proves_empty(
-            facts.tree, facts, environment, _known_columns(state, resolved, facts.tree.where)
-        )
+        where = facts.tree.where
+        known = _known_columns(state, resolved, where)
+        if proves_empty(facts.tree, facts, environment, known):
+            return True
+        if where is None or is_multi_table(facts.tree):
+            return False
+        return cannot_be_met(where, _keyed_columns(state, resolved), facts, environment)
+
+
+def _keyed_columns(state: SessionState, resolved: ResolvedStatement) -> Mapping[str, TableColumn]:
+    """The columns in keys of the one table that is changed, by the names in use, in small letters.
+
+    One that sql_auto_is_null has IS NULL find the last row by is none of them.
+    """
+    access = _only_target(resolved)
+    if access is None:
+        return {}
+    table = access.table
+    keyed = {one.lower() for key in table.keys for one in key.columns if not key.is_fulltext}
+    filled = {one.lower() for key in table.keys if key.is_primary for one in key.columns}
+    if _finds_inserted(state) and table.auto_increment:
+        keyed.discard(table.auto_increment.lower())
+    return {
+        shown: replace(column, is_nullable=column.is_nullable and name not in filled)
+        for column in table.definition.columns
+        if (name := column.name.lower()) in keyed
+        for shown in _names_in_use(state, access, {name})
+    }
+
+
+def _only_target(resolved: ResolvedStatement) -> TableAccess | None:
+    """The one table that a statement changes by itself; None if another way leads to it than a view."""
+    own = [one for one in resolved.accesses if one.changes and not one.is_prelocked]
+    return own[0] if len(own) == 1 and len(own[0].via) <= 1 else None
+
+
+def _names_in_use(state: SessionState, access: TableAccess, columns: set[str]) -> set[str]:
+    """What the statement calls some columns of the table that it changes, in small letters."""
+    if not access.via:
+        return columns
+    view = state.objects.view(access.via[0].name)
+    return set() if view is None else names_in_view(view, columns)
 
 
 def holds_for_all(
@@ -214,37 +255,20 @@ _SPECIAL_NULLS: Final = frozenset(("DATE", "DATETIME"))
 def _known_columns(
     state: SessionState, resolved: ResolvedStatement, where: Node | None
 ) -> KnownColumns:
-    """What the server knows of the columns of the one table that is changed, by the names in use.
-
-    MariaDB sees only by an index what no row can be.
-    """
-    own = [one for one in resolved.accesses if one.changes and not one.is_prelocked]
-    if where is None or len(own) != 1 or len(own[0].via) > 1:
+    """What MySQL knows of the columns of the one table that is changed, without its keys."""
+    access = _only_target(resolved)
+    if where is None or access is None or state.server.is_mariadb:
         return NO_COLUMNS
-    table, server = own[0].table, state.server
-    in_keys = {
-        column.lower()
-        for key in table.keys
-        if not (key.is_fulltext or key.is_spatial)
-        for column in key.columns
-    }
-    filled = {column.lower() for key in table.keys if key.is_primary for column in key.columns}
-    counter = table.auto_increment or ""
-    if _finds_inserted(state):
-        filled.discard(counter.lower())
-    else:
-        counter = ""
+    table = access.table
+    filled = {one.lower() for key in table.keys if key.is_primary for one in key.columns}
     columns = table.definition.columns
-    filled |= {one.name.lower() for one in columns if not one.is_nullable and one.name != counter}
+    filled |= {one.name.lower() for one in columns if not one.is_nullable}
     filled -= {one.name.lower() for one in columns if one.type_name in _SPECIAL_NULLS}
+    if _finds_inserted(state) and table.auto_increment:
+        filled.discard(table.auto_increment.lower())
     integers = {one.name.lower() for one in columns if one.type_name in INTEGERS}
-    seen = in_keys if server.is_mariadb else filled | integers
-    known = [filled & seen, integers & seen, integers & in_keys]
-    if own[0].via:
-        view = state.objects.view(own[0].via[0].name)
-        known = [set() if view is None else names_in_view(view, one) for one in known]
-    never_null, equated, ranged = map(frozenset, known)
-    return KnownColumns(never_null, not server.is_mariadb, equated, ranged)
+    never_null, equated = (_names_in_use(state, access, one) for one in (filled, integers))
+    return KnownColumns(frozenset(never_null), frozenset(equated))
 
 
 def environment_of(state: SessionState, statement: SessionStatement) -> SessionEnvironment:
@@ -278,7 +302,7 @@ def written_runs(
     for run in runs:
         table = sequences.get(run.table)
         if table is not None:
-            known = values.setdefault(table.name, SequenceValues(_number("START", table, 1)))
+            known = values.setdefault(table.name, SequenceValues(_first(table)))
             value = given.get(table.name.table)
             written = _take(known, table) if value is None else _set(known, value, table)
             if not written:
@@ -294,7 +318,7 @@ def _values_set(facts: StatementFacts) -> dict[str, int]:
         if use.upper_name != "SETVAL" or len(use.arguments) < 2:
             continue
         name, value = use.arguments[:2]
-        if isinstance(name, Name) and (text := facts.text_of(value)).isdigit():
+        if isinstance(name, Name) and (text := facts.text_of(value)).lstrip("-").isdigit():
             found[name.parts[-1]] = int(text)
     return found
 
@@ -310,12 +334,21 @@ def _take(known: SequenceValues, table: Table) -> bool:
 
 
 def _set(known: SequenceValues, value: int, table: Table) -> bool:
-    """SETVAL: a value that was given out already changes nothing."""
+    """SETVAL: a value that was given out already changes nothing, one that is reserved is known."""
     increment = _number("INCREMENT", table, 1)
     if value < known.next_value if increment > 0 else value > known.next_value:
         return False
-    known.next_value, known.reserved = value + increment, 0
-    return True
+    end = known.next_value + known.reserved * increment
+    known.next_value = value + increment
+    known.reserved = max(0, (end - known.next_value) // increment)
+    return known.next_value > end if increment > 0 else known.next_value < end
+
+
+def _first(table: Table) -> int:
+    """The first value: that of START, or the end at which it begins to count."""
+    is_falling = _number("INCREMENT", table, 1) < 0
+    end = _number("MAXVALUE", table, -1) if is_falling else _number("MINVALUE", table, 1)
+    return _number("START", table, end)
 
 
 def _range(table: Table) -> int:

@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 
 from binlane.codec.client_text import text_of_name
 from binlane.codec.query import QueryEvent
+from binlane.codec.transaction import GtidEvent
 from binlane.names import TableName
 from binlane.policy.engines import traits
 from binlane.policy.privileges import Asked, Identity, Rights, denied_to_definer, no_definer
@@ -21,7 +22,7 @@ from binlane.policy.resolution import Opening, TableAccess
 from binlane.policy.server import Characteristics, Server
 from binlane.programs.environment import RoutineEnvironment
 from binlane.programs.host import Host, ProgramState, Remembered
-from binlane.session.log_events import SOURCE_LOG, Body, query
+from binlane.session.log_events import SOURCE_LOG, STANDALONE, Body, query
 from binlane.session.report import Note
 from binlane.session.safety import ScopeSafety
 from binlane.session.transaction import (
@@ -282,6 +283,7 @@ class SessionState:
         prepared_xa: XA transactions that are prepared.
         temporary: Temporary tables.
         locked_tables: What LOCK TABLES locks; None without.
+        is_read_locked: FLUSH TABLES WITH READ LOCK keeps all from writing, the session too.
         sequence_values: Where the sequences stand that were used.
         programs: User variables, prepared statements and what procedures leave behind.
         execution: The current statement of the client.
@@ -308,6 +310,7 @@ class SessionState:
     prepared_xa: PreparedXa = field(default_factory=PreparedXa)
     temporary: OpenTemporaryTables = field(default_factory=OpenTemporaryTables)
     locked_tables: LockedTables | None = None
+    is_read_locked: bool = False
     sequence_values: dict[TableName, SequenceValues] = field(default_factory=dict)
     programs: ProgramState = field(default_factory=ProgramState)
     execution: Execution = field(default_factory=Execution)
@@ -686,10 +689,20 @@ Handler = Callable[[SessionState, SessionStatement], None]
 
 
 def write_directly(
-    state: SessionState, events: list[Body], names: frozenset[str] | None = None
+    state: SessionState,
+    events: list[Body],
+    names: frozenset[str] | None = None,
+    opening: GtidEvent = STANDALONE,
 ) -> None:
-    """Write a statement that is a group by itself to all binlogs, or some."""
+    """Write a statement that is a group by itself to all binlogs, or some.
+
+    Args:
+        state: The session.
+        events: The statement, with the values that belong to it.
+        names: Of the binlogs; None for all.
+        opening: With what MariaDB begins its group.
+    """
     for name, binlog in state.each_logging().items():
         if names is None or name in names:
-            binlog.write_directly(events)
+            binlog.write_directly(events, opening)
             state.execution.log(name, LoggingFormat.STATEMENT)

@@ -16,7 +16,7 @@ from enum import Enum
 from typing import Final, NamedTuple
 
 from binlane.codec.query import AnnotateRowsEvent, QueryEvent
-from binlane.codec.transaction import TransactionXid
+from binlane.codec.transaction import GtidEvent, TransactionXid
 from binlane.names import TableName
 from binlane.policy.engines import traits
 from binlane.policy.resolution import ResolvedStatement
@@ -450,9 +450,11 @@ class BinlogCaches:
         self.transaction_cache.events.extend(events)
         self.has_unsafe_content |= context.engine_changes.is_unsafe_to_roll_back
 
-    def write_directly(self, events: Sequence[Body]) -> None:
+    def write_directly(
+        self, events: Sequence[Body], opening: GtidEvent = log_events.STANDALONE
+    ) -> None:
         """Write a statement that is a group by itself."""
-        self.written.extend(log_events.standalone(events, self.server))
+        self.written.extend(log_events.standalone(events, self.server, opening))
 
     def cache(self, *, is_transactional: bool) -> Cache:
         """The cache for rows of tables of one kind."""

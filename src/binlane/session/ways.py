@@ -148,7 +148,12 @@ def _digest(state: SessionState) -> object:
     return (
         *(state.database, state.variables.values, state.variables.global_values),
         *(state.variables.connection, state.transaction, state.prepared_xa, state.temporary),
-        *(state.locked_tables, state.sequence_values, state.null_is_insert_id),
+        *(
+            state.locked_tables,
+            state.is_read_locked,
+            state.sequence_values,
+            state.null_is_insert_id,
+        ),
         state.empty_tables,
         *(sorted(state.execution.row_binlogs), state.execution.is_in_procedure),
         *(state.programs.prepared, state.programs.possible),
@@ -179,6 +184,7 @@ def _forget_differences(
 
 
 def _join_variables(own: ProgramState, other: ProgramState) -> None:
+    own.variable_names = {**other.variable_names, **own.variable_names}
     for name in {**own.user_variables, **other.user_variables}:
         values = dict.fromkeys((*_values(own, name), *_values(other, name)))
         if len(values) == 1 and UNKNOWN not in values:

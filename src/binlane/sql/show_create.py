@@ -229,6 +229,9 @@ def without_json_checks(column: TableColumn) -> TableColumn:
     )
 
 
+_PARTITIONS: Final = frozenset(("", "LESS THAN", "IN", "HISTORY", "CURRENT"))
+
+
 # The text of one table -------------------------------------------------------------------------
 
 
@@ -246,6 +249,8 @@ class _Writer:
         table = self.table
         lines = [self._column(column) for column in table.definition.columns]
         lines += [_key_text(key) for key in table.keys]
+        if period := [one.name for one in table.definition.columns if one.row_time]:
+            lines.append(f"PERIOD FOR SYSTEM_TIME ({', '.join(map(_marked, period))})")
         lines += [
             self._foreign_key(key, number) for number, key in enumerate(table.foreign_keys, 1)
         ]
@@ -256,12 +261,16 @@ class _Writer:
         text += self._charset(column)
         if column.generated is not None:
             return text + self._generated(column)
+        if column.row_time:
+            hidden = " INVISIBLE" * (not column.is_visible)
+            return f"{text} GENERATED ALWAYS AS {column.row_time}{hidden}"
         if not column.is_nullable:
             text += " NOT NULL"
         elif column.type_name == "TIMESTAMP":
             text += " NULL"
         text += " INVISIBLE" * (not column.is_visible and self.is_mariadb)
         text += self._default(column)
+        text += " WITHOUT SYSTEM VERSIONING" * column.is_unversioned
         if column.on_update is not None:
             text += f" ON UPDATE {self._now(column.on_update)}"
         text += " AUTO_INCREMENT" * column.is_auto_increment
@@ -388,7 +397,7 @@ class _Writer:
         for name in ("COMMENT", "CONNECTION"):
             if name in self.given:
                 text += f" {name}={_string(self.given[name])}"
-        return text
+        return text + " WITH SYSTEM VERSIONING" * self.table.definition.has_history
 
     def _charset_option(self, *, only_given: bool) -> str:
         if only_given and not {"CHARSET", "COLLATE"} & set(self.given):
@@ -418,7 +427,9 @@ class _Writer:
         *linear, kind = node.kind.removesuffix(" COLUMNS").split(" ")
         is_columns = node.kind.endswith(" COLUMNS")
         columns = [each.parts[-1] for each in node.values if isinstance(each, Name)]
-        if kind not in {"HASH", "KEY", "RANGE", "LIST"} or node.sub is not None:
+        if kind not in {"HASH", "KEY", "RANGE", "LIST", "SYSTEM_TIME"} or node.sub is not None:
+            return None
+        if node.limits:
             return None
         if len(columns) != len(node.values) or (
             len(columns) > 1 and not is_columns and kind != "KEY"
@@ -426,8 +437,9 @@ class _Writer:
             return None
         is_bare = not self.is_mariadb and (kind == "KEY" or is_columns)
         names = ",".join(name if is_bare else _marked(name) for name in columns)
+        names = f"({names})" * (kind != "SYSTEM_TIME")
         word = " ".join([*linear, kind])
-        lines = [f"PARTITION BY {word}{'  COLUMNS' if is_columns else ' '}({names})"]
+        lines = [f"PARTITION BY {word}{'  COLUMNS' if is_columns else ' '}{names}"]
         if node.count is not None:
             lines.append(f"PARTITIONS {node.count}")
         if node.partitions:
@@ -438,7 +450,7 @@ class _Writer:
         return "\n".join(lines)
 
     def _partition(self, node: Partition) -> str | None:
-        if node.options or node.subpartitions or node.kind not in {"", "LESS THAN", "IN"}:
+        if node.options or node.subpartitions or node.kind not in _PARTITIONS:
             return None
         printed = f"PARTITION {_marked(node.name) if self.is_mariadb else node.name}"
         if node.kind == "LESS THAN":
@@ -448,6 +460,8 @@ class _Writer:
                 else "MAXVALUE"
             )
             printed += f" VALUES LESS THAN {values}"
+        elif node.kind in ("HISTORY", "CURRENT"):
+            printed += f" {node.kind}"
         elif node.kind == "IN":
             printed += f" VALUES IN ({','.join(self.table.partitioning[each.at : each.end] for each in node.values)})"
         return f"{printed} ENGINE = {printed_engine(self.table.engine)}"

@@ -171,6 +171,14 @@ def has_key(keys: Sequence[Key], name: str) -> bool:
     return any(key.name.lower() == name.lower() for key in keys)
 
 
+def asked_name(key: KeyDefinition) -> str:
+    """The name that MariaDB's IF NOT EXISTS looks for: without one, that of the first column."""
+    if key.kind == PRIMARY:
+        return PRIMARY
+    name = (key.constraint or key.name) if key.kind == "FOREIGN" else (key.name or key.constraint)
+    return name or key.parts[0].column
+
+
 def without_key(keys: Sequence[Key], name: str) -> list[Key]:
     """The keys but for that of a name, in any case."""
     return [key for key in keys if key.name.lower() != name.lower()]
@@ -541,7 +549,10 @@ def _act(found: _Altered, action: AlterAction) -> None:  # noqa: C901 - one bran
 
 def _add_key(found: _Altered, node: KeyDefinition) -> None:
     if node.kind == "FOREIGN":
-        found.references.append(foreign_key_of(node, found.table.name))
+        name = asked_name(node).lower()
+        is_there = any(one.name.lower() == name for one in found.references)
+        if not (node.if_not_exists and is_there):
+            found.references.append(foreign_key_of(node, found.table.name))
         return
     key = key_of(node, found.facts)
     if not (key.name and key.name in found.names):

@@ -59,6 +59,9 @@ _JSON_CHARSET: Final = "utf8mb4"
 _NOW: Final = frozenset({"NOW", "CURRENT_TIMESTAMP", "LOCALTIME", "LOCALTIMESTAMP"})
 
 
+_VERSIONED: Final = "WITH SYSTEM VERSIONING"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableColumn:
     """A column as its table's definition has it.
@@ -88,6 +91,8 @@ class TableColumn:
         check: CHECK of the column; None without.
         names_charset: It names a character set or collation of its own.
         has_no_default: It may be NULL, but that is not its default: made of one that cannot be.
+        row_time: `ROW START` or `ROW END` of a system period; empty for all others.
+        is_unversioned: WITHOUT SYSTEM VERSIONING: a change of it alone makes no history.
     """
 
     name: str
@@ -112,6 +117,8 @@ class TableColumn:
     check: str | None = None
     names_charset: bool = False
     has_no_default: bool = False
+    row_time: str = ""
+    is_unversioned: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,6 +130,7 @@ class TableDefinition:
         charset: Default of new columns; None where nothing tells it.
         is_versioned: MariaDB's system versioning without columns of its own: the log has
             `row_start` and `row_end` behind the others.
+        has_history: MariaDB's system versioning, with columns of its own or without.
         has_unique_key: It may have a unique key over a long column, for which MariaDB's log has a
             hidden column behind the others.
     """
@@ -130,7 +138,15 @@ class TableDefinition:
     columns: tuple[TableColumn, ...]
     charset: str | None = None
     is_versioned: bool = False
+    has_history: bool = False
     has_unique_key: bool = False
+
+    @property
+    def is_versioned_by_transaction(self) -> bool:
+        """Whether its system period is of numbers of transactions, not of times."""
+        return self.has_history and any(
+            column.row_time and column.type_name == "BIGINT" for column in self.columns
+        )
 
 
 def create_table(
@@ -146,10 +162,19 @@ def create_table(
     own = named_charset(node.options)
     default = charset if own is None else own
     columns = [each for each in node.elements if isinstance(each, Column)]
+    defined = tuple(defined_column(each, facts, default) for each in columns)
+    has_history = any(option.name == _VERSIONED for option in node.options)
+    if not has_history and (kept := {each.name for each in columns if _VERSIONED in each.words}):
+        has_history = True
+        defined = tuple(
+            replace(one, is_unversioned=one.name not in kept and not one.row_time)
+            for one in defined
+        )
     return TableDefinition(
-        columns=tuple(defined_column(each, facts, default) for each in columns),
+        columns=defined,
         charset=default,
-        is_versioned=_is_versioned(node.options, columns),
+        is_versioned=has_history and not any(map(_is_row_start, columns)),
+        has_history=has_history,
         has_unique_key=_has_unique_key(node.elements),
     )
 
@@ -173,7 +198,7 @@ def alter_table(
     """
     default = table.charset
     columns: tuple[TableColumn, ...] = table.columns
-    is_versioned = table.is_versioned
+    is_versioned, has_history = table.is_versioned, table.has_history
     for action in node.actions:
         options = [] if action.option is None else [action.option]
         if action.kind == "CONVERT":
@@ -183,13 +208,14 @@ def alter_table(
         elif any(option.name in {"CHARACTER SET", "COLLATE"} for option in options):
             default = named_charset(options) or charset
         elif action.kind in {"ADD SYSTEM VERSIONING", "DROP SYSTEM VERSIONING"}:
-            is_versioned = action.kind.startswith("ADD")
+            is_versioned = has_history = action.kind.startswith("ADD")
     columns = _rearranged(columns, node.actions, facts, default)
     added = [column for action in node.actions for column in action.columns]
     return TableDefinition(
         columns=columns,
         charset=default,
         is_versioned=is_versioned and not any(map(_is_row_start, added)),
+        has_history=has_history,
         has_unique_key=table.has_unique_key
         or _has_unique_key((*added, *(key for each in node.actions for key in each.keys)))
         or any(each.key is not None and each.key.kind == "UNIQUE" for each in node.actions),
@@ -248,6 +274,8 @@ def defined_column(node: Column, facts: StatementFacts, default: str | None) -> 
         is_stored=node.storage in {"STORED", "PERSISTENT"},
         comment=None if node.comment is None else string_of(node.comment, facts),
         check=_check(node, facts),
+        row_time=node.storage if node.storage.startswith("ROW") else "",
+        is_unversioned="WITHOUT SYSTEM VERSIONING" in node.words,
     )
 
 
@@ -541,15 +569,6 @@ def _find(columns: Sequence[TableColumn], name: str) -> int | None:
     """Where a column stands; the servers compare their names without regard to case."""
     lower = name.lower()
     return next((i for i, column in enumerate(columns) if column.name.lower() == lower), None)
-
-
-def _is_versioned(options: Iterable[TableOption], columns: Sequence[Column]) -> bool:
-    """Whether the server adds the two columns of system versioning: the text has none of its own."""
-    if any(map(_is_row_start, columns)):
-        return False
-    return any(option.name == "WITH SYSTEM VERSIONING" for option in options) or any(
-        "WITH SYSTEM VERSIONING" in column.words for column in columns
-    )
 
 
 def _is_row_start(column: Column) -> bool:

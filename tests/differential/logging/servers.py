@@ -23,6 +23,7 @@ _MARIADB_OPTIONS: Final = (
     "--server-id=1",
     "--log-bin-trust-function-creators=1",
     "--plugin-maturity=unknown",
+    "--secure-file-priv=",
     *_FAST,
 )
 _MYSQL_OPTIONS: Final = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
@@ -78,15 +79,12 @@ def where_holds(
 def _of_any_row(
     node: Expression, text: StatementText, environment: Environment, columns: KnownColumns
 ) -> bool | None:
-    if _is_constant(node, environment):
+    if is_constant(node, environment):
         return holds(node, text, environment)
     if not isinstance(node, Operation):
         return None
     if node.operator not in {"AND", "OR", "NOT"}:
-        known = null_is_known(node, columns)
-        if known is None and _contradict([node], text, environment, columns):
-            return False
-        return known
+        return null_is_known(node, columns)
     found = [_of_any_row(each, text, environment, columns) for each in node.operands]
     if node.operator == "NOT":
         return False if found[0] else None  # what does not hold may be NULL
@@ -105,12 +103,12 @@ def _contradict(
     columns: KnownColumns,
 ) -> bool:
     def value_of(node: Expression) -> Value | None:
-        return evaluate(node, text, environment) if _is_constant(node, environment) else None
+        return evaluate(node, text, environment) if is_constant(node, environment) else None
 
-    return bool(columns.equated or columns.ranged) and contradict(conditions, columns, value_of)
+    return bool(columns.equated) and contradict(conditions, columns, value_of)
 
 
-def _is_constant(node: Node, environment: Environment) -> bool:
+def is_constant(node: Node, environment: Environment) -> bool:
     """Whether a server knows a value without rows, and asks for it once."""
     if isinstance(node, Name):
         try:
@@ -120,12 +118,12 @@ def _is_constant(node: Node, environment: Environment) -> bool:
         return True
     if isinstance(node, Subquery):
         inner = selected_alone(node.query)
-        return inner is not None and _is_constant(inner, environment)
+        return inner is not None and is_constant(inner, environment)
     if isinstance(node, Call) and (node.database is not None or not is_built_in(node.name)):
         return False
     if isinstance(node, Operation) and node.operator == "COLLATE":
-        return _is_constant(node.operands[0], environment)
-    return all(_is_constant(each, environment) for each in children(node))
+        return is_constant(node.operands[0], environment)
+    return all(is_constant(each, environment) for each in children(node))
 
 
 def is_proven_empty(
@@ -373,11 +371,22 @@ def user_variables_read(
         reads.sort(key=lambda node: node.at < where.at)
     found: dict[str, str] = {}
     for node in reads:
-        written = text.text_of(node)[1:]
-        if written[:1] in {"'", '"', "`"}:
-            written = written[1:-1].replace(written[0] * 2, written[0])
-        found.setdefault(node.name, written)
+        found.setdefault(node.name, _written_name(text.text_of(node)))
     return list(found.values())
+
+
+_VARIABLE: Final = re.compile(
+    r"""@(?:`((?:[^`]|``)*)`|'((?:[^']|'')*)'|"((?:[^"]|"")*)"|([\w.$]+))"""
+)
+
+
+def _written_name(written: str) -> str:
+    """The name of a user variable that a text begins with, as it stands there."""
+    found = _VARIABLE.match(written)
+    if found is None:
+        return written[1:]
+    quote, name = written[1], found[found.lastindex or 0]
+    return name.replace(quote * 2, quote) if quote in "`'\"" else name
 
 
 def _reads(node: Node, *, is_lazy: bool = False) -> Iterator[UserVariable]:
@@ -431,18 +440,24 @@ def _needed(statement: Node, tried: RowsTried) -> Iterator[Node]:
 
 def user_variables_assigned(node: Node) -> frozenset[str]:
     """The names of the user variables that a statement sets: by `:=`, INTO, or LOAD DATA."""
-    return frozenset(_assigned(node))
+    return frozenset(each.name.lstrip("@") for each in _assigned(node))
 
 
-def _assigned(node: Node) -> Iterator[str]:
+def user_variables_named(node: Node, text: StatementText) -> list[str]:
+    """The same names as the statement writes them, those of the text first."""
+    assigned = sorted(_assigned(node), key=lambda each: each.at)
+    return [_written_name(text.text_of(each)) for each in assigned]
+
+
+def _assigned(node: Node) -> Iterator[UserVariable | SetItem]:
     if isinstance(node, Assign):
-        yield node.target.name
+        yield node.target
     elif isinstance(node, Into):
-        yield from (each.name for each in node.variables if isinstance(each, UserVariable))
+        yield from (each for each in node.variables if isinstance(each, UserVariable))
     elif isinstance(node, LoadData):
         columns = node.columns or ()
-        yield from (each.name for each in columns if isinstance(each, UserVariable))
+        yield from (each for each in columns if isinstance(each, UserVariable))
     elif isinstance(node, SetItem) and node.name.startswith("@"):
-        yield node.name.lstrip("@")
+        yield node
     for each in children(node):
         yield from _assigned(each)

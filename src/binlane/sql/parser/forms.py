@@ -496,7 +496,9 @@ def _added(cursor: Cursor, at: int, found: Fields) -> AlterAction:
     """ADD of one key or check."""
     (item,) = found["item"]
     if isinstance(item, Check):
-        return AlterAction(at, cursor.end, "ADD CHECK", name=item.name, check=item)
+        return AlterAction(
+            at, cursor.end, "ADD CHECK", name=item.name, check=item, if_exists=item.if_not_exists
+        )
     return AlterAction(
         at, cursor.end, "ADD KEY", name=item.name, key=item, if_exists=item.if_not_exists
     )

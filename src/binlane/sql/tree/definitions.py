@@ -35,6 +35,7 @@ class Check(Node):
     condition_at: int = -1
     """Behind its opening parenthesis; `condition_end` is where the closing one stands."""
     condition_end: int = -1
+    if_not_exists: bool = False
 
 
 @dataclass(slots=True, eq=False)
