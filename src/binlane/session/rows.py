@@ -18,8 +18,9 @@ from typing import Final, NamedTuple
 from binlane.names import TableName
 from binlane.policy.engines import NEITHER, traits
 from binlane.policy.refusals import Outcome
-from binlane.policy.resolution import ResolvedStatement
+from binlane.policy.resolution import ResolvedStatement, TableAccess
 from binlane.policy.server import Server
+from binlane.policy.used_objects import names_in_view
 from binlane.programs.environment import SessionEnvironment
 from binlane.programs.host import SessionValues
 from binlane.programs.routines import silent
@@ -31,6 +32,7 @@ from binlane.session.decision import Decided
 from binlane.session.log_events import Body, ChangedRows
 from binlane.session.state import SequenceValues, SessionState, SessionStatement
 from binlane.session.transaction import BinlogCaches, WriteContext
+from binlane.sql.evaluation.contradictions import NO_COLUMNS, KnownColumns
 from binlane.sql.evaluation.key_ranges import cannot_be_met
 from binlane.sql.evaluation.statements import is_multi_table, where_holds
 from binlane.sql.evaluation.statements import is_proven_empty as proves_empty
@@ -45,6 +47,7 @@ from binlane.sql.facts import (
 from binlane.sql.parser import Stopped, parse
 from binlane.sql.schema import Table
 from binlane.sql.servers import Dialect, Fact
+from binlane.sql.show_create import INTEGERS
 from binlane.sql.table_definitions import TableColumn
 from binlane.sql.tokens import SqlSyntaxError
 from binlane.sql.tree.definitions import Sequence
@@ -138,14 +141,20 @@ def with_null_ids(
     """What a statement did, with LAST_INSERT_ID where it looks for the row inserted last."""
     if not state.variables.is_on("sql_auto_is_null", default=False):
         return trace
-    if state.null_is_insert_id and _looks_for_null(statement, resolved):
-        state.null_is_insert_id = not state.server.is_mariadb
+    if _finds_inserted(state) and _looks_for_null(statement, resolved):
+        state.null_is_insert_id = False
         trace = replace(trace, values=trace.values.with_those(SessionValues(last_insert_id=True)))
     if statement.facts.effects.kind in INSERTING_KINDS and statement.succeeds and trace.runs:
         environment = SessionEnvironment(state.host, statement.database)
         if SessionUse(statement.facts, resolved, environment).generates_insert_id():
             state.null_is_insert_id = True
     return trace
+
+
+def _finds_inserted(state: SessionState) -> bool:
+    """Whether IS NULL of a counter finds the row inserted last: in MariaDB once, in MySQL ever."""
+    is_asked = state.variables.is_on("sql_auto_is_null", default=False)
+    return is_asked and (state.null_is_insert_id or not state.server.is_mariadb)
 
 
 def _looks_for_null(statement: SessionStatement, resolved: ResolvedStatement) -> bool:
@@ -171,7 +180,9 @@ def _compared_with_null(node: Node) -> Iterator[str]:
 # UPDATE and DELETE that are known to change nothing -----------------------------------------------
 
 
-def is_proven_empty(state: SessionState, statement: SessionStatement) -> bool:
+def is_proven_empty(
+    state: SessionState, statement: SessionStatement, resolved: ResolvedStatement
+) -> bool:
     """Whether the server knows that UPDATE or DELETE of one table changes no row.
 
     Neither server logs them, in any format (`-- @rows none` of a script says it of all others).
@@ -181,42 +192,84 @@ def is_proven_empty(state: SessionState, statement: SessionStatement) -> bool:
         return False
     environment = environment_of(state, statement)
     with silent(environment):
-        if proves_empty(facts.tree, facts, environment):
-            return True
         where = facts.tree.where
-        if where is None or not state.server.is_mariadb or is_multi_table(facts.tree):
+        known = _known_columns(state, resolved, where)
+        if proves_empty(facts.tree, facts, environment, known):
+            return True
+        if where is None or is_multi_table(facts.tree):
             return False
-        return cannot_be_met(where, _keyed_columns(state, facts), facts, environment)
+        return cannot_be_met(where, _keyed_columns(state, resolved), facts, environment)
 
 
-def _keyed_columns(state: SessionState, facts: StatementFacts) -> Mapping[str, TableColumn]:
-    """The columns in keys of the table that UPDATE or DELETE changes, by name in small letters.
+def _keyed_columns(state: SessionState, resolved: ResolvedStatement) -> Mapping[str, TableColumn]:
+    """The columns in keys of the one table that is changed, by the names in use, in small letters.
 
     One that sql_auto_is_null has IS NULL find the last row by is none of them.
     """
-    table = state.objects.table(facts.effects.writes[0]) if facts.effects.writes else None
-    if table is None:
+    access = _only_target(resolved)
+    if access is None:
         return {}
+    table = access.table
     keyed = {one.lower() for key in table.keys for one in key.columns if not key.is_fulltext}
     filled = {one.lower() for key in table.keys if key.is_primary for one in key.columns}
-    is_found = state.null_is_insert_id and state.variables.is_on("sql_auto_is_null", default=False)
-    if is_found and table.auto_increment:
+    if _finds_inserted(state) and table.auto_increment:
         keyed.discard(table.auto_increment.lower())
     return {
-        name: replace(column, is_nullable=column.is_nullable and name not in filled)
+        shown: replace(column, is_nullable=column.is_nullable and name not in filled)
         for column in table.definition.columns
         if (name := column.name.lower()) in keyed
+        for shown in _names_in_use(state, access, {name})
     }
 
 
-def holds_for_all(state: SessionState, statement: SessionStatement) -> bool:
+def _only_target(resolved: ResolvedStatement) -> TableAccess | None:
+    """The one table that a statement changes by itself; None if another way leads to it than a view."""
+    own = [one for one in resolved.accesses if one.changes and not one.is_prelocked]
+    return own[0] if len(own) == 1 and len(own[0].via) <= 1 else None
+
+
+def _names_in_use(state: SessionState, access: TableAccess, columns: set[str]) -> set[str]:
+    """What the statement calls some columns of the table that it changes, in small letters."""
+    if not access.via:
+        return columns
+    view = state.objects.view(access.via[0].name)
+    return set() if view is None else names_in_view(view, columns)
+
+
+def holds_for_all(
+    state: SessionState, statement: SessionStatement, resolved: ResolvedStatement
+) -> bool:
     """Whether the WHERE clause of UPDATE or DELETE holds whatever the row, or there is none."""
     facts = statement.facts
     if not isinstance(facts.tree, Update | Delete):
         return False
     environment = environment_of(state, statement)
+    columns = _known_columns(state, resolved, facts.tree.where)
     with silent(environment):
-        return where_holds(facts.tree, facts, environment) is True
+        return where_holds(facts.tree, facts, environment, columns) is True
+
+
+_SPECIAL_NULLS: Final = frozenset(("DATE", "DATETIME"))
+"""Of a column that is not NULL, `IS NULL` finds the date of zeros."""
+
+
+def _known_columns(
+    state: SessionState, resolved: ResolvedStatement, where: Node | None
+) -> KnownColumns:
+    """What MySQL knows of the columns of the one table that is changed, without its keys."""
+    access = _only_target(resolved)
+    if where is None or access is None or state.server.is_mariadb:
+        return NO_COLUMNS
+    table = access.table
+    filled = {one.lower() for key in table.keys if key.is_primary for one in key.columns}
+    columns = table.definition.columns
+    filled |= {one.name.lower() for one in columns if not one.is_nullable}
+    filled -= {one.name.lower() for one in columns if one.type_name in _SPECIAL_NULLS}
+    if _finds_inserted(state) and table.auto_increment:
+        filled.discard(table.auto_increment.lower())
+    integers = {one.name.lower() for one in columns if one.type_name in INTEGERS}
+    never_null, equated = (_names_in_use(state, access, one) for one in (filled, integers))
+    return KnownColumns(frozenset(never_null), frozenset(equated))
 
 
 def environment_of(state: SessionState, statement: SessionStatement) -> SessionEnvironment:

@@ -452,6 +452,12 @@ class ObjectChange:
         """DROP EVENT."""
         self.store.events.difference_update(map(small, self.effects.objects))
 
+    def change_reference_system(self) -> None:
+        """CREATE and DROP SPATIAL REFERENCE SYSTEM."""
+        node = self.node(definitions.ObjectStatement)
+        is_made = self.effects.kind is StatementKind.CREATE_REFERENCE_SYSTEM
+        self.store.reference_systems[node.number] = is_made
+
     # Accounts and settings --------------------------------------------------------------------
 
     def change_accounts(self) -> None:
@@ -548,6 +554,8 @@ SERVER_HANDLERS: Final[Mapping[StatementKind, Callable[[ObjectChange], None]]] =
         StatementKind.CREATE_EVENT: ObjectChange.create_event,
         StatementKind.ALTER_EVENT: ObjectChange.alter_event,
         StatementKind.DROP_EVENT: ObjectChange.drop_events,
+        StatementKind.CREATE_REFERENCE_SYSTEM: ObjectChange.change_reference_system,
+        StatementKind.DROP_REFERENCE_SYSTEM: ObjectChange.change_reference_system,
         StatementKind.ACCOUNT: ObjectChange.change_accounts,
         StatementKind.SET: ObjectChange.set_globals,
     }
