@@ -60,7 +60,7 @@ from binlane.sql.reading import read
 from binlane.sql.schema import Routine, Trigger
 from binlane.sql.servers import Dialect, LoggingMode
 from binlane.sql.tokens import ServerText, server_text
-from binlane.sql.tree.definitions import AccountStatement
+from binlane.sql.tree.definitions import AccountStatement, CreateView
 from binlane.sql.tree.expressions import Literal, UserVariable
 from binlane.sql.tree.statements import Prepare
 
@@ -742,13 +742,14 @@ def _unanalysed(facts: StatementFacts) -> Unanalysed:
 def _is_told_by_objects(statement: SessionStatement) -> bool:
     """Whether objects tell why a statement fails, whatever error the script states.
 
-    Not all is known of accounts, and DROP TABLE goes on behind a table that is missing.
+    Not all is known of accounts, DROP TABLE goes on behind a table that is missing, and ALTER VIEW
+    opens what its query names before it looks for the view.
     """
     if statement.succeeds:
         return True
     facts = statement.facts
     is_of_several = facts.effects.kind in TABLE_DROPPING_KINDS
-    return not (is_of_several or isinstance(facts.tree, AccountStatement))
+    return not (is_of_several or isinstance(facts.tree, AccountStatement | CreateView))
 
 
 def _merged(notes: Sequence[Note]) -> list[Note]:
