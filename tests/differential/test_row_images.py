@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+import pytest
+
 from binlane.codec.control import FormatDescriptionEvent
 from binlane.codec.row_count import value_widths
 from binlane.codec.row_cutting import changed_columns
@@ -115,11 +117,17 @@ def replaced(rows: RowsEvent, ours: RowsEvent) -> RowsEvent:
     return rows
 
 
+@pytest.mark.rule("004:image-update-minimal")
+@pytest.mark.rule("004:image-update-noblob")
+@pytest.mark.rule("004:image-delete-minimal")
+@pytest.mark.rule("004:image-delete-noblob")
 def test_mariadb(mariadb_server: PrivateServer) -> None:
     found = compared(mariadb_server, Flavor.MARIADB, [RowImage.MINIMAL, RowImage.NOBLOB])
     assert found["equal"] > found["less"]
 
 
+@pytest.mark.rule("004:PKE-unique")
+@pytest.mark.rule("004:PKE-all")
 def test_mysql(mysql_server: PrivateServer) -> None:
     found = compared(mysql_server, Flavor.MYSQL, [RowImage.MINIMAL, RowImage.NOBLOB])
     assert found["equal"] > found["less"]
