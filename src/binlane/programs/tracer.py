@@ -475,7 +475,7 @@ def _call_text(
             is_mariadb=environment.is_mariadb,
             has_escapes=not environment.dialect.no_backslash_escapes,
         )
-        for parameter in routine.parameters
+        for parameter in routine.parameters[: len(arguments)]
     ]
     shown = f"{quote(routine.name.database)}.{quote(routine.name.table)}"
     return f"SELECT {shown}({','.join(given)})"

@@ -218,8 +218,11 @@ _PACKAGE_TRAITS: Final = (
 _WRITERS: Final[Mapping[type[Node], Callable[[_DefinitionWriter, Any], str | None]]] = (
     MappingProxyType(
         {
-            CreateView: _view, CreateTrigger: _trigger, Event: _event,
-            CreateRoutine: _routine, ObjectStatement: _package,
+            CreateView: _view,
+            CreateTrigger: _trigger,
+            Event: _event,
+            CreateRoutine: _routine,
+            ObjectStatement: _package,
         }
     )
 )
