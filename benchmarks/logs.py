@@ -159,55 +159,69 @@ def _wait(port: int) -> None:
     raise SystemExit(f"no server came up on port {port}")
 
 
-def _sysbench(server: Account, size: int) -> str:
-    """Run sysbench until the current file has `size` bytes; its name."""
-    if shutil.which("sysbench") is None:
-        raise SystemExit("sysbench is missing: apt-get install sysbench")
-    command = [
+def sysbench_command(host: str, port: int, *, threads: int = 2) -> list[str]:
+    """The command of oltp_write_only over the four tables of a server."""
+    return [
         "sysbench",
         "oltp_write_only",
-        f"--mysql-host={server.host}",
-        f"--mysql-port={server.port}",
+        f"--mysql-host={host}",
+        f"--mysql-port={port}",
         "--mysql-user=root",
         "--mysql-db=sbtest",
         "--tables=4",
         "--table-size=10000",
-        "--threads=2",
+        f"--threads={threads}",
         "--db-ps-mode=disable",
     ]
+
+
+def _sysbench(server: Account, size: int) -> str:
+    """Run sysbench until the current file has `size` bytes; its name."""
+    if shutil.which("sysbench") is None:
+        raise SystemExit("sysbench is missing: apt-get install sysbench")
+    command = sysbench_command(server.host, server.port)
     with pymysql.connect(host=server.host, port=server.port, user="root") as session:
         cursor = session.cursor()
         cursor.execute("CREATE DATABASE sbtest")
         cursor.execute("SET GLOBAL max_prepared_stmt_count = 0")
         subprocess.run([*command, "prepare"], check=True, stdout=subprocess.DEVNULL)
         cursor.execute("FLUSH BINARY LOGS")
-        while _position(cursor)[1] < size:
+        while position(cursor)[1] < size:
             subprocess.run(
                 [*command, "--time=0", "--events=4000", "run"],
                 check=True,
                 stdout=subprocess.DEVNULL,
             )
-        return _position(cursor)[0]
+        return position(cursor)[0]
 
 
 def _bulk(server: Account, size: int) -> str:
     """Insert, update and delete thousands of rows until the file has `size` bytes; its name."""
-    pool = [_row(random.Random(number)) for number in range(_POOL)]  # data, not secrets
     with pymysql.connect(
         host=server.host, port=server.port, user="root", autocommit=True, charset="utf8mb4"
     ) as session:
         cursor = session.cursor()
-        cursor.execute("CREATE DATABASE bench CHARACTER SET utf8mb4")
-        cursor.execute(_TABLE)
+        rounds = bulk_rounds(cursor)
+        next(rounds)
         cursor.execute("FLUSH BINARY LOGS")
-        first = 0
-        while _position(cursor)[1] < size:
-            rows = ",".join(f"({first + n},{row})" for n, row in enumerate(pool))
-            cursor.execute(f"INSERT INTO bench.bulk VALUES {rows}")
-            cursor.execute(f"UPDATE bench.bulk SET i = i + 1, v = 'changed' WHERE id >= {first}")
-            cursor.execute(f"DELETE FROM bench.bulk WHERE id < {first + _ROWS_A_STATEMENT // 2}")
-            first += _ROWS_A_STATEMENT
-        return _position(cursor)[0]
+        while position(cursor)[1] < size:
+            next(rounds)
+        return position(cursor)[0]
+
+
+def bulk_rounds(cursor: Cursor) -> Iterator[None]:
+    """Make the table, then insert, update and delete thousands of rows, the same each time."""
+    pool = [_row(random.Random(number)) for number in range(_POOL)]  # data, not secrets
+    cursor.execute("CREATE DATABASE bench CHARACTER SET utf8mb4")
+    cursor.execute(_TABLE)
+    first = 0
+    while True:
+        yield
+        rows = ",".join(f"({first + n},{row})" for n, row in enumerate(pool))
+        cursor.execute(f"INSERT INTO bench.bulk VALUES {rows}")
+        cursor.execute(f"UPDATE bench.bulk SET i = i + 1, v = 'changed' WHERE id >= {first}")
+        cursor.execute(f"DELETE FROM bench.bulk WHERE id < {first + _ROWS_A_STATEMENT // 2}")
+        first += _ROWS_A_STATEMENT
 
 
 def _row(source: random.Random) -> str:
@@ -228,7 +242,7 @@ def _row(source: random.Random) -> str:
     )
 
 
-def _position(cursor: Cursor) -> tuple[str, int]:
+def position(cursor: Cursor) -> tuple[str, int]:
     """The binlog file that is being written, and its size."""
     try:
         cursor.execute("SHOW BINARY LOG STATUS")

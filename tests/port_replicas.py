@@ -33,7 +33,7 @@ UNSAFE: Final = ("MIXED", "ROW")
 """Formats whose replicas are equal whatever is run."""
 _OWN_FORMATS: Final = {"STATEMENT": "ROW", "MIXED": "ROW", "ROW": "MIXED"}
 """By format of a binlog that of its replica's own log."""
-_REPLICA: Final = {
+REPLICA: Final = {
     "mariadb": (
         "--log-bin-trust-function-creators=1",
         "--slave-net-timeout=10",
@@ -48,6 +48,7 @@ _REPLICA: Final = {
         "--replica-parallel-workers=1",
     ),
 }
+"""By flavor the options of a server that is a replica."""
 _STATUS: Final = {"mariadb": "SHOW MASTER STATUS", "mysql": "SHOW BINARY LOG STATUS"}
 _END_TIMEOUT_S: Final = 120.0
 
@@ -78,7 +79,7 @@ class FollowedBinlogs:
         Args:
             stack: Takes what is to be stopped.
             directory: Where it all lives.
-            formats: Of the binlogs.
+            formats: Of the binlogs; also values of ROW_IMAGE.
             flavor: `mariadb` or `mysql`.
             begins: Replicas follow at once; else when they are compared.
             workers: Processes of the port.
@@ -100,17 +101,22 @@ class FollowedBinlogs:
         )
         self.replicas: dict[str, PrivateServer] = {}
         for one in formats:
-            self.serve.execute_as_root(f"CREATE BINLOG '{one.lower()}' FORMAT='{one}'")
+            option = "FORMAT" if one in _OWN_FORMATS else "ROW_IMAGE"
+            self.serve.execute_as_root(f"CREATE BINLOG '{one.lower()}' {option}='{one}'")
         if begins:
             self._begin()
 
     def _begin(self) -> None:
         for number, one in enumerate(self._formats, start=30):
             # Its own log, and the format of that, are no matter of what it follows.
-            own = (f"--binlog-format={_OWN_FORMATS[one]}",) if self.flavor == "mariadb" else ()
+            own = (
+                (f"--binlog-format={_OWN_FORMATS.get(one, 'MIXED')}",)
+                if self.flavor == "mariadb"
+                else ()
+            )
             replica = self.start_replica(one, number, *own)
             self.replicas[one] = replica
-            self._follow(replica, self.serve.port, ADMIN, PASSWORD, f"{one.lower()}.000001")
+            follow(replica, self.serve.port, f"{one.lower()}.000001")
 
     def problems(self, wanted: Mapping[str, object] | None = None) -> list[str]:
         """How replicas differ from the source once they have everything, a line each.
@@ -149,7 +155,7 @@ class FollowedBinlogs:
 
     def start_replica(self, name: str, server_id: int, *options: str) -> PrivateServer:
         """Start a server that can be a replica."""
-        own = (f"--server-id={server_id}", *_REPLICA[self.flavor], *OPTIONS)
+        own = (f"--server-id={server_id}", *REPLICA[self.flavor], *OPTIONS)
         return self.start(name, (*own, *options))
 
     def logged(self) -> Mapping[str, object]:
@@ -160,31 +166,10 @@ class FollowedBinlogs:
         """
         replica = self.start_replica("truth", 29)
         ((file, position, *_),) = execute(self.source, _STATUS[self.flavor])
-        self._follow(replica, self.source.port, ADMIN, PASSWORD, "binlog.000001")
+        follow(replica, self.source.port, "binlog.000001")
         stopped = self._stopped(replica, (str(file), int(position)))
         assert not stopped, stopped
         return checksums(replica)
-
-    def _follow(
-        self, replica: PrivateServer, port: int, user: str, password: str, file: str
-    ) -> None:
-        if self.flavor == "mysql":
-            execute(
-                replica,
-                f"CHANGE REPLICATION SOURCE TO SOURCE_HOST='127.0.0.1', SOURCE_PORT={port}, "
-                f"SOURCE_USER='{user}', SOURCE_PASSWORD='{password}', SOURCE_SSL=0, "
-                f"GET_SOURCE_PUBLIC_KEY=1, SOURCE_AUTO_POSITION=0, SOURCE_LOG_FILE='{file}', "
-                "SOURCE_LOG_POS=4, SOURCE_CONNECT_RETRY=1, SOURCE_RETRY_COUNT=100000",
-                "START REPLICA",
-            )
-            return
-        execute(
-            replica,
-            f"CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT={port}, "
-            f"MASTER_USER='{user}', MASTER_PASSWORD='{password}', MASTER_LOG_FILE='{file}', "
-            "MASTER_LOG_POS=4, MASTER_CONNECT_RETRY=1, MASTER_SSL_VERIFY_SERVER_CERT=0",
-            "START SLAVE",
-        )
 
     def _caught_up(self, replica: PrivateServer, name: str) -> str:
         """Wait until a replica has all of a binlog; why it stopped, if it did."""
@@ -209,6 +194,34 @@ class FollowedBinlogs:
             return ""
         at = status["Relay_Source_Log_File"], status["Exec_Source_Log_Pos"]
         return f"stopped behind {at}: {error}"
+
+
+def follow(replica: PrivateServer, port: int, file: str, position: int = 4) -> None:
+    """Make a server a replica, with binlane's account.
+
+    Args:
+        replica: The server; it follows nobody.
+        port: Of this machine, on which a server or `serve` listens.
+        file: Where it begins.
+        position: In it, in bytes.
+    """
+    if replica.program.scheme == "mysql":
+        execute(
+            replica,
+            f"CHANGE REPLICATION SOURCE TO SOURCE_HOST='127.0.0.1', SOURCE_PORT={port}, "
+            f"SOURCE_USER='{ADMIN}', SOURCE_PASSWORD='{PASSWORD}', SOURCE_SSL=0, "
+            f"GET_SOURCE_PUBLIC_KEY=1, SOURCE_AUTO_POSITION=0, SOURCE_LOG_FILE='{file}', "
+            f"SOURCE_LOG_POS={position}, SOURCE_CONNECT_RETRY=1, SOURCE_RETRY_COUNT=100000",
+            "START REPLICA",
+        )
+        return
+    execute(
+        replica,
+        f"CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT={port}, "
+        f"MASTER_USER='{ADMIN}', MASTER_PASSWORD='{PASSWORD}', MASTER_LOG_FILE='{file}', "
+        f"MASTER_LOG_POS={position}, MASTER_CONNECT_RETRY=1, MASTER_SSL_VERIFY_SERVER_CERT=0",
+        "START SLAVE",
+    )
 
 
 def replica_status(replica: PrivateServer) -> dict[str, Any]:

@@ -115,7 +115,13 @@ class Matrix:
     """
 
     def __init__(
-        self, stack: ExitStack, directory: Path, flavor: str, replicas: Sequence[Wanted]
+        self,
+        stack: ExitStack,
+        directory: Path,
+        flavor: str,
+        replicas: Sequence[Wanted],
+        *,
+        option: str = "",
     ) -> None:
         """Start all; the stack stops them.
 
@@ -124,6 +130,7 @@ class Matrix:
             directory: Where it all lives.
             flavor: `mariadb` or `mysql`.
             replicas: Which ones.
+            option: Of all binlogs, as CREATE BINLOG takes it.
         """
         self._stack, self._directory, self._flavor = stack, directory, flavor
         options = SOURCE_OPTIONS if flavor == "mariadb" else MYSQL_SOURCE_OPTIONS
@@ -134,7 +141,7 @@ class Matrix:
             user = f"to_{name}"
             execute(self.source, f"CREATE USER {user}@'%' IDENTIFIED BY '{PASSWORD}'")
             self.serve.execute_as_root(
-                f"CREATE BINLOG '{name}' {lists}".strip(),
+                " ".join(filter(None, (f"CREATE BINLOG '{name}'", lists, option))),
                 f"GRANT READ ON BINLOG '{name}' TO '{user}'@'%'",
             )
         self.replicas: list[Replica] = []
@@ -311,6 +318,7 @@ def tried(
     length: int | None = 60,
     seconds: float = 0.0,
     kills: bool = False,
+    option: str = "",
 ) -> tuple[Matrix, ReplicaLoad, list[str]]:
     """One load on servers of its own; how replicas differ then.
 
@@ -324,10 +332,12 @@ def tried(
         length: Statements of each; None for as many as `seconds` has time for.
         seconds: See `length`.
         kills: binlane is killed meanwhile.
+        option: Of all binlogs, as CREATE BINLOG takes it.
     """
     chance = random.Random(seed)
     with ExitStack() as stack:
-        matrix = Matrix(stack, directory, flavor, wanted(flavor, is_whole=is_whole))
+        replicas = wanted(flavor, is_whole=is_whole)
+        matrix = Matrix(stack, directory, flavor, replicas, option=option)
         load = ReplicaLoad(
             matrix.source,
             matrix.connects(through, beside),

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TextIO
 
 from tests.port_yardsticks.running import Compared, counted, sampled, yardsticks
-from tests.yardsticks.records import FLAVORS
+from tests.yardsticks.records import FLAVORS, Record
 
 _TOLD_EVERY = 200
 
@@ -43,6 +43,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--again", type=Path, metavar="FILE", help="those that FILE has without a reason only"
     )
+    parser.add_argument("--replica", action="store_true", help="compare one of the binlog, too")
+    parser.add_argument("--reason", default="", metavar="TEXT", help="with --again, that FILE has")
     parser.add_argument("--directory", type=Path, help="where servers and binlogs live")
     parser.add_argument("--plugins", type=Path, help="MariaDB's, for BLACKHOLE and ARCHIVE")
     chosen = parser.parse_args(arguments)
@@ -54,20 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _compare(chosen: argparse.Namespace, directory: Path) -> None:
-    wanted = [
-        record
-        for record in sampled(chosen.flavor, None, 0)
-        if chosen.only in record.name
-        and chosen.format.upper() in ("", record.settings["binlog_format"])
-        and chosen.context in ("", record.context)
-    ]
-    if chosen.sample is not None:
-        kept = {record.number for record in sampled(chosen.flavor, chosen.sample, chosen.seed)}
-        wanted = [record for record in wanted if record.number in kept]
-    if chosen.again is not None:
-        found = map(json.loads, chosen.again.read_text(encoding="utf-8").splitlines())
-        numbers = {each["number"] for each in found if not each["exception"]}
-        wanted = [record for record in wanted if record.number in numbers]
+    wanted = _wanted(chosen)
     done: list[Compared] = []
     began_s = time.monotonic()
     with ExitStack() as stack:
@@ -76,9 +65,13 @@ def _compare(chosen: argparse.Namespace, directory: Path) -> None:
             lines = stack.enter_context(chosen.mismatches.open("w", encoding="utf-8"))
         ready = stack.enter_context(
             yardsticks(
-                chosen.flavor, directory, by_session=chosen.by_session, plugins=chosen.plugins
+                *(chosen.flavor, directory),
+                by_session=chosen.by_session,
+                plugins=chosen.plugins,
             )
         )
+        if chosen.replica:
+            stack.enter_context(ready.followed())
         able = [record for record in wanted if ready.can_run(record)]
         for record in able:
             done.append(ready.compare_twice(record))
@@ -94,6 +87,8 @@ def _compare(chosen: argparse.Namespace, directory: Path) -> None:
             if what not in {"agree", "compared"}
         )
         _say(f"{chosen.flavor} {name}: {count['agree']} of {count['compared']} agree; {others}")
+    if chosen.replica:
+        _report_replica(done)
     _say(f"differed in a first run only: {sum(each.is_second for each in done)}")
     _say(f"left out for want of an engine: {len(wanted) - len(able)}")
     if "Traceback" in log:
@@ -101,6 +96,29 @@ def _compare(chosen: argparse.Namespace, directory: Path) -> None:
     if chosen.report:
         _report(done)
         _report_reasons(done)
+
+
+def _wanted(chosen: argparse.Namespace) -> list[Record]:
+    """The records that were asked for."""
+    wanted = [
+        record
+        for record in sampled(chosen.flavor, None, 0)
+        if chosen.only in record.name
+        and chosen.format.upper() in ("", record.settings["binlog_format"])
+        and chosen.context in ("", record.context)
+    ]
+    if chosen.sample is not None:
+        kept = {record.number for record in sampled(chosen.flavor, chosen.sample, chosen.seed)}
+        wanted = [record for record in wanted if record.number in kept]
+    if chosen.again is not None:
+        found = map(json.loads, chosen.again.read_text(encoding="utf-8").splitlines())
+        numbers = {
+            each["number"]
+            for each in found
+            if (chosen.reason in each["exception"] if chosen.reason else not each["exception"])
+        }
+        wanted = [record for record in wanted if record.number in numbers]
+    return wanted
 
 
 def _report(done: Sequence[Compared]) -> None:
@@ -112,6 +130,18 @@ def _report(done: Sequence[Compared]) -> None:
         groups.setdefault(key, Counter())[f"{record.profile} {record.context}"] += 1
     for (name, aspects), places in sorted(groups.items(), key=lambda item: -item[1].total()):
         _say(f"{places.total():5} {name} [{aspects}] {'; '.join(places)[:300]}")
+
+
+def _report_replica(done: Sequence[Compared]) -> None:
+    """How many records left the replica as the source, and which did not."""
+    others = [each for each in done if each.on_replica]
+    _say(f"replicas equal behind {len(done) - len(others)} of {len(done)}")
+    for each in others:
+        record = each.record
+        _say(
+            f"  {record.profile} {record.context} {record.name}: {', '.join(each.on_replica)}"
+            f" [{', '.join(record.reasons)}]"
+        )
 
 
 def _report_reasons(done: Sequence[Compared]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -22,7 +22,9 @@ from binlane.service.private_server import (
 from binlane.service.server_programs import MARIADB
 from tests.judged_port import Answered, PortRecorder, judged
 from tests.logged_events import Event, are_equal, comparable
+from tests.port_replicas import REPLICA
 from tests.port_yardsticks.exceptions import explained
+from tests.port_yardsticks.replica import RecordsReplica
 from tests.servers import QUICK, mysql_program
 from tests.yardsticks.records import Record, Warned, objects_script, records
 
@@ -38,6 +40,8 @@ _NO_GTIDS: Final = 3062
 _CHARACTER_SET: Final = {"mariadb": "utf8mb4", "mysql": "latin1"}
 _NEEDS_PLUGIN: Final = {"blackhole": "tb", "archive": "tar", "example": "tx"}
 _UNSAFE: Final = 1592
+_ALIKE: Final = ("UPDATE d.tdef SET b = 'x'", "UPDATE d.tdefs SET c = '2026-11-23'")
+"""What defaults give rows is made alike on source and replica."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +68,15 @@ class Compared:
         differences: What is not as it was recorded.
         is_impossible: The source does something else because its transactions have GTIDs.
         is_second: It differed when it was run first, as it does where a reply is late.
+        on_replica: What a replica of the binlog has otherwise than the source behind it; nothing
+            where nobody looked.
     """
 
     record: Record
     differences: tuple[Difference, ...]
     is_impossible: bool = False
     is_second: bool = False
+    on_replica: tuple[str, ...] = ()
 
     @property
     def exception(self) -> str:
@@ -115,10 +122,32 @@ class Yardsticks:
         self._rows_file = files / "load.txt"
         self._rows_file.write_text("801\tone\n802\ttwo\n", encoding="utf-8")
         self._rows_file.chmod(0o644)
-        for statement in _made(self.flavor, self.missing):
+        self._replica: RecordsReplica | None = None
+        for statement in self._objects:
             self._run(statement)
-        self._run("CREATE DATABASE IF NOT EXISTS d2")
         recorder.serve.execute_as_root(f"CREATE BINLOG '{_BINLOG}'")
+
+    @contextmanager
+    def followed(self) -> Iterator[None]:
+        """Have a replica of the binlog, which is compared with the source behind each record."""
+        serve = self._recorder.serve
+        server = PrivateServer.start(
+            serve.directory.parent,
+            name=f"replica-{self.flavor}",
+            options=(*QUICK, "--server-id=30", *REPLICA[self.flavor], *_options(self.flavor)),
+            program=serve.source.program,
+        )
+        try:
+            with closing(RecordsReplica(server, serve, _BINLOG, self._objects)) as replica:
+                self._replica = replica
+                yield
+        finally:
+            self._replica = None
+            server.kill()
+
+    @property
+    def _objects(self) -> tuple[str, ...]:
+        return (*_made(self.flavor, self.missing), "CREATE DATABASE IF NOT EXISTS d2", *_ALIKE)
 
     @property
     def log(self) -> str:
@@ -149,10 +178,12 @@ class Yardsticks:
         """Run a record; everything in which the result is not the recorded server's."""
         self._prepare(record)
         settings = list(self._settings(record))
+        on_replica: tuple[str, ...] = ()
         count = len(record.before)
         statements = [*record.before, self._here(record.sql), *record.end]
         try:
             answered = list(self._recorder.run(statements, settings=settings))
+            on_replica = () if self._replica is None else tuple(self._replica.differing())
         except pymysql.MySQLError as error:
             found = (Difference("crash", None, f"{type(error).__name__}: {error}"),)
             return Compared(record, found)
@@ -167,7 +198,8 @@ class Yardsticks:
                 *((each, None) for each in answered[:count]),
             ]
         )
-        return Compared(record, tuple(self._differences(record, done, at_end)), is_impossible)
+        differences = tuple(self._differences(record, done, at_end))
+        return Compared(record, differences, is_impossible, on_replica=on_replica)
 
     def _differences(
         self, record: Record, done: Answered, at_end: Sequence[Answered]
@@ -218,13 +250,13 @@ class Yardsticks:
             self._run(f"{'DROP DATABASE IF' if is_first else 'CREATE DATABASE IF NOT'} EXISTS d2")
         if record.name == "fun:setval(sq,50)":
             # The recording had gone past 50 before.
-            self._run("SET sql_log_bin=0; DO setval(d.sq,5000); SET sql_log_bin=1")
+            self._run_unlogged("DO setval(d.sq,5000)")
         if record.name == "replace_select":
             # The recording's rows were no longer all alike, so that one is replaced.
-            self._run("SET sql_log_bin=0; UPDATE d.ti SET b='old' WHERE a=1; SET sql_log_bin=1")
+            self._run_unlogged("UPDATE d.ti SET b='old' WHERE a=1")
         if record.name == "seq_nextval_do":
             # The range in the cache lasts.
-            self._run("SET sql_log_bin=0; DO nextval(d.sq); SET sql_log_bin=1")
+            self._run_unlogged("DO nextval(d.sq)")
 
     def _clean(self, record: Record) -> None:
         """Let all data be as the recording began, and drop what the record made."""
@@ -232,7 +264,13 @@ class Yardsticks:
             self._run("DROP TABLE IF EXISTS d.tnew")
         if "trz" in record.sql:
             self._run("DROP TRIGGER IF EXISTS d.trz")
-        self._run(_reset_script(self.flavor, self.missing))
+        self._run_unlogged(_reset_script(self.flavor, self.missing))
+
+    def _run_unlogged(self, statements: str) -> None:
+        statements = f"SET sql_log_bin=0; {statements}; SET sql_log_bin=1"
+        self._run(statements)
+        if self._replica is not None:
+            self._replica.run(statements)
 
     def _run(self, statements: str) -> None:
         with self._source.cursor() as cursor:
@@ -249,7 +287,11 @@ class Yardsticks:
 
 @contextmanager
 def yardsticks(
-    flavor: str, directory: Path, *, by_session: bool = False, plugins: Path | None = None
+    flavor: str,
+    directory: Path,
+    *,
+    by_session: bool = False,
+    plugins: Path | None = None,
 ) -> Iterator[Yardsticks]:
     """Start a source and a port before it.
 
@@ -259,11 +301,7 @@ def yardsticks(
         by_session: As `Yardsticks`.
         plugins: MariaDB's, of which it gets BLACKHOLE and ARCHIVE; None goes without.
     """
-    options = [
-        *QUICK,
-        "--log-bin-trust-function-creators=1",
-        f"--character-set-server={_CHARACTER_SET[flavor]}",
-    ]
+    options = [*QUICK, *_options(flavor)]
     if flavor == "mysql":
         program: Any = mysql_program()
         options += MYSQL_SOURCE_OPTIONS
@@ -286,6 +324,14 @@ def yardsticks(
         finally:
             made.close()
             recorder.close()
+
+
+def _options(flavor: str) -> tuple[str, ...]:
+    """Of the source, and of a replica that is to be like it."""
+    return (
+        "--log-bin-trust-function-creators=1",
+        f"--character-set-server={_CHARACTER_SET[flavor]}",
+    )
 
 
 def sampled(flavor: str, size: int | None, seed: int) -> list[Record]:
@@ -368,10 +414,10 @@ def _reset_script(flavor: str, missing: frozenset[str]) -> str:
     inserts = [text for text in made if text.startswith("insert into ")]
     return ";".join(
         (
-            "USE d; SET sql_log_bin=0, foreign_key_checks=0",
+            "USE d; SET foreign_key_checks=0",
             *(f"DELETE FROM {table}" for table in tables if table not in left_out),
             *(text for text in inserts if text.split("(")[0].split()[2] not in left_out),
-            "SET sql_log_bin=1",
+            *_ALIKE,
         )
     )
 

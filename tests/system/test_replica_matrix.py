@@ -6,7 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.replica_matrix import tried
+from binlane.codec.types import EventType
+from binlane.store.reading import StoreReader, read_groups
+from binlane.store.verify import verify
+from tests.replica_matrix import BINLOGS, tried
 
 FLAVORS = ("mariadb", "mysql")
 
@@ -19,6 +22,37 @@ def test_replicas_are_equal(tmp_path: Path, flavor: str) -> None:
     assert found == []
     assert load.counts["done"] > 300
     assert matrix.kills
+
+
+@pytest.mark.parametrize(
+    "flavor, kinds",
+    [
+        ("mariadb", {EventType.WRITE_ROWS_COMPRESSED_V1, EventType.QUERY_COMPRESSED}),
+        ("mysql", {EventType.TRANSACTION_PAYLOAD}),
+    ],
+)
+def test_replicas_of_compressed_binlogs_are_equal(
+    tmp_path: Path, flavor: str, kinds: set[EventType]
+) -> None:
+    matrix, load, found = tried(
+        tmp_path,
+        seed=5,
+        flavor=flavor,
+        length=None,
+        seconds=6.0,
+        kills=True,
+        option="COMPRESS='ON'",
+    )
+    assert found == []
+    assert load.counts["done"] > 300
+    data_dir = matrix.serve.data_dir
+    assert [*verify([data_dir])] == []
+    for name in BINLOGS:
+        groups = read_groups([file.path for file in StoreReader(data_dir).files(name)])
+        seen = {event.header.type_code for group in groups for event in group.events}
+        assert seen & kinds
+        if flavor == "mysql":
+            assert not seen & {EventType.WRITE_ROWS, EventType.XA_PREPARE_LOG}
 
 
 @pytest.mark.slow

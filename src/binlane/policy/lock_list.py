@@ -41,7 +41,7 @@ from binlane.policy.used_objects import (
 )
 from binlane.sql.evaluation.functions import is_built_in
 from binlane.sql.facts import RowChange, SetColumn, StatementKind
-from binlane.sql.schema import Table, TriggerTime
+from binlane.sql.schema import ForeignKey, Table, TriggerTime
 from binlane.sql.servers import Fact
 from binlane.sql.table_definitions import TableDefinition
 
@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from binlane.sql.facts import FunctionUse, SetColumn, StatementFacts, TableUse
     from binlane.sql.schema import Objects, Routine, Trigger, View
     from binlane.sql.servers import Dialect
+    from binlane.sql.tree.expressions import Call
 
 TABLES_MAX: Final = 10_000
 """More are not opened: views of views can name any number."""
@@ -77,6 +78,11 @@ _SYS: Final = "sys"
 _SYSTEM_DATABASES: Final = frozenset({"mysql", _SYS, "sys_schema"})
 
 
+def is_for_writing(lock: str) -> bool:
+    """Whether a lock that LOCK TABLES names, as `WRITE CONCURRENT`, is for writing."""
+    return "WRITE" in lock.upper().split()
+
+
 @dataclass(slots=True, kw_only=True)
 class Opened:
     """A place in the list.
@@ -88,6 +94,7 @@ class Opened:
         fires: By what its triggers are opened, which may be more.
         is_prelocked: The statement's own text does not lead to it, views aside.
         is_foreign_key: A foreign key leads to it.
+        child_key: That key, where it is its own; None where it leads to a parent.
         is_sequence: NEXTVAL and its like name it.
         set_columns: Those that an UPDATE of it, or of what may be it, sets.
         place: What leads to it, and where in the statement's text it stands.
@@ -101,6 +108,7 @@ class Opened:
     fires: frozenset[RowChange] = NO_CHANGES
     is_prelocked: bool = False
     is_foreign_key: bool = False
+    child_key: ForeignKey | None = None
     is_sequence: bool = False
     set_columns: tuple[SetColumn, ...] = ()
     place: TextPlace = OWN_TEXT
@@ -276,11 +284,13 @@ class LockList:
             return
         self.unknown.append((entry.name, entry.place.offset))
         has_database = self.objects.has_database(entry.name.database)
-        self.errors.append(
-            refusals.no_such_table(entry.name)
-            if self.server.is_mariadb or has_database
-            else refusals.no_such_database(entry.name.database)
-        )
+        if all(one.is_sequence for one in self.tables):
+            failure = refusals.no_such_sequence(entry.name)
+        elif self.server.is_mariadb or has_database:
+            failure = refusals.no_such_table(entry.name)
+        else:
+            failure = refusals.no_such_database(entry.name.database)
+        self.errors.append(failure)
 
     def _add_merged(self, entry: Opened, table: Table, index: int) -> None:
         """The tables of a MERGE table come behind it, with its lock."""
@@ -297,7 +307,10 @@ class LockList:
     def _add_triggers(self, entry: Opened) -> None:
         # What a foreign key does itself fires triggers in MySQL alone.
         is_innodb = entry.is_foreign_key and not self.server.has_server_foreign_keys
-        fired = _events(entry.fires if is_innodb else entry.changes | entry.fires)
+        self._add_triggers_of(entry, entry.fires if is_innodb else entry.changes | entry.fires)
+
+    def _add_triggers_of(self, entry: Opened, changes: frozenset[RowChange]) -> None:
+        fired = _events(changes)
         triggers = self.objects.triggers(entry.name) if fired else ()
         for event in _EVENTS:
             for time in TriggerTime:
@@ -326,8 +339,10 @@ class LockList:
             return
         for key in self.objects.children(entry.name):
             for changes in roles(key, entry.changes | entry.fires):
-                if changes or self.server.has_server_foreign_keys:
-                    self._add_foreign_table(entry, key.table, changes, before)
+                if key.table == entry.name and self.server.has_server_foreign_keys:
+                    self._add_triggers_of(entry, changes)
+                elif changes or self.server.has_server_foreign_keys:
+                    self._add_foreign_table(entry, key.table, changes, before, key=key)
 
     def _add_mariadb_children(self, entry: Opened) -> None:
         """What happens to the first parent decides the locks of all below it, and their triggers.
@@ -356,8 +371,12 @@ class LockList:
         changes: frozenset[RowChange],
         before: Iterable[Opened],
         fires: frozenset[RowChange] = NO_CHANGES,
+        key: ForeignKey | None = None,
     ) -> None:
-        """Open a table that a foreign key leads to, unless one has led there before."""
+        """Open a table that a foreign key leads to, unless one has led there before.
+
+        MySQL follows each key to its children once, whatever it does there.
+        """
         if self.server.is_mariadb:
             is_known = any(
                 each.is_foreign_key
@@ -367,7 +386,9 @@ class LockList:
             )
         else:
             is_known = name == entry.name or any(
-                each.is_foreign_key and each.name == name and each.changes == changes
+                each.is_foreign_key
+                and each.name == name
+                and (each.changes == changes if key is None else each.child_key == key)
                 for each in before
             )
         if not is_known and self.objects.table(name) is not None:
@@ -379,6 +400,7 @@ class LockList:
                     fires=fires,
                     is_prelocked=True,
                     is_foreign_key=True,
+                    child_key=key,
                     place=_next(entry, Via(kind="foreign key", name=name)),
                 )
             )
@@ -419,7 +441,7 @@ class LockList:
                 continue
             name = TableName(use.database or database, use.name)
             routine = self.objects.function(name)
-            if routine is None and _is_made(use, facts.dialect):
+            if routine is None and is_made(use, facts.dialect):
                 self._fail_function(name, place)
             self._add_call("function", routine, use, place)
 
@@ -468,7 +490,7 @@ def _events(changes: Iterable[RowChange]) -> set[str]:
     return {event for change in changes for event in _FIRED[change]}
 
 
-def _is_made(use: FunctionUse, dialect: Dialect) -> bool:
+def is_made(use: FunctionUse | Call, dialect: Dialect) -> bool:
     """Whether somebody must have made a function: it did not come with the server."""
     if use.database is not None:
         return use.database.lower() not in _SYSTEM_DATABASES
@@ -479,7 +501,7 @@ def opened_by(
     use: TableUse, place: TextPlace, set_columns: tuple[SetColumn, ...] = (), *, is_prelocked: bool
 ) -> Opened:
     """What a text names, as it stands in the list; LOCK TABLES is for every change."""
-    is_locked = use.lock.upper().endswith("WRITE")
+    is_locked = is_for_writing(use.lock)
     return Opened(
         name=use.name,
         changes=use.changes,

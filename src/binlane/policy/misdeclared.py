@@ -20,8 +20,10 @@ from typing import Final
 from binlane.names import TableName, quote
 from binlane.policy.refusals import Refusal, refusal
 from binlane.policy.server import Server
+from binlane.sql.evaluation.functions import is_built_in
 from binlane.sql.facts import StatementFacts
 from binlane.sql.schema import Objects
+from binlane.sql.servers import Dialect
 from binlane.sql.tree.definitions import (
     AlterTable,
     Check,
@@ -474,7 +476,7 @@ def disallowed(
             continue
         is_virtual = clause is _GENERATED and column.storage in ("", "VIRTUAL")
         for node in walk(value):
-            found = _name(node, objects, database)
+            found = _name(node, objects, database, facts.dialect)
             if found is None:
                 continue
             name, varies = found
@@ -493,7 +495,9 @@ def disallowed(
     return None
 
 
-def _name(node: object, objects: Objects, database: str) -> tuple[str, bool] | None:
+def _name(
+    node: object, objects: Objects, database: str, dialect: Dialect
+) -> tuple[str, bool] | None:
     """How MariaDB's errors call what may not be, and whether it only varies; None if it may."""
     if isinstance(node, Subquery):
         return "select ...", False
@@ -504,7 +508,11 @@ def _name(node: object, objects: Objects, database: str) -> tuple[str, bool] | N
     if not isinstance(node, Call):
         return None
     name = node.upper_name
-    if objects.function(TableName(node.database or database, node.name)) is not None:
+    stored = objects.function(TableName(node.database or database, node.name))
+    is_loadable = node.database is None and objects.is_loadable_function(node.name)
+    is_made = node.database is not None or not is_built_in(node.name, dialect)
+    # One that is not there is as little allowed.
+    if stored is not None or (is_made and not is_loadable):
         own = "" if node.database is None else f"{quote(node.database)}."
         return f"{own}{quote(node.name)}()", False
     if name in _NEVER:

@@ -58,6 +58,8 @@ _DROPS: Final = {
 }
 _CHANGES: Final = frozenset(("MODIFY COLUMN", "CHANGE COLUMN", "RENAME COLUMN"))
 _MADE_UP: Final = "_ibfk_"
+_WITH_REFERENCES: Final = frozenset(("INNODB", "NDBCLUSTER", "NDB"))
+"""Engines that keep foreign keys."""
 """In the name that the servers give a foreign key."""
 
 
@@ -364,6 +366,9 @@ class _Alteration:
         )
         if what in ("FOREIGN KEY", "CONSTRAINT") and may_be_reference:
             return
+        is_kept_nowhere = self._table.engine.upper() not in _WITH_REFERENCES
+        if what == "FOREIGN KEY" and is_kept_nowhere and not self._server.is_mariadb:
+            return  # MySQL leaves it to the engine, which has none
         if what == "CONSTRAINT":
             columns = self._table.definition.columns
             if self._table.checks or any(column.check for column in columns):

@@ -101,7 +101,7 @@ class Survey:
         else:
             if self.mode is not LoggingMode.ROW:
                 self._look_at_mysql_columns()
-            for access in self.statement.accesses:
+            for access in (*self.statement.accesses, *self.statement.dictionary):
                 if self._is_opened(access):
                     self._look_at(access)
 
@@ -170,11 +170,7 @@ class Survey:
         )
 
     def _look_at_mariadb_columns(self) -> None:
-        accesses = [
-            each
-            for each in self.statement.accesses
-            if not each.is_foreign_key and not is_unreplicated(each.name, self.server)
-        ]
+        accesses = [each for each in self.statement.accesses if not each.is_foreign_key]
         counting = self._look_at_counting(accesses)
         if self.statement.has_row_statement and self.statement.kind not in CREATE_TABLE_KINDS:
             for each in self.statement.accesses:
@@ -187,7 +183,8 @@ class Survey:
             self.blame(Reason.AUTOINC_COLUMNS, counting[-1])
 
     def _look_at_mysql_columns(self) -> None:
-        accesses = [each for each in self.statement.accesses if self._is_opened(each)]
+        opened = (*self.statement.accesses, *self.statement.dictionary)
+        accesses = [each for each in opened if self._is_opened(each)]
         for each in self._look_at_counting(accesses):
             if each.is_prelocked:
                 self.blame(Reason.AUTOINC_COLUMNS, each)

@@ -244,6 +244,11 @@ def no_such_table(name: TableName) -> Refusal:
     return Refusal(1146, "42S02", "ER_NO_SUCH_TABLE", f"Table '{name.plain}' doesn't exist")
 
 
+def no_such_sequence(name: TableName) -> Refusal:
+    """4091: no such sequence, where a statement of MariaDB opens nothing but sequences."""
+    return Refusal(4091, "42S02", "ER_UNKNOWN_SEQUENCES", f"Unknown SEQUENCE: '{name.table}'")
+
+
 def no_such_database(database: str) -> Refusal:
     """1049: no such database."""
     return Refusal(1049, "42000", "ER_BAD_DB_ERROR", f"Unknown database '{database}'")
@@ -347,6 +352,10 @@ _TEXTS: Final[Mapping[int, tuple[str, ...]]] = MappingProxyType(
             "Column count doesn't match value count at row {}",
         ),
         1176: ("42000", "ER_KEY_DOES_NOT_EXITS", "Key '{}' doesn't exist in table '{}'"),
+        1223: (
+            *("HY000", "ER_CANT_UPDATE_WITH_READLOCK"),
+            "Can't execute the query because you have a conflicting read lock",
+        ),
         1192: (
             *("HY000", "ER_LOCK_OR_ACTIVE_TRANSACTION"),
             (

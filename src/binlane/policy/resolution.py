@@ -37,7 +37,15 @@ from binlane.sql.facts import (
     StatementKind,
     TableUse,
 )
-from binlane.sql.schema import Key, Objects, Table
+from binlane.sql.schema import (
+    DICTIONARY_ACCOUNT_VIEWS,
+    DICTIONARY_VIEWS,
+    INFORMATION_SCHEMA,
+    Key,
+    Objects,
+    Table,
+)
+from binlane.sql.servers import Fact
 from binlane.sql.table_definitions import TableDefinition
 
 
@@ -100,6 +108,8 @@ class ResolvedStatement:
         kind: What it is.
         accesses: In the order of the servers' lock list: what the text names, views merged in
             their place, then what functions, triggers and foreign keys add.
+        dictionary: Reads of MySQL's information_schema, as its tables stand behind them; they are
+            nobody's to lock, and in no binlog's scope.
         reasons: Unsafe reasons that the text, views, routines, triggers and defaults raise,
             before the decision (those that the decision itself raises are left to it).
         functions: Stored functions that are called, directly or not, in the servers' order.
@@ -115,6 +125,7 @@ class ResolvedStatement:
 
     kind: StatementKind = StatementKind.UNKNOWN
     accesses: tuple[TableAccess, ...] = ()
+    dictionary: tuple[TableAccess, ...] = ()
     reasons: tuple[ReasonFound, ...] = ()
     functions: tuple[TableName, ...] = ()
     unknown_tables: tuple[tuple[TableName, int], ...] = ()
@@ -134,12 +145,13 @@ class ResolvedStatement:
     def moved(self, shift: Shift) -> ResolvedStatement:
         """The same for a statement that differs only in its literals."""
         accesses = tuple([access.moved(shift) for access in self.accesses])
-        if not self.reasons and not self.unknown_tables and not self.errors:
+        if not (self.reasons or self.unknown_tables or self.errors or self.dictionary):
             stays = all(map(is_, accesses, self.accesses))
             return self if stays else replace(self, accesses=accesses)
         return replace(
             self,
             accesses=accesses,
+            dictionary=tuple(access.moved(shift) for access in self.dictionary),
             reasons=tuple(found.moved(shift) for found in self.reasons),
             unknown_tables=tuple((name, shift(offset)) for name, offset in self.unknown_tables),
             errors=tuple(error.moved(shift) for error in self.errors),
@@ -163,6 +175,7 @@ _TEMPORARY_KINDS: Final = frozenset(
         *(StatementKind.CREATE_TABLE_SELECT, StatementKind.DROP_TABLE),
     }
 )
+_MADE_UP: Final = "INFORMATION_SCHEMA"
 # MySQL's tables of accounts and privileges, which are read without locks.
 _ACL_TABLES: Final = frozenset(
     TableName("mysql", name)
@@ -216,7 +229,12 @@ def resolve(facts: StatementFacts, opening: Opening) -> ResolvedStatement:
         _access(entry, entry.table, facts, server)
         for entry in list_.tables
         # What is made up when it is asked stands in no lock list.
-        if entry.table is not None and entry.table.engine != "INFORMATION_SCHEMA"
+        if entry.table is not None and entry.table.engine != _MADE_UP
+    )
+    dictionary = tuple(
+        _access(entry, replace(entry.table, engine="INNODB"), facts, server)
+        for entry in list_.tables
+        if entry.table is not None and _is_of_dictionary(entry.table, server)
     )
     for entry in list_.tables:
         if entry.table is not None and entry.changes and not entry.is_prelocked:
@@ -225,6 +243,7 @@ def resolve(facts: StatementFacts, opening: Opening) -> ResolvedStatement:
     return ResolvedStatement(
         kind=kind,
         accesses=accesses,
+        dictionary=dictionary,
         reasons=_in_order(reasons),
         functions=tuple(list_.functions),
         unknown_tables=tuple(list_.unknown),
@@ -298,7 +317,7 @@ def _access(entry: Opened, table: Table, facts: StatementFacts, server: Server) 
         is_prelocked=entry.is_prelocked,
         is_foreign_key=entry.is_foreign_key,
         has_unsafe_default=is_written and has_varying_default(table, server),
-        is_acl=not server.is_mariadb and table.name in _ACL_TABLES,
+        is_acl=not server.is_mariadb and _has_accounts(table.name),
         has_several_unique_keys=is_written and _has_several_keys(entry, table, facts, server),
         set_columns=frozenset(column.name.lower() for column in entry.set_columns),
         alias=(table.name.table if entry.use is None else entry.use.alias).lower(),
@@ -306,6 +325,19 @@ def _access(entry: Opened, table: Table, facts: StatementFacts, server: Server) 
         offset=entry.place.offset,
         length=entry.place.length,
     )
+
+
+def _is_of_dictionary(table: Table, server: Server) -> bool:
+    """Whether it is a view in information_schema, so that tables are opened for it."""
+    is_view = table.engine == _MADE_UP and table.name.table.lower() in DICTIONARY_VIEWS
+    return is_view and server.has(Fact.DICTIONARY_TABLES)
+
+
+def _has_accounts(name: TableName) -> bool:
+    """Whether it is one of MySQL's tables of accounts, or a view of them."""
+    if name.database.lower() == INFORMATION_SCHEMA:
+        return name.table.lower() in DICTIONARY_ACCOUNT_VIEWS
+    return name in _ACL_TABLES
 
 
 def _has_several_keys(entry: Opened, table: Table, facts: StatementFacts, server: Server) -> bool:
@@ -331,6 +363,7 @@ def _may_be_met(key: Key, table: Table, facts: StatementFacts) -> bool:
             and name.lower() not in supplied
             and column.is_nullable
             and not column.is_auto_increment
+            and not column.is_generated
             and (column.default is None or column.default.upper() == "NULL")
             and not key.is_primary
         ):

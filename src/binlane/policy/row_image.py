@@ -6,10 +6,10 @@ Source: seed 004, "row image"; MariaDB 11.4 adds FULL_NODUP.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
 from typing import TYPE_CHECKING, Final
 
 from binlane.sql.facts import RowChange
+from binlane.sql.servers import RowImage
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -25,16 +25,6 @@ _BLOB_TYPES: Final = frozenset(
         *("MULTIPOINT", "MULTILINESTRING", "MULTIPOLYGON"),
     }
 )
-
-
-class RowImage(Enum):
-    """Values of `binlog_row_image`."""
-
-    MINIMAL = "MINIMAL"
-    NOBLOB = "NOBLOB"
-    FULL = "FULL"
-    FULL_NODUP = "FULL_NODUP"
-    """All columns before, and after it only what changed."""
 
 
 @dataclass(frozen=True, slots=True)

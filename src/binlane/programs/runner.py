@@ -343,13 +343,15 @@ class _Runner:
         known = self._read(statement, environment, prepared.dialect)
         if known.error is not None:
             return _syntax_error(known.error)
-        parameters = sorted(known.place(node.at) for node in _parameters(known.tree))
+        parameters = sorted(
+            (known.place(node.at), node.end - node.at) for node in _parameters(known.tree)
+        )
         if len(parameters) != len(values):
             return _WRONG_ARGUMENTS
         is_mariadb = self._host.server.is_mariadb
         if is_mariadb:
-            for place in (known.place(node.at) for node in _counts(known.tree)):
-                index = parameters.index(place)
+            for node in _counts(known.tree):
+                index = parameters.index((known.place(node.at), node.end - node.at))
                 value = values[index]
                 if value is None or value is UNKNOWN:
                     continue
@@ -499,14 +501,20 @@ def _counts(node: Node) -> Iterator[Parameter]:
 
 
 def _with_values(
-    statement: str, parameters: Sequence[int], values: Sequence[str | None], unknown: str
+    statement: str,
+    parameters: Sequence[tuple[int, int]],
+    values: Sequence[str | None],
+    unknown: str,
 ) -> str:
-    """The text of a prepared statement with values in the place of its parameters."""
+    """The text of a prepared statement with values in the place of its parameters.
+
+    These are `?`, or `:1` and `:name` of sql_mode ORACLE: a place and how long they are.
+    """
     parts: list[str] = []
     end = 0
-    for place, value in zip(parameters, values, strict=True):
+    for (place, length), value in zip(parameters, values, strict=True):
         parts += [statement[end:place], unknown if value is None else value]
-        end = place + 1
+        end = place + length
     return "".join([*parts, statement[end:]])
 
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Final
 
-from binlane.names import TableName, quote
+from binlane.names import TableName
 from binlane.policy.refusals import Outcome, Refusal, wrong_argument_count
 from binlane.policy.used_objects import cascaded_kind
 from binlane.programs.environment import (
@@ -265,6 +265,8 @@ class Tracer:
     ) -> None:
         """Rows that foreign keys change before a row of their parent; MariaDB logs none.
 
+        A child's row stands before those of its own children.
+
         Args:
             parent: Whose row changes.
             kind: How.
@@ -279,8 +281,8 @@ class Tracer:
                 continue
             self._running.append(key.table)
             changed = frozenset(column.lower() for column in key.columns)
-            self._cascade(key.table, child, changed, statement)
             self._changes(RowRun(key.table, child, is_cascade=True), statement.logged)
+            self._cascade(key.table, child, changed, statement)
             self._running.pop()
 
     # Triggers and routines -------------------------------------------------------------------------
@@ -477,7 +479,9 @@ def _call_text(
         )
         for parameter in routine.parameters[: len(arguments)]
     ]
-    shown = f"{quote(routine.name.database)}.{quote(routine.name.table)}"
+    mark = '"' if environment.dialect.ansi_quotes else "`"
+    names = (routine.name.database, routine.name.table)
+    shown = ".".join(mark + name.replace(mark, mark * 2) + mark for name in names)
     return f"SELECT {shown}({','.join(given)})"
 
 

@@ -18,6 +18,7 @@ from binlane.positions import FilePosition, Position, parse_position
 from binlane.routing.memory import Memory
 from binlane.scope.definition import Definition
 from binlane.scope.scope import ScopeList
+from binlane.sql.servers import RowImage
 from binlane.store.catalog import Mark
 from binlane.store.disk import Disk, write_whole
 
@@ -145,4 +146,9 @@ def text_of(definition: Definition) -> str:
     scope = definition.scope
     parts = ["LOG ALL" if scope.log_all else "IGNORE ALL"]
     parts += [f"{which.value}({listed})" for which in ScopeList if (listed := scope.render(which))]
-    return f"{', '.join(parts)}, FORMAT={definition.logging_mode.value}"
+    parts.append(f"FORMAT={definition.logging_mode.value}")
+    if definition.row_image is not RowImage.FULL:
+        parts.append(f"ROW_IMAGE={definition.row_image.value}")
+    if definition.is_compressed:
+        parts.append("COMPRESS=ON")
+    return ", ".join(parts)

@@ -1,4 +1,4 @@
-"""A binlog's definition: its name, id, scope and logging mode, and what names are allowed.
+"""A binlog's definition: its name, id, scope, logging mode and row images, and what names are allowed.
 
 Values only; `store` keeps them.
 """
@@ -12,7 +12,7 @@ from typing import Final
 
 from binlane.errors import DefinitionError
 from binlane.scope.scope import Scope
-from binlane.sql.servers import LoggingMode
+from binlane.sql.servers import LoggingMode, RowImage
 
 NAME_LENGTH_MAX: Final = 64
 LOG_ID_MAX: Final = 2**63 - 1
@@ -34,12 +34,16 @@ class Definition:
         logging_mode: How it logs (FORMAT).
         log_id: Identity that survives ALTER BINLOG and tells a binlog from a later one of the
             same name; 1 to 2^63-1.
+        row_image: Which columns its row images hold (ROW_IMAGE).
+        is_compressed: Whether its files are compressed as the source compresses its own (COMPRESS).
     """
 
     name: str
     scope: Scope
     logging_mode: LoggingMode
     log_id: int
+    row_image: RowImage = RowImage.FULL
+    is_compressed: bool = False
 
     def __post_init__(self) -> None:
         """Refuse names that cannot be file names.

@@ -6,9 +6,9 @@ name one of several binlogs here. What they mean stands in `statements`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from binlane.names import TableName
 from binlane.scope.directives import Action, Directive
@@ -37,20 +37,23 @@ from binlane.scope.statements import (
 from binlane.sql.parser import Stopped, cursor_over
 from binlane.sql.parser.accounts import read_account
 from binlane.sql.parser.cursor import Cursor
-from binlane.sql.servers import Dialect, LoggingMode
+from binlane.sql.servers import Dialect, LoggingMode, RowImage
 from binlane.sql.tokens import SqlSyntaxError, TokenKind
 from binlane.sql.tree.definitions import Account
 
 CREATE_GRAMMAR: Final = (
     "CREATE BINLOG [IF NOT EXISTS] 'name' [LOG(list) | LOG ALL] [, IGNORE(list) | IGNORE ALL] "
-    "[, FORMAT='ROW'|'STATEMENT'|'MIXED'|'default'], where list is `database` or "
+    "[, FORMAT='ROW'|'STATEMENT'|'MIXED'|'default'] "
+    "[, ROW_IMAGE='FULL'|'MINIMAL'|'NOBLOB'|'FULL_NODUP'|'default'] [, COMPRESS='ON'|'OFF'], "
+    "where list is `database` or "
     "`database`.`table`, separated by commas"
 )
 ALTER_GRAMMAR: Final = (
     "ALTER BINLOG [IF EXISTS] 'name' directive [, directive …], where a directive is LOG(list), LOG ALL, "
     "IGNORE(list), IGNORE ALL, ADD LOG(list), ADD IGNORE(list), DROP LOG(list), "
-    "DROP IGNORE(list) or FORMAT='…'"
+    "DROP IGNORE(list), FORMAT='…', ROW_IMAGE='…' or COMPRESS='…'"
 )
+_OPTIONS: Final = "FORMAT, ROW_IMAGE or COMPRESS"
 REVOKE_GRAMMAR: Final = "REVOKE [IF EXISTS] READ ON BINLOG 'name' [, …] FROM account [, …]"
 FIRST_WORDS: Final = frozenset(
     (
@@ -142,35 +145,65 @@ def _grammar(cursor: Cursor) -> Grammar | None:
 def _read_create(cursor: Cursor) -> CreateBinlog:
     if_not_exists = cursor.accept("IF", "NOT", "EXISTS")
     name = _binlog_name(cursor)
-    directives, logging_mode = _clauses(cursor, _read_list)
-    return CreateBinlog(name, directives, logging_mode, if_not_exists)
+    clauses = _clauses(cursor, _read_list)
+    return CreateBinlog(
+        name,
+        clauses.directives,
+        clauses.logging_mode,
+        if_not_exists,
+        clauses.row_image,
+        clauses.is_compressed,
+    )
 
 
 def _read_alter(cursor: Cursor) -> AlterBinlog:
     if_exists = cursor.accept("IF", "EXISTS")
     name = _binlog_name(cursor)
-    directives, logging_mode = _clauses(cursor, _read_directive)
-    if not directives and logging_mode is None:
-        raise cursor.stop("LOG, IGNORE, ADD, DROP or FORMAT")
-    return AlterBinlog(name, directives, logging_mode, if_exists)
+    clauses = _clauses(cursor, _read_directive)
+    if clauses == _Clauses():
+        raise cursor.stop(f"LOG, IGNORE, ADD, DROP, {_OPTIONS}")
+    return AlterBinlog(
+        name,
+        clauses.directives,
+        clauses.logging_mode,
+        if_exists,
+        clauses.row_image,
+        clauses.is_compressed,
+    )
 
 
-def _clauses(
-    cursor: Cursor, read: Callable[[Cursor], Directive]
-) -> tuple[tuple[Directive, ...], LoggingMode | DefaultFormat | None]:
-    """Read scope clauses and FORMAT in any order, with or without commas between them."""
-    directives: list[Directive] = []
+class _Clauses(NamedTuple):
+    """What CREATE and ALTER BINLOG say behind the name; None where it is not said."""
+
+    directives: tuple[Directive, ...] = ()
     logging_mode: LoggingMode | DefaultFormat | None = None
+    row_image: RowImage | None = None
+    is_compressed: bool | None = None
+
+
+def _clauses(cursor: Cursor, read: Callable[[Cursor], Directive]) -> _Clauses:
+    """Read scope clauses and options in any order, with or without commas between them."""
+    directives: list[Directive] = []
+    found = _Clauses()
     has_comma = cursor.accept_operator(",")
     while has_comma or cursor.token.kind is TokenKind.NAME:
         if cursor.accept("FORMAT"):
-            if logging_mode is not None:
+            if found.logging_mode is not None:
                 raise cursor.stop("FORMAT only once")
-            logging_mode = _logging_mode(cursor)
+            found = found._replace(logging_mode=_logging_mode(cursor))
+        elif cursor.accept("ROW_IMAGE"):
+            if found.row_image is not None:
+                raise cursor.stop("ROW_IMAGE only once")
+            found = found._replace(row_image=_row_image(cursor))
+        elif cursor.accept("COMPRESS"):
+            if found.is_compressed is not None:
+                raise cursor.stop("COMPRESS only once")
+            word = _option(cursor, ("ON", "OFF"), "'ON', 'OFF' or 'default'")
+            found = found._replace(is_compressed=word == "ON")
         else:
             directives.append(read(cursor))
         has_comma = cursor.accept_operator(",")
-    return tuple(directives), logging_mode
+    return found._replace(directives=tuple(directives))
 
 
 def _read_directive(cursor: Cursor) -> Directive:
@@ -186,7 +219,7 @@ def _read_directive(cursor: Cursor) -> Directive:
 def _read_list(cursor: Cursor) -> Directive:
     word = cursor.accept_any(("LOG", "IGNORE"))
     if not word:
-        raise cursor.stop("LOG, IGNORE or FORMAT")
+        raise cursor.stop(f"LOG, IGNORE, {_OPTIONS}")
     which = ScopeList(word)
     if cursor.accept("ALL"):
         return Directive(Action.SET, which, None)
@@ -209,14 +242,26 @@ def _scope_object(cursor: Cursor) -> ScopeObject:
 
 
 def _logging_mode(cursor: Cursor) -> LoggingMode | DefaultFormat:
+    word = _option(cursor, LoggingMode.__members__, "'ROW', 'STATEMENT', 'MIXED' or 'default'")
+    return DefaultFormat.DEFAULT if word == "DEFAULT" else LoggingMode[word]
+
+
+def _row_image(cursor: Cursor) -> RowImage:
+    expected = "'FULL', 'MINIMAL', 'NOBLOB', 'FULL_NODUP' or 'default'"
+    word = _option(cursor, RowImage.__members__, expected)
+    return RowImage.FULL if word == "DEFAULT" else RowImage[word]
+
+
+def _option(cursor: Cursor, words: Collection[str], expected: str) -> str:
+    """Read one of some words, or DEFAULT, with or without quotes."""
     cursor.accept_operator("=")
     token = cursor.token
     word = token.value.upper()
     is_word = token.kind in (TokenKind.NAME, TokenKind.STRING, TokenKind.QUOTED_NAME)
-    if not is_word or word not in (*LoggingMode.__members__, "DEFAULT"):
-        raise cursor.stop("'ROW', 'STATEMENT', 'MIXED' or 'default'")
+    if not is_word or word not in (*words, "DEFAULT"):
+        raise cursor.stop(expected)
     cursor.advance()
-    return DefaultFormat.DEFAULT if word == "DEFAULT" else LoggingMode[word]
+    return word
 
 
 def _binlog_name(cursor: Cursor) -> str:

@@ -10,7 +10,7 @@ from enum import Enum
 
 from binlane.scope.definition import Definition
 from binlane.scope.directives import Directive, altered_scope, created_scope
-from binlane.sql.servers import LoggingMode
+from binlane.sql.servers import LoggingMode, RowImage
 from binlane.sql.tree.definitions import Account
 
 
@@ -22,22 +22,26 @@ class DefaultFormat(Enum):
 
 @dataclass(frozen=True, slots=True)
 class CreateBinlog:
-    """CREATE BINLOG; `logging_mode` None where FORMAT is not given."""
+    """CREATE BINLOG; what is None is not given."""
 
     name: str
     directives: tuple[Directive, ...] = ()
     logging_mode: LoggingMode | DefaultFormat | None = None
     if_not_exists: bool = False
+    row_image: RowImage | None = None
+    is_compressed: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class AlterBinlog:
-    """ALTER BINLOG; `logging_mode` None where FORMAT is not given."""
+    """ALTER BINLOG; what is None is not given."""
 
     name: str
     directives: tuple[Directive, ...] = ()
     logging_mode: LoggingMode | DefaultFormat | None = None
     if_exists: bool = False
+    row_image: RowImage | None = None
+    is_compressed: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +195,7 @@ def create(
     """The definition that a CREATE BINLOG makes.
 
     Args:
-        statement: The statement; without LOG list it logs everything.
+        statement: The statement; without LOG list it logs everything, without ROW_IMAGE full images.
         log_id: Its new identity, 1 to 2^63-1.
         ignores_case: The source does not tell names apart by case: `lower_case_table_names`.
         default: How it logs without FORMAT.
@@ -204,6 +208,8 @@ def create(
         scope=created_scope(statement.directives, ignores_case=ignores_case),
         logging_mode=_mode(statement.logging_mode or DefaultFormat.DEFAULT, default),
         log_id=log_id,
+        row_image=statement.row_image or RowImage.FULL,
+        is_compressed=bool(statement.is_compressed),
     )
 
 
@@ -220,10 +226,13 @@ def alter(
     Raises:
         DefinitionError: If a clause contradicts the definition or another clause.
     """
+    compressed = statement.is_compressed
     return replace(
         definition,
         scope=altered_scope(definition.scope, statement.directives),
         logging_mode=_mode(statement.logging_mode or definition.logging_mode, default),
+        row_image=statement.row_image or definition.row_image,
+        is_compressed=definition.is_compressed if compressed is None else compressed,
     )
 
 

@@ -234,6 +234,8 @@ def _description(reader: StoreReader, name: str) -> bytes:
         "log": definition.scope.render(ScopeList.LOG),
         "ignore": definition.scope.render(ScopeList.IGNORE),
         "format": definition.logging_mode.value,
+        "row_image": definition.row_image.value,
+        "compress": definition.is_compressed,
         "flavor": watermark.flavor,
         "gtid_complete": str(watermark),
     }

@@ -28,12 +28,14 @@ from binlane.session.decision import note_unsafe, recorders_of
 from binlane.session.log_events import START_ALTER, Body
 from binlane.session.logged_texts import account_text, definition_text
 from binlane.session.state import (
+    LockedTables,
     SessionState,
     SessionStatement,
     TemporaryChange,
     write_directly,
 )
 from binlane.session.transaction import EngineChanges
+from binlane.session.transactions import KEY_CACHE
 from binlane.sql.accounts import Changed, change
 from binlane.sql.catalog import SchemaCatalog
 from binlane.sql.facts import DDL_KINDS, TABLE_MAKING_KINDS, StatementFacts, StatementKind
@@ -69,16 +71,12 @@ _OPENING_PROGRAMS: Final = frozenset(
 """What is no table, but makes MariaDB open some."""
 _MAINTENANCE: Final = ("ANALYZE", "OPTIMIZE", "REPAIR")
 _UNLOGGED_FLUSH: Final = frozenset(
-    (
-        *("LOGS", "BINARY", "ERROR", "GENERAL", "SLOW", "ENGINE", "RELAY", "MASTER", "SLAVE"),
-        *("BINLOG", "HOT"),
-    )
+    (*("LOGS", "BINARY", "MASTER", "SLAVE", "REPLICA", "BINLOG", "HOT"),)
 )
 _UNDONE_KINDS: Final = frozenset((StatementKind.RENAME_TABLE, StatementKind.ALTER_TABLE))
 """What has done nothing where it fails: the server says so, whatever binlogs would."""
 _LOCKS: Final = frozenset(("WITH READ LOCK", "FOR EXPORT"))
 _WITHOUT_COMMIT: Final = ("CHECKSUM", "HELP")
-KEY_CACHE: Final = ("CACHE INDEX", "LOAD INDEX")
 
 
 def execute_ddl(state: SessionState, statement: SessionStatement) -> None:
@@ -104,6 +102,7 @@ def execute_ddl(state: SessionState, statement: SessionStatement) -> None:
         return
     text = _text(state, statement)
     is_atomic = state.server.has_atomic_ddl and _is_atomic(state, statement)
+    _lock_flushed(state, statement)
     temporary = _temporary_table(state, statement)
     if temporary is not None:
         new_name = dict(statement.facts.effects.renames).get(temporary.name)
@@ -264,7 +263,7 @@ def _text(state: SessionState, statement: SessionStatement) -> str | None:
     action = _maintained_partitions(statement)
     if action is not None and (action.is_local or action.words[0] == "CHECK"):
         return None
-    if kind is StatementKind.FLUSH and _is_unlogged_flush(statement):
+    if kind is StatementKind.FLUSH and _is_unlogged_flush(state, statement):
         return None
     if kind is StatementKind.ACCOUNT:
         return account_text(state, statement)
@@ -288,10 +287,25 @@ def _is_undo(statement: SessionStatement) -> bool:
     return isinstance(tree, ObjectStatement) and "UNDO" in tree.words
 
 
-def _is_unlogged_flush(statement: SessionStatement) -> bool:
+def _lock_flushed(state: SessionState, statement: SessionStatement) -> None:
+    """FLUSH TABLES … WITH READ LOCK and FOR EXPORT lock as LOCK TABLES does, or keep all from writing."""
+    facts = statement.facts
+    if facts.verb != "FLUSH TABLES" or _LOCKS.isdisjoint(facts.options):
+        return
+    names = facts.effects.writes
+    if not names:
+        state.is_read_locked = True
+        return
+    locks = tuple((name, name.table.lower(), False) for name in names)
+    state.locked_tables = LockedTables((), locks, frozenset())
+
+
+def _is_unlogged_flush(state: SessionState, statement: SessionStatement) -> bool:
     facts = statement.facts
     words = facts.verb.split()[1:2]
-    return not _UNLOGGED_FLUSH.isdisjoint(words) or not _LOCKS.isdisjoint(facts.options)
+    is_relay = state.server.is_mariadb and words == ["RELAY"]
+    has_locks = not _LOCKS.isdisjoint(facts.options)
+    return is_relay or has_locks or not _UNLOGGED_FLUSH.isdisjoint(words)
 
 
 def _temporary_table(state: SessionState, statement: SessionStatement) -> Table | None:

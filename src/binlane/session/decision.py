@@ -39,7 +39,14 @@ from binlane.session.state import (
     TemporaryChange,
 )
 from binlane.sql.catalog import SchemaCatalog
-from binlane.sql.facts import Shift, StatementFacts, StatementKind
+from binlane.sql.facts import (
+    DDL_KINDS,
+    TABLE_DROPPING_KINDS,
+    TABLE_MAKING_KINDS,
+    Shift,
+    StatementFacts,
+    StatementKind,
+)
 from binlane.sql.schema import Table
 from binlane.sql.servers import Fact, LoggingFormat, LoggingMode
 from binlane.sql.tree.definitions import AlterTable
@@ -493,7 +500,10 @@ def note_unsafe(state: SessionState, unsafe: Mapping[str, Iterable[ReasonFound]]
             continue
         for one in reasons_found:
             found.setdefault(one.reason, (one, []))[1].append(name)
-    is_told = state.variables.is_on("sql_notes", default=True)
+    # What else warns takes room as well, but only the server knows of that.
+    told_max = state.variables.number("max_error_count", default=_TOLD_MAX)
+    if not state.variables.is_on("sql_notes", default=True):
+        told_max = 0
     for reason in sorted(found, key=lambda reason: reason.position):
         one, binlogs = found[reason]
         state.execution.notes.append(
@@ -502,7 +512,7 @@ def note_unsafe(state: SessionState, unsafe: Mapping[str, Iterable[ReasonFound]]
                 reason=reasons.symbol(reason),
                 message=reasons.note(reason, state.server),
                 binlogs=tuple(name for name in state.binlogs if name in binlogs),
-                is_told=is_told,
+                is_told=len(state.execution.notes) < told_max,
                 why=Why(
                     what=one.what,
                     through=tuple(f"{step.kind} {step.name.plain}" for step in one.via),
@@ -548,8 +558,12 @@ def recorders_of(
 # Errors met when tables are opened ----------------------------------------------------------------
 
 
+_TOLD_MAX: Final = 64
 _LOCKED_FOR_READ: Final = 1099
 _NOT_LOCKED: Final = 1100
+_READ_LOCKED: Final = 1223
+_READ_LOCKS: Final = frozenset(("WITH READ LOCK", "FOR EXPORT"))
+_UNDER_READ_LOCK: Final = frozenset((StatementKind.MAINTENANCE, StatementKind.FLUSH))
 _OF_THE_TEXT: Final = frozenset((1052, 1054, 1093, 1110, 1136, 1288, 1348, 1394, 1443, 1471))
 """What is wrong with columns and targets: known of a statement before it runs."""
 
@@ -586,6 +600,10 @@ def refusal_beyond_locks(
     What foreign keys lead to is locked with their tables.
     """
     locked = state.locked_tables
+    if state.is_read_locked and any(
+        access.is_locked_for_write and not access.table.is_temporary for access in resolved.accesses
+    ):
+        return refusal(_READ_LOCKED)
     if locked is None:
         return None
     views = [use for use in facts.tables if state.objects.view(use.name) is not None]
@@ -632,9 +650,12 @@ def fails_under_locks(state: SessionState, statement: SessionStatement) -> bool:
     Source: measured on MariaDB 10.11.19 and 11.8.6 and MySQL 9.7.4.
     """
     locked = state.locked_tables
-    if locked is None:
+    if locked is not None:
+        error = _refusal_under_locks(state, statement, locked)
+    elif state.is_read_locked:
+        error = _refusal_under_read_lock(statement)
+    else:
         return False
-    error = _refusal_under_locks(state, statement, locked)
     if error is None:
         return False
     if not statement.facts.effects.is_temporary:
@@ -650,9 +671,11 @@ def _refusal_under_locks(
     is_rename = effects.kind is StatementKind.RENAME_TABLE and state.server.is_mariadb
     if effects.kind in _NOT_UNDER_LOCKS or is_rename:
         return refusal(1192)
-    if effects.kind is StatementKind.ACCOUNT:
+    if effects.kind is StatementKind.ACCOUNT or facts.verb == "FLUSH PRIVILEGES":
         return locked.refusal([(_USERS, _USERS.table, True)])
     if effects.kind is StatementKind.FLUSH and facts.verb == "FLUSH TABLES":
+        if not _READ_LOCKS.isdisjoint(facts.options):
+            return refusal(1192)
         names = effects.writes or [name for name, _, is_written in locked.locks if not is_written]
         return locked.refusal((name, name.table, True) for name in names)
     if effects.kind is StatementKind.DROP_TRIGGER:
@@ -666,6 +689,16 @@ def _refusal_under_locks(
             if name in locked.implied:
                 return refusal(_LOCKED_FOR_READ, name.table)
     return locked.refusal(changed)
+
+
+def _refusal_under_read_lock(statement: SessionStatement) -> Refusal | None:
+    """Why a definition fails under FLUSH TABLES WITH READ LOCK."""
+    effects = statement.facts.effects
+    kind = effects.kind
+    is_definition = kind in DDL_KINDS | TABLE_MAKING_KINDS | TABLE_DROPPING_KINDS
+    if not is_definition or effects.is_temporary or kind in _UNDER_READ_LOCK:
+        return None
+    return refusal(_READ_LOCKED)
 
 
 def _changed_under_locks(

@@ -12,7 +12,8 @@ statement is there as its rows, which are never wrong:
 - it failed, or data decides what it does;
 - its rows are in more than one group of the source, or wait still as its text is written;
 - the source writes its rows at once, and the binlog lets its text wait for the end of the
-  transaction: it then has the rows now, and not the text later;
+  transaction: it then has it now, and not later; as text only if nothing but its place makes
+  that unsafe;
 - its group ends in another way than the source's;
 - it uses a temporary table that the binlog does not have as it is.
 
@@ -31,6 +32,7 @@ from typing import Any, Final, NamedTuple
 
 from binlane.codec.variables import IntvarEvent, RandEvent
 from binlane.grouping.sections import Section
+from binlane.policy.reasons import Reason, symbol
 from binlane.policy.refusals import NO_OUTCOME, Outcome
 from binlane.programs.host import LoggedVariable
 from binlane.session.log_events import SOURCE_LOG, Body
@@ -87,6 +89,8 @@ class TextOf(NamedTuple):
 
 
 DraftPart = RowsOf | TextOf
+_UNSAFE_LATER: Final = frozenset((symbol(Reason.NONTRANS_AFTER_TRANS),))
+"""What makes a statement unsafe as a text only where it waits for the end of its transaction."""
 _NONE_NAMED: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
@@ -261,7 +265,7 @@ class PlannedSession:
         """
         state = self.session.state
         waiting = {
-            name: _waiting(state, name, number, foreseen.effect) for name in foreseen.result.binlogs
+            name: _waiting(state, name, number, foreseen) for name in foreseen.result.binlogs
         }
         drafting = _Drafting(foreseen.result, range(number, number + 1), ledger, waiting)
         planned = drafting.run(is_unlogged=not state.is_logging)
@@ -434,10 +438,16 @@ class _Waiting:
     Attributes:
         marks: Those of the cache.
         last: One more, behind them; 0: none.
+        events: Those of the cache.
+        foreseen: Of which `last` is the number.
+        name: Of the binlog.
     """
 
     marks: Sequence[tuple[int, int]] = ()
     last: int = 0
+    events: Sequence[Body] = ()
+    foreseen: Foreseen | None = None
+    name: str = ""
 
     def __bool__(self) -> bool:
         return bool(self.marks) or self.last > 0
@@ -448,6 +458,15 @@ class _Waiting:
         at = bisect_left(self.marks, number, key=itemgetter(1))
         return at < len(self.marks) and self.marks[at][1] == number
 
+    def bodies(self, number: int) -> tuple[Body, ...]:
+        """What waits of a statement; nothing of one that does not wait."""
+        if self.foreseen is not None and self.last and number == self.last:
+            return self.foreseen.effect.appends(self.name, self.foreseen.text)
+        at = bisect_left(self.marks, number, key=itemgetter(1))
+        if at >= len(self.marks) or self.marks[at][1] != number:
+            return ()
+        return tuple(self.events[self.marks[at - 1][0] if at else 0 : self.marks[at][0]])
+
     def has_from(self, number: int) -> bool:
         """Whether a statement waits that has a number or a greater one."""
         newest = self.last or (self.marks[-1][1] if self.marks else 0)
@@ -456,13 +475,16 @@ class _Waiting:
 
 def _numbers(state: SessionState, name: str) -> _Waiting:
     """The statements of which something waits in a binlog's transaction cache."""
-    return _Waiting(state.binlogs[name].transaction_cache.marks)
+    cache = state.binlogs[name].transaction_cache
+    return _Waiting(cache.marks, events=cache.events)
 
 
-def _waiting(state: SessionState, name: str, number: int, effect: KnownEffect) -> _Waiting:
+def _waiting(state: SessionState, name: str, number: int, foreseen: Foreseen) -> _Waiting:
     """As `_numbers`, behind a statement that is foreseen."""
-    marks = () if name in effect.clears else state.binlogs[name].transaction_cache.marks
-    return _Waiting(marks, number if name in effect.waits else 0)
+    cache, effect = state.binlogs[name].transaction_cache, foreseen.effect
+    marks = () if name in effect.clears else cache.marks
+    last = number if name in effect.waits else 0
+    return _Waiting(marks, last, cache.events, foreseen, name)
 
 
 def _waits(state: SessionState) -> bool:
@@ -903,6 +925,35 @@ class _Drafting:
         if has_change:
             self._homeless.setdefault(name, []).append((tuple(kept), group.closing))
 
+    def _at_once(self, name: str, place: int, numbers: Sequence[int]) -> TextOf | None:
+        """The text of a statement that waits in a binlog, and whose rows the source writes at once.
+
+        Left for the end of the transaction it would stand behind what others did meanwhile. Only if
+        that alone makes it unsafe: so it reads nothing that its transaction has changed.
+        """
+        source = self._groups[place].group
+        if len(numbers) != 1 or source.end is not End.COMMIT:
+            return None
+        (number,) = numbers
+        told, waiting = self._result.binlogs[name], self._waiting[name]
+        if not (
+            number in self._numbers and number in waiting and _UNSAFE_LATER.issuperset(told.unsafe)
+        ):
+            return None
+        bodies = waiting.bodies(number)
+        part = self._text(number, bodies)
+        if (
+            not bodies
+            or are_rows(bodies)
+            or number in self._waiting[SOURCE_LOG]
+            or len(self._places.get(number, ())) > 1
+            or self._ledger.is_removed(name, number)
+            or not self._ledger.temporary.can_be_used(name, number)
+        ):
+            return None
+        self._note_given(name, part)
+        return part
+
     # A group of the source -------------------------------------------------------------------------
 
     def _draft(self, place: int) -> GroupDraft:
@@ -940,7 +991,9 @@ class _Drafting:
         parts = self._parts.get((name, place), [])
         if not source.is_undone:
             # What the binlog's own log has at another time, or has no longer.
-            parts = _with_rows(parts, [one for one in source.sections if one not in unlogged])
+            logged = [one for one in source.sections if one not in unlogged]
+            at_once = self._at_once(name, place, logged) if not parts else None
+            parts = _with_rows(parts, logged) if at_once is None else [at_once]
         waiting = self._waiting[name]
         self._ledger.remove(name, [number for number in source.sections if number in waiting])
         if any(isinstance(part, TextOf) and not _is_savepoint(part) for part in parts):

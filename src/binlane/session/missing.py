@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Final
 
 from binlane.names import TableName
+from binlane.policy.lock_list import is_made
 from binlane.policy.misdeclared import disallowed, misdeclared, named_in_columns
 from binlane.policy.misdefined import Parents, misdefined, misreferenced
 from binlane.policy.misnamed import column_names, misnamed
@@ -33,12 +34,19 @@ from binlane.sql.accounts import (
     change,
     is_dynamic,
 )
-from binlane.sql.facts import TABLE_DROPPING_KINDS, StatementFacts, StatementKind
+from binlane.sql.facts import (
+    DDL_KINDS,
+    TABLE_DROPPING_KINDS,
+    TABLE_MAKING_KINDS,
+    StatementFacts,
+    StatementKind,
+)
 from binlane.sql.schema import Table
 from binlane.sql.servers import LoggingMode
 from binlane.sql.table_changes import engine_name
 from binlane.sql.tree.definitions import AccountStatement, CreateTable
 from binlane.sql.tree.expressions import (
+    Call,
     DerivedTable,
     ObjectName,
     TableReference,
@@ -75,7 +83,7 @@ def missing(state: SessionState, statement: SessionStatement) -> Refusal | None:
 
     Args:
         state: The session.
-        statement: A statement of which the script states no error.
+        statement: A statement of which the script states no error, or another one.
     """
     kind = statement.facts.effects.kind
     asked = None if kind in OPEN_OR_RUN else state.asked(statement.facts, statement.database)
@@ -88,7 +96,8 @@ def missing(state: SessionState, statement: SessionStatement) -> Refusal | None:
     finders = [_FINDERS.get(kind), _EXISTING.get(kind)]
     if state.server.is_mariadb and kind is StatementKind.CREATE_TABLE_LIKE:
         finders.reverse()
-    finders.append(_DEFINING.get(kind))
+    # The query of a view is prepared before it is asked whether there is one.
+    finders.insert(1 if kind is StatementKind.CREATE_VIEW else 2, _DEFINING.get(kind))
     found = (find(state, statement) for find in finders if find is not None)
     return next((one for one in found if one is not None), None)
 
@@ -102,6 +111,23 @@ def _added_default(state: SessionState, statement: SessionStatement) -> Refusal 
         return None
     found = next(added_unsafe_defaults(statement.facts, state.server), None)
     return None if found is None else unsafe_default_is_added(found, state.server)
+
+
+_OF_THE_PARSER: Final = frozenset(
+    {
+        *(1064, 1115, 1253, 1273, 1303, 1314, 1319, 1320, 1324, 1327, 1330, 1331, 1332, 1333),
+        *(1337, 1338, 1351, 1363, 1413, 1415, 1422, 1479, 1480, 1492, 1901),
+        *range(1308, 1311),
+    }
+)
+"""Errors of definitions before which a server has done nothing, and has committed nothing."""
+
+
+def is_stated_of_parser(statement: SessionStatement) -> bool:
+    """Whether the script states that the server's parser refuses a definition."""
+    kind = statement.facts.effects.kind
+    is_definition = kind in DDL_KINDS or kind in TABLE_MAKING_KINDS
+    return is_definition and statement.outcome.error in _OF_THE_PARSER
 
 
 def unparsed(state: SessionState, statement: SessionStatement) -> Refusal | None:
@@ -626,12 +652,19 @@ def _misreferenced(
 
 
 def _misnamed_view(state: SessionState, statement: SessionStatement) -> Refusal | None:
-    """The query of a view."""
-    if state.assume_engine is not None:
-        return None
-    return misnamed(
-        statement.facts, state.objects, server=state.server, database=statement.database
-    )
+    """The query of a view: its columns, and the functions that it calls."""
+    facts, objects = statement.facts, state.objects
+    if state.assume_engine is None:
+        found = misnamed(facts, objects, server=state.server, database=statement.database)
+        if found is not None:
+            return found
+    calls = (node for node in walk(facts.tree) if isinstance(node, Call))
+    for use in calls:
+        name = TableName(use.database or statement.database, use.name)
+        is_loadable = use.database is None and objects.is_loadable_function(use.name)
+        if is_made(use, facts.dialect) and not is_loadable and objects.function(name) is None:
+            return no_such_routine("FUNCTION", name)
+    return None
 
 
 _Finder = Callable[[SessionState, SessionStatement], Refusal | None]

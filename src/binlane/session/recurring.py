@@ -196,6 +196,7 @@ class Recurring:
             transaction.xid is not None
             or transaction.unknown
             or state.locked_tables is not None
+            or state.is_read_locked
             or state.unknown_programs
             or state.temporary.names
             or state.empty_tables
@@ -580,6 +581,14 @@ class KnownEffect:
         if safety is not None:
             writes = self.writes
             safety.transaction = _NO_WRITES if writes is None else safety.transaction.joined(writes)
+
+    def appends(self, name: str, text: str) -> tuple[Body, ...]:
+        """What it appends to the transaction cache of a binlog."""
+        found: list[Body] = []
+        for made, numbers in self.appended:
+            if any(self.names[number] == name for number in numbers):
+                found += made.bodies(text)
+        return tuple(found)
 
     def _told(self, binlogs: Sequence[BinlogCaches], text: str) -> StatementResult:
         told: dict[str, BinlogResult] = dict.fromkeys(self.names, _NOTHING)

@@ -37,7 +37,8 @@ class Note:
         message: The server's whole text.
         binlogs: Names of the binlogs in which it is logged so.
         why: What leads to it.
-        is_told: The server tells the client; it does not with sql_notes=0.
+        is_told: The server tells the client; it does not with sql_notes=0, and tells no more than
+            max_error_count allows.
         on_some_ways: Data decides whether it comes to it.
     """
 

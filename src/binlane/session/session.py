@@ -33,7 +33,7 @@ from binlane.session.decision import Plan, fails_under_locks, plan_of, refusal_b
 from binlane.session.dml import execute_rows
 from binlane.session.drops import drop_at_disconnect
 from binlane.session.log_events import SOURCE_LOG
-from binlane.session.missing import OPEN_OR_RUN, missing, no_database, unparsed
+from binlane.session.missing import OPEN_OR_RUN, is_stated_of_parser, missing, no_database, unparsed
 from binlane.session.recurring import Attempt, Foreseen, Recurring
 from binlane.session.report import BinlogResult, Note, StatementResult, Unanalysed
 from binlane.session.safety import ScopeSafety
@@ -60,6 +60,7 @@ from binlane.sql.reading import read
 from binlane.sql.schema import Routine, Trigger
 from binlane.sql.servers import Dialect, LoggingMode
 from binlane.sql.tokens import ServerText, server_text
+from binlane.sql.tree.definitions import AccountStatement
 from binlane.sql.tree.expressions import Literal, UserVariable
 from binlane.sql.tree.statements import Prepare
 
@@ -485,7 +486,11 @@ class Session:
         in row format.
         """
         state = self.state
-        if state.locked_tables is not None or (facts.tables and state.is_in_transaction):
+        if (
+            state.locked_tables is not None
+            or state.is_read_locked
+            or (facts.tables and state.is_in_transaction)
+        ):
             resolved = self.resolved(facts, database)
             refusal = refusal_beyond_locks(state, facts, resolved)
             if refusal is not None:
@@ -625,6 +630,9 @@ class Session:
         if self._hangs_on_unknown(statement.facts):
             state.programs.effort.unfollowed = "what was made of its programs was not analysed"
             return
+        if is_stated_of_parser(statement):
+            state.fail_as_stated(statement)
+            return
         failure = unparsed(state, statement) or no_database(statement)
         failure = failure or _denied_at_once(state, statement)
         if failure is not None:
@@ -634,7 +642,8 @@ class Session:
             return
         if fails_read_only(state, statement):
             return
-        if statement.succeeds and (failure := missing(state, statement)) is not None:
+        failure = missing(state, statement) if _is_told_by_objects(statement) else None
+        if failure is not None and failure.errno != statement.outcome.error:
             statement = statement.failing(failure)
         if is_forbidden(state, statement):
             pass
@@ -730,15 +739,34 @@ def _unanalysed(facts: StatementFacts) -> Unanalysed:
     )
 
 
+def _is_told_by_objects(statement: SessionStatement) -> bool:
+    """Whether objects tell why a statement fails, whatever error the script states.
+
+    Not all is known of accounts, and DROP TABLE goes on behind a table that is missing.
+    """
+    if statement.succeeds:
+        return True
+    facts = statement.facts
+    is_of_several = facts.effects.kind in TABLE_DROPPING_KINDS
+    return not (is_of_several or isinstance(facts.tree, AccountStatement))
+
+
 def _merged(notes: Sequence[Note]) -> list[Note]:
-    """The notes of a program's statements: each reason once, in the order of the server."""
-    first = {note.reason: note for note in reversed(notes)}
+    """The notes of a program's statements: each reason once, in the order of the server.
+
+    It stands for the first statement whose note the client is told of, if there is one.
+    """
+    told = [note for note in notes if note.is_told]
+    first = {note.reason: note for note in (*reversed(notes), *reversed(told))}
     return sorted(first.values(), key=lambda note: _POSITIONS[note.reason])
 
 
 def _look_or_use(state: SessionState, statement: SessionStatement) -> None:
     verb = statement.facts.verb
-    if verb.startswith(ddl.KEY_CACHE) and not state.server.is_mariadb:
+    if (refused := transactions.refusal_of_command(state, verb)) is not None:
+        state.fail(refused)
+        return
+    if transactions.command_commits(state, verb):
         state.implicit_commit()
     if not statement.succeeds:
         state.fail_as_stated(statement)

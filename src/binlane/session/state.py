@@ -283,6 +283,7 @@ class SessionState:
         prepared_xa: XA transactions that are prepared.
         temporary: Temporary tables.
         locked_tables: What LOCK TABLES locks; None without.
+        is_read_locked: FLUSH TABLES WITH READ LOCK keeps all from writing, the session too.
         sequence_values: Where the sequences stand that were used.
         programs: User variables, prepared statements and what procedures leave behind.
         execution: The current statement of the client.
@@ -309,6 +310,7 @@ class SessionState:
     prepared_xa: PreparedXa = field(default_factory=PreparedXa)
     temporary: OpenTemporaryTables = field(default_factory=OpenTemporaryTables)
     locked_tables: LockedTables | None = None
+    is_read_locked: bool = False
     sequence_values: dict[TableName, SequenceValues] = field(default_factory=dict)
     programs: ProgramState = field(default_factory=ProgramState)
     execution: Execution = field(default_factory=Execution)

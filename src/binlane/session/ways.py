@@ -148,7 +148,12 @@ def _digest(state: SessionState) -> object:
     return (
         *(state.database, state.variables.values, state.variables.global_values),
         *(state.variables.connection, state.transaction, state.prepared_xa, state.temporary),
-        *(state.locked_tables, state.sequence_values, state.null_is_insert_id),
+        *(
+            state.locked_tables,
+            state.is_read_locked,
+            state.sequence_values,
+            state.null_is_insert_id,
+        ),
         state.empty_tables,
         *(sorted(state.execution.row_binlogs), state.execution.is_in_procedure),
         *(state.programs.prepared, state.programs.possible),

@@ -245,6 +245,28 @@ class Routine:
 INFORMATION_SCHEMA: Final = "information_schema"
 PERFORMANCE_SCHEMA: Final = "performance_schema"
 SYSTEM_DATABASES: Final = frozenset({"mysql", INFORMATION_SCHEMA, PERFORMANCE_SCHEMA, "sys"})
+DICTIONARY_ACCOUNT_VIEWS: Final = frozenset(
+    (
+        *("administrable_role_authorizations", "applicable_roles", "enabled_roles"),
+        *("role_column_grants", "role_routine_grants", "role_table_grants", "user_attributes"),
+    )
+)
+"""Views in MySQL's information_schema, in small letters, of tables of accounts: `DICTIONARY_VIEWS`."""
+DICTIONARY_VIEWS: Final = DICTIONARY_ACCOUNT_VIEWS | frozenset(
+    (
+        *("character_sets", "check_constraints", "collation_character_set_applicability"),
+        *("collations", "column_statistics", "columns", "columns_extensions", "events", "files"),
+        *("innodb_datafiles", "innodb_fields", "innodb_foreign", "innodb_foreign_cols"),
+        *("innodb_tablespaces_brief", "json_duality_view_columns", "json_duality_view_links"),
+        *("json_duality_view_tables", "json_duality_views", "key_column_usage", "libraries"),
+        *("parameters", "partitions", "referential_constraints", "resource_groups"),
+        *("routine_libraries", "routines", "schemata", "schemata_extensions"),
+        *("st_geometry_columns", "st_spatial_reference_systems", "statistics"),
+        *("table_constraints", "table_constraints_extensions", "tables", "tables_extensions"),
+        *("tablespaces_extensions", "triggers", "view_routine_usage", "view_table_usage", "views"),
+    )
+)
+"""Those of InnoDB tables, where the server has them: `Fact.DICTIONARY_TABLES`."""
 _ANY_CASE: Final = frozenset({INFORMATION_SCHEMA, PERFORMANCE_SCHEMA})
 _SEQUENCE_TABLE: Final = re.compile(r"seq_\d+_to_\d+(?:_step_\d+)?\Z", re.IGNORECASE)
 _UNKNOWN_COLUMNS: Final = TableDefinition(columns=())

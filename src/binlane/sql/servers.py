@@ -134,6 +134,18 @@ class LoggingMode(Enum):
     MIXED = "MIXED"
 
 
+class RowImage(Enum):
+    """Which columns row images hold: values of `binlog_row_image`, and `ROW_IMAGE` of a binlog."""
+
+    __hash__ = object.__hash__  # members are unique; Enum's own is no C function
+
+    MINIMAL = "MINIMAL"
+    NOBLOB = "NOBLOB"
+    FULL = "FULL"
+    FULL_NODUP = "FULL_NODUP"
+    """All columns before, and after it only what changed."""
+
+
 class LoggingFormat(Enum):
     """How the effects of one statement are logged."""
 
@@ -178,6 +190,9 @@ class Fact(Enum):
     notes: 9.6."""
     ATOMIC_DDL = auto()
     """DDL of InnoDB tables is committed together with its log. Manual: MySQL 8.0."""
+    DICTIONARY_TABLES = auto()
+    """Many tables of information_schema are views of InnoDB tables, which a statement opens. Manual:
+    MySQL 8.0; which ones was measured on 9.7."""
     FILLS_AS_IT_CREATES = auto()
     """CREATE … SELECT logs the table and its rows in one group. Manual: MySQL 8.0.21."""
     SOURCES_AND_REPLICAS = auto()
@@ -230,6 +245,12 @@ class Fact(Enum):
     OPENS_SEQUENCES_FOR_DEFAULT = auto()
     """UPDATE with the word DEFAULT opens the sequences that are in the defaults of its table; before,
     the server crashed where it needed one. Measured as ANNOTATES_FIRST_CACHE."""
+    ONE_VALUE_IS_ENOUGH = auto()
+    """IFNULL and COALESCE are NOT NULL where one of their values is; before, IFNULL where its second
+    one is, and COALESCE where all are. Measured as ANNOTATES_FIRST_CACHE."""
+    LITERALS_HAVE_SIGNS = auto()
+    """An integer that IF, CASE, COALESCE, GREATEST and UNION make of literals has a digit more, for
+    its sign. Measured as ANNOTATES_FIRST_CACHE."""
     PASSWORD_IS_UNSAFE = auto()
     """PASSWORD() counts among the unsafe functions. Manual: MySQL before 8.0.11, which has none."""
 
@@ -238,6 +259,7 @@ SINCE: Final[Mapping[Fact, tuple[Version, Version]]] = MappingProxyType(
     {
         Fact.SERVER_FOREIGN_KEYS: (_NEVER, (9, 6, 0)),
         Fact.ATOMIC_DDL: (_NEVER, (8, 0, 0)),
+        Fact.DICTIONARY_TABLES: (_NEVER, (8, 0, 0)),
         Fact.FILLS_AS_IT_CREATES: ((0, 0, 0), (8, 0, 21)),
         Fact.SOURCES_AND_REPLICAS: (_NEVER, (8, 0, 26)),
         Fact.UNSAFE_IN_XA: (_NEVER, (8, 0, 2)),
@@ -251,6 +273,8 @@ SINCE: Final[Mapping[Fact, tuple[Version, Version]]] = MappingProxyType(
         Fact.LOGS_ALL_OPTIONS: ((12, 3, 2), _NEVER),
         Fact.ANNOTATES_FIRST_CACHE: ((11, 8, 0), _NEVER),
         Fact.OPENS_SEQUENCES_FOR_DEFAULT: ((11, 8, 0), _NEVER),
+        Fact.ONE_VALUE_IS_ENOUGH: ((11, 8, 0), (0, 0, 0)),
+        Fact.LITERALS_HAVE_SIGNS: ((11, 8, 0), (0, 0, 0)),
         Fact.ASKS_EMPTY_ENGINES: ((0, 0, 0), _NEVER),
         Fact.NOW_IS_TIMESTAMP: ((11, 7, 0), _NEVER),
         Fact.UPDATES_AS_QUERIES: ((11, 1, 0), _NEVER),
@@ -297,6 +321,8 @@ _MENDED: Final[Mapping[Fact, tuple[Version, ...]]] = MappingProxyType(
         Fact.LOGS_ALL_OPTIONS: ((10, 11, 17), (11, 4, 11), (11, 8, 7)),
         Fact.ANNOTATES_FIRST_CACHE: ((10, 11, 12), (11, 4, 6)),
         Fact.OPENS_SEQUENCES_FOR_DEFAULT: ((10, 11, 12), (11, 4, 6)),
+        Fact.ONE_VALUE_IS_ENOUGH: ((10, 11, 12), (11, 4, 6)),
+        Fact.LITERALS_HAVE_SIGNS: ((10, 11, 12), (11, 4, 6)),
     }
 )
 """By fact that came to older series of MariaDB as well, as a fix: the first such release of each."""

@@ -24,7 +24,7 @@ from binlane.names import TableName
 from binlane.positions import FilePosition, Position, parse_position
 from binlane.scope.definition import Definition
 from binlane.scope.scope import Scope, ScopeList
-from binlane.sql.servers import LoggingMode
+from binlane.sql.servers import LoggingMode, RowImage
 from binlane.store.database import Database
 from binlane.store.grants import GrantTable
 from binlane.store.incidents import Incident, decoded, encoded
@@ -204,7 +204,8 @@ class Catalog:
         rows = self._database.rows(
             "SELECT log_id, name, state, logging_mode, log_all_dbs, begin_gtids,"
             " end_file, end_position, watermark, flavor, clock, prepared, memory, is_cut, activity,"
-            " reason, ignores_case, incidents, unsearched_file, unsearched_position FROM binlogs ORDER BY name"
+            " reason, ignores_case, incidents, unsearched_file, unsearched_position,"
+            " row_image, is_compressed FROM binlogs ORDER BY name"
         )
         return [self._record(*row) for row in rows]
 
@@ -229,7 +230,8 @@ class Catalog:
         with self._database.transaction() as connection:
             connection.execute(
                 "INSERT INTO binlogs (log_id, name, state, logging_mode, log_all_dbs, created,"
-                " begin_gtids, flavor, ignores_case) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                " begin_gtids, flavor, ignores_case, row_image, is_compressed)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
                     definition.log_id,
                     definition.name,
@@ -240,6 +242,8 @@ class Catalog:
                     str(begin),
                     begin.flavor,
                     definition.scope.ignores_case,
+                    definition.row_image.value,
+                    definition.is_compressed,
                 ),
             )
             self._set_scope(connection, definition)
@@ -252,11 +256,19 @@ class Catalog:
             self._add_history(connection, definition, "create", mark.position, created)
 
     def alter(self, definition: Definition, mark: Mark, *, altered: int) -> None:
-        """Give a live binlog another scope or logging mode, from `mark.position` on."""
+        """Give a live binlog another definition, from `mark.position` on."""
         with self._database.transaction() as connection:
             connection.execute(
-                "UPDATE binlogs SET logging_mode = ?, log_all_dbs = ? WHERE log_id = ?",
-                (definition.logging_mode.value, definition.scope.log_all, definition.log_id),
+                "UPDATE binlogs SET logging_mode = ?, log_all_dbs = ?, row_image = ?,"
+                " is_compressed = ?"
+                " WHERE log_id = ?",
+                (
+                    definition.logging_mode.value,
+                    definition.scope.log_all,
+                    definition.row_image.value,
+                    definition.is_compressed,
+                    definition.log_id,
+                ),
             )
             for table in _SCOPE_TABLES:
                 self._delete(connection, table, definition.log_id)
@@ -373,6 +385,8 @@ class Catalog:
         incidents: str,
         unsearched_file: str | None,
         unsearched_position: int | None,
+        row_image: str,
+        is_compressed: int,
     ) -> BinlogRecord:
         mark = None
         if end_file is not None and end_position is not None and watermark is not None:
@@ -396,6 +410,8 @@ class Catalog:
             scope=self._scope(log_id, log_all=bool(log_all_dbs), ignores_case=bool(ignores_case)),
             logging_mode=LoggingMode(logging_mode),
             log_id=log_id,
+            row_image=RowImage(row_image),
+            is_compressed=bool(is_compressed),
         )
         return BinlogRecord(
             definition=definition,

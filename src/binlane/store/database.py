@@ -14,7 +14,7 @@ from typing import Any, Final, Self
 from binlane.errors import CorruptStoreError, StoreError, StoreFullError
 from binlane.store.disk import FILE_MODE
 
-SCHEMA_VERSION: Final = 7
+SCHEMA_VERSION: Final = 9
 _BUSY_TIMEOUT_S: Final = 10.0
 
 _FILES: Final = """
@@ -63,7 +63,9 @@ CREATE TABLE binlogs (
     ignores_case INTEGER NOT NULL DEFAULT 0,
     incidents TEXT NOT NULL DEFAULT '',
     unsearched_file TEXT,
-    unsearched_position INTEGER
+    unsearched_position INTEGER,
+    row_image TEXT NOT NULL DEFAULT 'FULL',
+    is_compressed INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 CREATE TABLE binlog_log_databases (log_id INTEGER NOT NULL, "database" TEXT NOT NULL) STRICT;
 CREATE TABLE binlog_ignore_databases (log_id INTEGER NOT NULL, "database" TEXT NOT NULL) STRICT;
@@ -109,6 +111,8 @@ ALTER TABLE binlogs ADD COLUMN unsearched_file TEXT;
 ALTER TABLE binlogs ADD COLUMN unsearched_position INTEGER;
 UPDATE binlogs SET unsearched_file = end_file, unsearched_position = end_position;
 """,
+    7: "ALTER TABLE binlogs ADD COLUMN row_image TEXT NOT NULL DEFAULT 'FULL';",
+    8: "ALTER TABLE binlogs ADD COLUMN is_compressed INTEGER NOT NULL DEFAULT 0;",
 }
 """What makes a version the next one."""
 

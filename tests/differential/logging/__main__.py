@@ -68,23 +68,8 @@ def _compare(recorder: Recorder, chosen: argparse.Namespace) -> None:
             _say(f"seed {seed}:\n{told(found)}")
         if count % _TOLD_EVERY == 0 or count == len(seeds):
             _say(f"{campaign.figures()}; seeds to {seed}, {time.monotonic() - began:,.0f} s")
-    for kind, times in campaign.kinds.most_common():
-        _say(f"{times:5} {kind}")
-    for trouble in campaign.troubles:
-        _say(f"could not be recorded: {trouble}")
-    if campaign.productions is not None:
-        _tell_productions(campaign)
-
-
-def _tell_productions(campaign: Campaign) -> None:
-    assert campaign.productions is not None
-    known = campaign.productions.all
-    _say(
-        f"{len(known):,} productions, {len(campaign.drawn & known):,} drawn, "
-        f"{len(campaign.accepted & known):,} taken by the server"
-    )
-    for name in sorted(known - campaign.accepted):
-        _say(f"{'never taken' if name in campaign.drawn else 'NEVER DRAWN'}: {name}")
+    for line in campaign.lines():
+        _say(line)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
@@ -19,7 +19,7 @@ from tests.differential.logging.shrinking import Found, compared, record, shrunk
 
 _TIMES: Final = 6
 """How often a session goes on without the statement that differed."""
-_KEPT_OF_A_KIND: Final = 3
+_KEPT_OF_A_KIND: Final = 2
 
 
 @dataclass(slots=True)
@@ -122,6 +122,23 @@ class Campaign:
             f"of which it took {self.taken / max(1, self.statements):.0%}, "
             f"{self.differing} differ in {len(self.kinds)} kinds, {share:.3%} equal"
         )
+
+    def lines(self) -> Iterator[str]:
+        """All that there is to tell behind the last session."""
+        yield self.figures()
+        for kind, times in self.kinds.most_common():
+            yield f"{times:5} {kind}"
+        for trouble in self.troubles:
+            yield f"could not be recorded: {trouble}"
+        if self.productions is None:
+            return
+        known = self.productions.all
+        yield (
+            f"{len(known):,} productions, {len(self.drawn & known):,} drawn, "
+            f"{len(self.accepted & known):,} taken by the server"
+        )
+        for name in sorted(known - self.accepted):
+            yield f"{'never taken' if name in self.drawn else 'NEVER DRAWN'}: {name}"
 
 
 def kind_of(found: Found) -> str:

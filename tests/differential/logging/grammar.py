@@ -17,7 +17,7 @@ from binlane.sql.parser import calls, notation
 from binlane.sql.servers import Dialect
 from tests.differential.logging import objects, templates
 from tests.differential.logging.productions import NOTATIONS, shown
-from tests.differential.logging.scripts import Script, Statement
+from tests.differential.logging.scripts import Script, Statement, needed
 
 _NEVER: Final = re.compile(
     r"SHUTDOWN | RESTART\b | RESET\b.*(?:MASTER|BINARY) | KILL.*\b(?:u1|CURRENT_USER|ROOT)\b | SET\ GLOBAL\ TRANS",
@@ -273,7 +273,8 @@ def script(grammar: Grammar, targets: Sequence[_Place], seed: int, variety: floa
         else:
             texts += around(drawn, random)
     made = objects.schema(flavor, has_accounts=any(map(_OF_ACCOUNTS.search, texts)))
-    return Script(schema=made, statements=tuple(Statement(sql=text) for text in texts))
+    statements = tuple(Statement(sql=text) for text in texts)
+    return Script(schema=needed(made, texts), statements=statements)
 
 
 def around(sql: str, random: Random) -> Iterator[str]:

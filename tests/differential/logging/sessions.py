@@ -28,9 +28,12 @@ CONFIGURATION: Final = {
 _REFUSALS: Final = frozenset(
     {
         *range(1661, 1669),
+        1068,
         1099,
         1100,
         1192,
+        1223,
+        1399,
         1559,
         1560,
         1674,
@@ -45,10 +48,11 @@ _REFUSALS: Final = frozenset(
         1792,
         1844,
     }
-    | {3199, 3745, 3746, 3748, 4033, 4112}
+    | {1305, 1901, 3199, 3745, 3746, 3748, 3763, 3770, 4033, 4112}
 )
 _ONLY_READ: Final = ("prepare", "explain", "show")
 """Of these no tables are opened here."""
+_ROWS: Final = ("insert", "replace", "update", "delete")
 _COUNTED: Final = ("insert", "replace", "update", "delete", "load", "execute")
 
 
@@ -74,7 +78,10 @@ def outcome(statement: Statement, recorded: Recorded) -> Outcome:
     if recorded.error is not None:
         if recorded.error in _REFUSALS and not statement.sql.lower().startswith(_ONLY_READ):
             return Outcome()
-        return Outcome(error=recorded.error, rows=statement.rows or 0)
+        rows = statement.rows
+        if rows is None:  # what is logged although it failed has changed something
+            rows = int(bool(recorded.events) and statement.sql.lower().startswith(_ROWS))
+        return Outcome(error=recorded.error, rows=rows)
     if _gives_one_row(statement.sql):
         return Outcome(rows=recorded.affected)
     words = statement.sql.lower().split()

@@ -13,7 +13,7 @@ from random import Random
 from typing import Final
 
 from tests.differential.logging import objects
-from tests.differential.logging.scripts import Script, Statement
+from tests.differential.logging.scripts import Script, Statement, needed
 
 _SETTINGS: Final[dict[str, tuple[str, ...]]] = {
     "binlog_format": ("statement", "mixed", "row"),
@@ -322,7 +322,7 @@ def script(flavor: str, row: tuple[tuple[str, str], ...], seed: int) -> Script:
     drawn = random.choices((*_BATTERY, *others), k=_LENGTH)
     texts += [filled(text, random, 100 + 10 * number) for number, text in enumerate(drawn)]
     statements = tuple(Statement(sql=text) for text in texts)
-    return Script(schema=objects.schema(flavor), statements=statements)
+    return Script(schema=needed(objects.schema(flavor), texts), statements=statements)
 
 
 def filled(text: str, random: Random, key: int) -> str:

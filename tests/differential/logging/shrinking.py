@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tests.differential.logging.recorder import Recorded, Recorder
-from tests.differential.logging.scripts import Script
+from tests.differential.logging.scripts import Script, needed
 from tests.differential.logging.sessions import Difference, first_difference
 
 
@@ -74,7 +74,8 @@ def _without(recorder: Recorder, found: Found, left_out: Sequence[int]) -> Found
     )
     if len(kept) == len(found.script.statements):
         return None
-    smaller = run(recorder, replace(found.script, statements=kept))
+    texts = [statement.sql for statement in kept]
+    smaller = run(recorder, Script(schema=needed(found.script.schema, texts), statements=kept))
     if smaller is None or _what(smaller) != _what(found):
         return None
     return smaller

@@ -16,7 +16,7 @@ from tests.differential.logging.sessions import VERSIONS
 SOURCES: Final = ("sessions", "grammar", "settings", "applications")
 _STATEMENTS: Final = 4
 """Drawn for each session of the grammar, beside what surrounds them."""
-_VARIETIES: Final = (0.0, 0.15, 0.4)
+VARIETIES: Final = (0.0, 0.15, 0.4)
 """A night draws each production once with as little as can be beside it, then with more."""
 
 
@@ -44,7 +44,7 @@ class Source:
         if name == "grammar":
             self._grammar = grammar.Grammar(dialect(recorder))
             self._targets = list(grammar.sessions(self._grammar, size=_STATEMENTS))
-            self.night = (0, len(self._targets) * len(_VARIETIES))
+            self.night = (0, len(self._targets) * len(VARIETIES))
         elif name == "settings":
             self._rows = list(settings.rows(self._flavor))
             self.night = (0, len(self._rows))
@@ -57,7 +57,7 @@ class Source:
         """The session of a seed."""
         if self.name == "grammar":
             turn, index = divmod(seed, len(self._targets))
-            variety = _VARIETIES[turn % len(_VARIETIES)]
+            variety = VARIETIES[turn % len(VARIETIES)]
             return grammar.script(self._grammar, self._targets[index], seed, variety)
         if self.name == "applications":
             return self._applications.script(seed)

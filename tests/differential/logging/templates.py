@@ -673,11 +673,11 @@ _QUERIES: Final = (
     "select a, b from t2 where a=1 into @uv, @uw",
     "select a into @uv from t2 where a=1 for update @@mysql",
     (
-        "select a from t2 into outfile 'o#.txt' character set latin1 fields terminated by ','"
+        "select a from t2 into outfile '../o#.txt' character set latin1 fields terminated by ','"
         " optionally enclosed by '' lines starting by '' terminated by '\\n'"
     ),
-    "select a into outfile 'p#.txt' charset utf8mb4 columns escaped by '' from t2",
-    "select a from t2 limit 1 into dumpfile 'q#.txt'",
+    "select a into outfile '../p#.txt' charset utf8mb4 columns escaped by '' from t2",
+    "select a from t2 limit 1 into dumpfile '../q#.txt'",
     "select * from ve for system_time all @@mariadb",
     "select * from ve for system_time as of now() @@mariadb",
     "select * from ve for system_time as of timestamp'2037-01-01 00:00:00' @@mariadb",
@@ -1492,6 +1492,8 @@ AROUND: Final[Sequence[tuple[re.Pattern[str], Sequence[str], Sequence[str]]]] = 
             ),
         ),
         (r"flush .*(?:read lock|export)", (), ("insert into t(a) values(611)", "unlock tables")),
+        (r"set password ?=", (), ("set password=''",)),
+        (r"alter user user\(\)", (), ("alter user user() identified by ''",)),
         (r"change (?:master|replication source)", (), (r"reset replica all",)),
         (r"change replication filter", (), ()),
         (r"backup (?:stage|lock)", (), ("backup unlock", "backup stage end")),

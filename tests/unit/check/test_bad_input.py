@@ -154,6 +154,22 @@ def test_a_stated_error_is_none_of_ours() -> None:
     assert kinds(last("-- @error 1051\nDROP TABLE nowhere;")) == []
 
 
+@pytest.mark.parametrize(
+    ("sql", "errno"),
+    [
+        ("-- @error 1062\nCREATE TABLE d.t (a INT);", 1050),
+        ("-- @error 1062\nALTER TABLE d.nowhere ADD b INT;", 1146),
+        ("-- @error 1062\nCREATE VIEW d.w AS SELECT nofn(1);", 1305),
+        ("-- @error 1062\nCREATE TABLE d.w (a INT DEFAULT (nofn(1)));", 1901),
+        ("START TRANSACTION READ ONLY;\n-- @error 1062\nINSERT INTO d.t VALUES (1);", 1792),
+    ],
+)
+def test_a_stated_error_does_not_hide_another_one(sql: str, errno: int) -> None:
+    error = last(sql).result.error
+    assert error is not None
+    assert (error.errno, error.is_stated) == (errno, False)
+
+
 def test_assumed_tables_are_there() -> None:
     checker = Checker(Server.parse("mariadb"), SCHEMA, assume_engine="InnoDB")
     assert [kinds(found) for found in checker.check("TRUNCATE nowhere")] == [[]]

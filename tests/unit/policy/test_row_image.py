@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from binlane.names import TableName
-from binlane.policy.row_image import Images, RowImage, images, primary_key_equivalent
+from binlane.policy.row_image import Images, images, primary_key_equivalent
 from binlane.sql.facts import RowChange
 from binlane.sql.schema import Key, Table
+from binlane.sql.servers import RowImage
 from binlane.sql.table_definitions import TableColumn, TableDefinition
 
 COLUMNS = (

@@ -100,6 +100,11 @@ def test_alter_keeps_what_it_does_not_name() -> None:
     assert (changed.log_id, changed.scope) == (7, definition.scope)
     assert changed.logging_mode is LoggingMode.STATEMENT
     assert alter(definition, AlterBinlog("b")) == definition
+    assert not definition.is_compressed
+    compressed = alter(definition, AlterBinlog("b", is_compressed=True))
+    assert compressed.is_compressed
+    assert alter(compressed, AlterBinlog("b")) == compressed
+    assert alter(compressed, AlterBinlog("b", is_compressed=False)) == definition
 
 
 @pytest.mark.rule("001:binlog-format-option")

@@ -34,7 +34,7 @@ from binlane.scope.statements import (
     StartBinlog,
     StopBinlog,
 )
-from binlane.sql.servers import LoggingMode
+from binlane.sql.servers import LoggingMode, RowImage
 from binlane.sql.tokens import SqlSyntaxError
 
 LOG_TEST = Directive(Action.SET, ScopeList.LOG, ("test",))
@@ -59,6 +59,12 @@ IGNORE_FOO = Directive(Action.SET, ScopeList.IGNORE, (TableName("test", "foo"),)
             "CREATE BINLOG b FORMAT='STATEMENT' LOG ( `test` ) IGNORE(`test`.`foo`)",
             CreateBinlog("b", (LOG_TEST, IGNORE_FOO), LoggingMode.STATEMENT),
         ),
+        (
+            "CREATE BINLOG 'b' ROW_IMAGE=minimal, LOG(test), FORMAT='ROW'",
+            CreateBinlog("b", (LOG_TEST,), LoggingMode.ROW, row_image=RowImage.MINIMAL),
+        ),
+        ("CREATE BINLOG 'b' ROW_IMAGE='default'", CreateBinlog("b", row_image=RowImage.FULL)),
+        ("ALTER BINLOG 'b' ROW_IMAGE='NOBLOB'", AlterBinlog("b", row_image=RowImage.NOBLOB)),
         ("CREATE BINLOG 'b' FORMAT=mixed", CreateBinlog("b", (), LoggingMode.MIXED)),
         ("CREATE BINLOG 'b' FORMAT='default'", CreateBinlog("b", (), DefaultFormat.DEFAULT)),
         (
@@ -75,6 +81,13 @@ IGNORE_FOO = Directive(Action.SET, ScopeList.IGNORE, (TableName("test", "foo"),)
                 ),
             ),
         ),
+        ("CREATE BINLOG b COMPRESS='ON'", CreateBinlog("b", is_compressed=True)),
+        (
+            "CREATE BINLOG b LOG(test), compress = off, FORMAT=ROW",
+            CreateBinlog("b", (LOG_TEST,), LoggingMode.ROW, is_compressed=False),
+        ),
+        ("ALTER BINLOG b COMPRESS='on'", AlterBinlog("b", is_compressed=True)),
+        ("ALTER BINLOG b COMPRESS='default'", AlterBinlog("b", is_compressed=False)),
         ("ALTER BINLOG IF EXISTS b FORMAT=ROW", AlterBinlog("b", (), LoggingMode.ROW, True)),
         ("DROP BINLOG 'b'", DropBinlog("b")),
         ("DROP BINLOG IF EXISTS b", DropBinlog("b", if_exists=True)),
@@ -152,17 +165,33 @@ def test_not_ours(text: str) -> None:
         ("CREATE BINLOG 'b' LOG()", ")", "a name"),
         ("CREATE BINLOG 'b' LOG(a.b.c)", ".c)", "a name of at most two parts"),
         ("CREATE BINLOG 'b' LOG('a')", "'a')", "a name"),
-        ("CREATE BINLOG 'b' ADD LOG(a)", "ADD LOG(a)", "LOG, IGNORE or FORMAT"),
+        (
+            "CREATE BINLOG 'b' ADD LOG(a)",
+            "ADD LOG(a)",
+            "LOG, IGNORE, FORMAT, ROW_IMAGE or COMPRESS",
+        ),
         ("CREATE BINLOG 'b' FORMAT='x'", "'x'", "'ROW', 'STATEMENT', 'MIXED' or 'default'"),
         ("CREATE BINLOG 'b' FORMAT=ROW FORMAT=ROW", "=ROW", "FORMAT only once"),
-        ("CREATE BINLOG 'b',", "", "LOG, IGNORE or FORMAT"),
+        ("CREATE BINLOG 'b',", "", "LOG, IGNORE, FORMAT, ROW_IMAGE or COMPRESS"),
+        ("CREATE BINLOG 'b' COMPRESS='x'", "'x'", "'ON', 'OFF' or 'default'"),
+        ("CREATE BINLOG 'b' COMPRESS=ON COMPRESS=ON", "=ON", "COMPRESS only once"),
         ("CREATE BINLOG 'b' 'c'", "'c'", "the end of the statement"),
         ("CREATE BINLOG 'b'; DROP BINLOG 'b'", "DROP BINLOG 'b'", "the end of the statement"),
         ("ALTER BINLOG 'b' LOG(a,)", ")", "a name"),
         ("ALTER BINLOG 'b' FORMAT=ROW, FORMAT=ROW", "=ROW", "FORMAT only once"),
-        ("ALTER BINLOG 'b'", "", "LOG, IGNORE, ADD, DROP or FORMAT"),
+        ("ALTER BINLOG 'b' ROW_IMAGE=FULL, ROW_IMAGE=FULL", "=FULL", "ROW_IMAGE only once"),
+        (
+            "CREATE BINLOG 'b' ROW_IMAGE='SMALL'",
+            "'SMALL'",
+            "'FULL', 'MINIMAL', 'NOBLOB', 'FULL_NODUP' or 'default'",
+        ),
+        ("ALTER BINLOG 'b'", "", "LOG, IGNORE, ADD, DROP, FORMAT, ROW_IMAGE or COMPRESS"),
         ("ALTER BINLOG 'b' ADD LOG ALL", "ALL", "a list in parentheses: ADD changes lists"),
-        ("ALTER BINLOG 'b' ADD FORMAT=ROW", "FORMAT=ROW", "LOG, IGNORE or FORMAT"),
+        (
+            "ALTER BINLOG 'b' ADD FORMAT=ROW",
+            "FORMAT=ROW",
+            "LOG, IGNORE, FORMAT, ROW_IMAGE or COMPRESS",
+        ),
         ("SHOW BINLOGS LIKE 'a'", "LIKE 'a'", "the end of the statement"),
         ("ACKNOWLEDGE BINLOG INCIDENTS", "", "FOR"),
         ("SHOW BINLOG EVENTS FROM x", "x", "a number"),

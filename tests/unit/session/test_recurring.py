@@ -93,7 +93,7 @@ _SELDOM: Final = (
     *("SET TRANSACTION ISOLATION LEVEL READ COMMITTED", "USE d", "USE e", 'SELECT "a" FROM t WHERE id = 7'),
     *("SET binlog_direct_non_transactional_updates = 1", "SET foreign_key_checks = 1", "CREATE TABLE x (a INT)"),
     *("DROP TABLE x", "INSERT INTO x VALUES (7)", "CREATE TEMPORARY TABLE n (id INT, a INT)", "NONSENSE"),
-    *("DROP TEMPORARY TABLE n", "LOCK TABLES t WRITE", "UNLOCK TABLES", "XA START 'x'", "XA END 'x'"),
+    *("DROP TEMPORARY TABLE n", "LOCK TABLES t WRITE", "UNLOCK TABLES", "FLUSH TABLES WITH READ LOCK", "XA START 'x'", "XA END 'x'"),
     *("XA PREPARE 'x'", "XA COMMIT 'x'", "CREATE BINLOG g LOG(`d`.`t`)", "DROP BINLOG g"),
     *("PREPARE p FROM @y", "EXECUTE p", "SET @y = (SELECT a FROM t)", "INSERT INTO n VALUES (7, 7)"),
     *("ALTER TABLE t COMMENT = 'x'", "SET STATEMENT foreign_key_checks = 0 FOR DELETE FROM t"),
@@ -111,7 +111,12 @@ def _left(session: Session) -> tuple[object, ...]:
     writes = () if state.safety is None else state.safety.transaction.writes
     return (
         *(state.database, state.variables, state.transaction, state.prepared_xa, state.temporary),
-        *(state.locked_tables, state.sequence_values, state.null_is_insert_id),
+        *(
+            state.locked_tables,
+            state.is_read_locked,
+            state.sequence_values,
+            state.null_is_insert_id,
+        ),
         *(state.unknown_programs, state.empty_tables, state.programs.user_variables),
         [(str(one.used), one.binlogs) for one in writes],
         list(state.binlogs.values()),
@@ -127,6 +132,7 @@ def test_all_that_a_session_has_was_thought_of() -> None:
 _STATE: Final = {
     SessionState: (
         "server database variables binlogs safety assume_engine transaction temporary locked_tables"
+        " is_read_locked"
         " empty_tables unknown_programs knows_accounts objects identity"
         # What no statement that is kept looks at.
         " host prepared_xa sequence_values programs execution null_is_insert_id account_name number"

@@ -21,7 +21,8 @@ TABLES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = MappingProxyType(
         "binlogs": (
             *(_NAME, _ID, ("log_all_dbs", "int"), ("format", "varchar(9)"), ("state", "text")),
             *(("file", "varchar(255)"), ("position", "bigint"), ("gtid_complete", "text")),
-            *(("created", "datetime"), ("problem", "text")),
+            *(("created", "datetime"), ("problem", "text"), ("row_image", "varchar(10)")),
+            ("compress", "varchar(3)"),
         ),
         "binlog_log_databases": (_ID, _DATABASE),
         "binlog_log_tables": (_ID, _DATABASE, _TABLE),

@@ -130,6 +130,8 @@ def _binlog(facts: BinlogFacts, made: int | None) -> Row:
         facts.gtid_complete,
         None if made is None else utc(made),
         facts.problem,
+        definition.row_image.value,
+        "ON" if definition.is_compressed else "OFF",
     )
 
 

@@ -168,14 +168,30 @@ def call_type(call: TypedCall) -> Type | None:
 def _if(call: TypedCall) -> Type:
     condition, *types = call.types
     made = together(types, call.scope)
-    return made.as_nullable() if call.scope.is_mariadb and condition.is_nullable else made
+    if not call.scope.is_mariadb:
+        return made
+    known = [each for each in types if each.kind is not TypeKind.NULL]
+    if made.kind is TypeKind.INTEGER and len(known) == 1:
+        made = replace(made, length=known[0].length)
+    return made.as_nullable() if condition.is_nullable else made
 
 
 def _coalesce(call: TypedCall) -> Type:
     is_kept = call.node.upper_name == "IFNULL"
     made = together(call.types, call.scope, is_kept=is_kept)
-    is_nullable = all(each.is_nullable for each in call.types)
+    nullable = [each.is_nullable for each in call.types]
+    if call.scope.has(Fact.ONE_VALUE_IS_ENOUGH):
+        is_nullable = all(nullable)
+    else:
+        is_nullable = any(nullable) if call.node.upper_name == "COALESCE" else nullable[-1]
     return with_default(made.as_nullable(is_nullable), call.scope)
+
+
+def _second_or_third(call: TypedCall) -> Type:
+    """NVL2 of MariaDB: which one hangs on whether the first one is NULL."""
+    condition, *types = call.types
+    made = together(types, call.scope)
+    return made.as_nullable(condition.is_nullable or made.is_nullable)
 
 
 def _of_first(call: TypedCall) -> Type:
@@ -579,6 +595,7 @@ _SAME: Final = _by_name(
         "time ?": "MAKETIME",
         _if: "IF",
         _coalesce: "IFNULL NVL COALESCE",
+        _second_or_third: "NVL2",
         (lambda call: together([call.first], call.scope).as_nullable()): "NULLIF",
         _of_first: "MAX MIN",
         (lambda call: together([call.first], call.scope)): "ANY_VALUE",

@@ -198,7 +198,13 @@ def together(types: Sequence[Type], scope: Scope, *, is_kept: bool = False) -> T
     Raises:
         Untyped: If it is not known.
     """
-    made = aggregated(types, connection=scope.connection, flavor=scope.flavor, is_kept=is_kept)
+    made = aggregated(
+        types,
+        connection=scope.connection,
+        flavor=scope.flavor,
+        is_kept=is_kept,
+        has_signs=scope.has(Fact.LITERALS_HAVE_SIGNS),
+    )
     if made is None:
         raise Untyped("values of several types")
     return with_default(made, scope)

@@ -52,7 +52,7 @@ from binlane.sql.evaluation.values import UNKNOWN, Temporal, Text, Unknown, Valu
 from binlane.sql.parser import Stopped, cursor_over
 from binlane.sql.parser.types import read_type
 from binlane.sql.schema import Routine, View
-from binlane.sql.servers import Dialect, default_collation
+from binlane.sql.servers import Dialect, Fact, default_collation
 from binlane.sql.table_definitions import TableColumn, typed_column
 from binlane.sql.tokens import SqlSyntaxError
 from binlane.sql.tree.expressions import (
@@ -194,7 +194,12 @@ def _united(branches: Sequence[Columns], scope: Scope) -> Columns:
     made: list[tuple[str, Type]] = []
     for index, (name, _) in enumerate(branches[0]):
         types = [branch[index][1] for branch in branches if index < len(branch)]
-        each = aggregated(types, connection=scope.connection, flavor=scope.flavor)
+        each = aggregated(
+            types,
+            connection=scope.connection,
+            flavor=scope.flavor,
+            has_signs=scope.has(Fact.LITERALS_HAVE_SIGNS),
+        )
         if each is None or len(types) != len(branches):
             raise Untyped(f"column {name} of a UNION")
         made.append((name, each))
@@ -413,7 +418,7 @@ def _literal(node: Literal, scope: Scope) -> Type:
     if kind is LiteralKind.NULL:
         return _NULL
     if kind in {LiteralKind.TRUE, LiteralKind.FALSE}:
-        length = 5 if scope.is_mariadb else 1
+        length = 5 if scope.is_mariadb and scope.has(Fact.LITERALS_HAVE_SIGNS) else 1
         return Type(kind=TypeKind.INTEGER, length=length, is_literal=True)
     if kind is LiteralKind.NUMBER:
         return _number(written)

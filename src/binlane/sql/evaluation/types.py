@@ -378,6 +378,7 @@ def aggregated(
     connection: tuple[str, str],
     flavor: Flavor,
     is_kept: bool = True,
+    has_signs: bool = True,
 ) -> Type | None:
     """The type that holds all of some values, as UNION, CASE and COALESCE need it.
 
@@ -386,6 +387,7 @@ def aggregated(
         connection: Character set and collation of text made of what is none.
         flavor: Of the server.
         is_kept: The narrowest integer is kept, as UNION and IFNULL of MySQL do; others have INT.
+        has_signs: Literals have room for a sign.
 
     Returns:
         None where it is not known here.
@@ -395,6 +397,8 @@ def aggregated(
     if not known:
         return every[0]
     made = _of_several(known, every, connection, flavor, is_kept=is_kept)
+    if made is not None and made.kind is TypeKind.INTEGER and not has_signs:
+        made = replace(made, length=max(each.length for each in known))
     if made is None:
         return None
     return replace(made, is_nullable=any(each.is_nullable for each in every), is_literal=False)

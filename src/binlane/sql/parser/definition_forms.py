@@ -255,6 +255,7 @@ other_key = [name:name] ( parts:key_part, ... ) [other_key_option ...] -> KeyDef
 key_part = { ( expression:expression ) column:"" @mysql>=8.0.13
   | column:name [( length:number )] [is_period:{WITHOUT OVERLAPS} @mariadb] } [is_descending:DESC | ASC]
   -> KeyPart
+plain_part = column:name [( length:number )] [is_descending:DESC | ASC] -> KeyPart
 index_type = algorithm:{BTREE | HASH | RTREE}
 key_option = {USING | TYPE} index_type | other_key_option
 fulltext_option = WITH PARSER parser:name | other_key_option
@@ -264,7 +265,7 @@ other_key_option = COMMENT comment:string | KEY_BLOCK_SIZE [=] number | VISIBLE
   | words:IGNORED @mariadb>=10.6 | words:{NOT IGNORED} @mariadb>=10.6
   | &CLUSTERING words:"CLUSTERING" engine_word = engine_value @mariadb
   | engine_word = engine_value @mariadb
-foreign_key = [name:name] ( parts:key_part, ... ) references:reference -> KeyDefinition
+foreign_key = [name:name] ( parts:plain_part, ... ) references:reference -> KeyDefinition
 reference = REFERENCES table:object [( {columns:name [( number )] [ASC | DESC]}, ... )]
   [MATCH {FULL | PARTIAL | SIMPLE}]
   [ ON+DELETE on_delete:deed [ON+UPDATE on_update:deed]
@@ -400,7 +401,7 @@ alone =
   | kind:"PARTITION" on_partitions -> AlterAction
 on_partitions =
     words:{REBUILD | OPTIMIZE | ANALYZE} PARTITION [local] all_or_names
-  | words:CHECK PARTITION [local] all_or_names [{QUICK | FAST | MEDIUM | EXTENDED | CHANGED
+  | words:CHECK PARTITION all_or_names [{QUICK | FAST | MEDIUM | EXTENDED | CHANGED
     | FOR UPGRADE} ...]
   | words:REPAIR PARTITION [local] all_or_names [{QUICK | EXTENDED | USE_FRM} ...]
   | words:ADD PARTITION [local] if_exists:[IF NOT EXISTS @mariadb]
