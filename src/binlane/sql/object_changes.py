@@ -405,7 +405,12 @@ class ObjectChange:
             name=name,
             is_function=key[0],
             parameters=tuple(
-                Parameter(name=each.name, type_text=text_of(each.type), direction=each.direction)
+                Parameter(
+                    name=each.name,
+                    type_text=text_of(each.type),
+                    direction=each.direction,
+                    default=None if each.default is None else text_of(each.default),
+                )
                 for each in node.parameters
             ),
             body=self._body(node.body_at),

@@ -190,11 +190,19 @@ class Trigger:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameter:
-    """A parameter of a routine; `direction` is IN, OUT or INOUT."""
+    """A parameter of a routine.
+
+    Attributes:
+        name: Its own.
+        type_text: Its type.
+        direction: IN, OUT or INOUT.
+        default: The expression that a call may leave it to; None: it has to be given.
+    """
 
     name: str
     type_text: str
     direction: str = "IN"
+    default: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -230,7 +238,8 @@ class Routine:
 
     def takes(self, count: int) -> bool:
         """Whether it may be called with so many arguments."""
-        return bool(self.unread) or len(self.parameters) == count
+        given = [one for one in self.parameters[count:] if one.default is None]
+        return bool(self.unread) or (len(self.parameters) >= count and not given)
 
 
 INFORMATION_SCHEMA: Final = "information_schema"
