@@ -739,16 +739,22 @@ def _unanalysed(facts: StatementFacts) -> Unanalysed:
     )
 
 
+_FAIL_OTHERWISE: Final = TABLE_DROPPING_KINDS | {
+    StatementKind.CREATE_VIEW,
+    StatementKind.ALTER_VIEW,
+}
+
+
 def _is_told_by_objects(statement: SessionStatement) -> bool:
     """Whether objects tell why a statement fails, whatever error the script states.
 
-    Not all is known of accounts, and DROP TABLE goes on behind a table that is missing.
+    Not all is known of accounts, DROP TABLE goes on behind a table that is missing, and the query of a
+    view is looked at before anything else.
     """
     if statement.succeeds:
         return True
     facts = statement.facts
-    is_of_several = facts.effects.kind in TABLE_DROPPING_KINDS
-    return not (is_of_several or isinstance(facts.tree, AccountStatement))
+    return not (facts.effects.kind in _FAIL_OTHERWISE or isinstance(facts.tree, AccountStatement))
 
 
 def _merged(notes: Sequence[Note]) -> list[Note]:
