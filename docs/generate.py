@@ -91,7 +91,8 @@ def _table(rules: list[Rule]) -> str:
         # Cases of one test function are one proof.
         tests = sorted({node.split("[")[0] for node in proofs().get(rule.id, ())})
         proved = "<br>".join(f"`{test}`" for test in tests)
-        text = rule.text.replace("|", "\\|")
+        said = f"{rule.text} *{rule.reason}*" if rule.reason else rule.text
+        text = said.replace("|", "\\|")
         lines.append(f"| `{rule.id}` | {rule.status} | {text} | {proved} |")
     return "\n".join(lines)
 

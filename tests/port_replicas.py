@@ -79,7 +79,7 @@ class FollowedBinlogs:
         Args:
             stack: Takes what is to be stopped.
             directory: Where it all lives.
-            formats: Of the binlogs.
+            formats: Of the binlogs; also values of ROW_IMAGE.
             flavor: `mariadb` or `mysql`.
             begins: Replicas follow at once; else when they are compared.
             workers: Processes of the port.
@@ -101,14 +101,19 @@ class FollowedBinlogs:
         )
         self.replicas: dict[str, PrivateServer] = {}
         for one in formats:
-            self.serve.execute_as_root(f"CREATE BINLOG '{one.lower()}' FORMAT='{one}'")
+            option = "FORMAT" if one in _OWN_FORMATS else "ROW_IMAGE"
+            self.serve.execute_as_root(f"CREATE BINLOG '{one.lower()}' {option}='{one}'")
         if begins:
             self._begin()
 
     def _begin(self) -> None:
         for number, one in enumerate(self._formats, start=30):
             # Its own log, and the format of that, are no matter of what it follows.
-            own = (f"--binlog-format={_OWN_FORMATS[one]}",) if self.flavor == "mariadb" else ()
+            own = (
+                (f"--binlog-format={_OWN_FORMATS.get(one, 'MIXED')}",)
+                if self.flavor == "mariadb"
+                else ()
+            )
             replica = self.start_replica(one, number, *own)
             self.replicas[one] = replica
             follow(replica, self.serve.port, f"{one.lower()}.000001")

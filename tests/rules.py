@@ -36,11 +36,13 @@ class Rule:
         id: `SEED:name`, such as `000:partial-write`.
         text: The rule in one line.
         status: One of `STATUSES`.
+        reason: Why it is not done; empty where it is.
     """
 
     id: str
     text: str
     status: str
+    reason: str = ""
 
 
 def load_rules() -> list[Rule]:

@@ -183,7 +183,7 @@ def client_command(server: PrivateServer) -> list[str]:
     login = ["--no-defaults", f"-h{server.host}", "-uroot"]
     if server.program is MARIADB:
         return ["mariadb", *login]
-    return [*_of_mysql("mysql"), *login, "--ssl-mode=DISABLED", "--get-server-public-key"]
+    return [*of_mysql("mysql"), *login, "--ssl-mode=DISABLED", "--get-server-public-key"]
 
 
 def dump(server: PrivateServer, *options: str) -> bytes:
@@ -191,11 +191,11 @@ def dump(server: PrivateServer, *options: str) -> bytes:
     login = ["--no-defaults", f"-h{server.host}", f"-P{server.port}", "-uroot"]
     command = ["mariadb-dump", *login]
     if server.program is not MARIADB:
-        command = [*_of_mysql("mysqldump"), *login, "--set-gtid-purged=OFF"]
+        command = [*of_mysql("mysqldump"), *login, "--set-gtid-purged=OFF"]
     return subprocess.run([*command, *options], stdout=subprocess.PIPE, check=True).stdout
 
 
-def _of_mysql(program: str) -> list[str]:
+def of_mysql(program: str) -> list[str]:
     """A program of the folder where MySQL was unpacked; skips the test where it was not."""
     folder = mysql_program().folder
     if folder is None:

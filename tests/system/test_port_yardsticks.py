@@ -93,13 +93,5 @@ def test_replicas_are_as_the_source_where_binlogs_are_not_as_recorded(ready: Yar
 
 
 @pytest.mark.slow
-def test_all_replicas_are_as_the_source_where_nothing_is_unsafe(ready: Yardsticks) -> None:
-    records = [record for record in sampled(ready.flavor, None, _SEED) if not record.reasons]
-    with ready.followed():
-        compared = [ready.compare(record) for record in records if ready.can_run(record)]
-    assert {each.record.name: each.on_replica for each in compared if each.on_replica} == {}
-
-
-@pytest.mark.slow
 def test_all_sessions_are_logged_as_recorded(ready: Yardsticks) -> None:
     assert _unexplained(ready, sampled(ready.flavor, None, _SEED)) == []

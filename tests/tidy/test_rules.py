@@ -15,6 +15,10 @@ def test_every_rule_has_a_known_status_and_a_text() -> None:
     assert [rule.id for rule in load_rules() if rule.status not in STATUSES or not rule.text] == []
 
 
+def test_what_is_not_done_says_why() -> None:
+    assert [rule.id for rule in load_rules() if (rule.status == "done") == bool(rule.reason)] == []
+
+
 def test_every_mark_names_a_rule() -> None:
     known = {rule.id for rule in load_rules()}
     assert {rule: tests for rule, tests in proofs().items() if rule not in known} == {}

@@ -34,6 +34,20 @@ class Renderer(Protocol):
 
 
 @runtime_checkable
+class OpensFiles(Protocol):
+    """A renderer whose output tells of a file none of whose events is printed."""
+
+    def open(self, event: Event, *, file: str) -> Iterator[str]:
+        """The lines before the first event of a file.
+
+        Args:
+            event: Its FORMAT_DESCRIPTION, which is not printed.
+            file: Its base name.
+        """
+        ...
+
+
+@runtime_checkable
 class HoldsGroups(Protocol):
     """A renderer whose output is wrong where an event group is cut off by damage."""
 

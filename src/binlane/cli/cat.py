@@ -67,7 +67,7 @@ class _Run:
     def render(self) -> None:
         """Print events as the request says."""
         from binlane.cli.cat_fast import is_worth_kernels  # noqa: PLC0415  # after --help
-        from binlane.cli.cat_print import event_printer  # noqa: PLC0415
+        from binlane.cli.cat_print import event_printer, file_opener  # noqa: PLC0415
         from binlane.cli.cat_renderers import catalog_for, renderer_for  # noqa: PLC0415
         from binlane.cli.output import open_output  # noqa: PLC0415
 
@@ -87,7 +87,11 @@ class _Run:
                     request.event_types,
                     flushes=request.given["stop_never"],
                 )
-                self._run(printer, writes_to_terminal=output.isatty())
+                self._run(
+                    printer,
+                    writes_to_terminal=output.isatty(),
+                    open_file=file_opener(renderer, output),
+                )
             output.writelines(f"{line}\n" for line in renderer.finish())
         self._tell_of_filter()
 
@@ -130,10 +134,18 @@ class _Run:
         print_summary(summary, self._request)
         self._tell_of_filter()
 
-    def _run(self, print_event: Callable[[Event, str], None], *, writes_to_terminal: bool) -> None:
+    def _run(
+        self,
+        print_event: Callable[[Event, str], None],
+        *,
+        writes_to_terminal: bool,
+        open_file: Callable[[Event, str], None] | None = None,
+    ) -> None:
         from binlane.cli.cat_print import Pipeline  # noqa: PLC0415  # after --help
 
-        pipeline = Pipeline(self._request, print_event, self._filter, self._note)
+        pipeline = Pipeline(
+            self._request, print_event, self._filter, self._note, open_file=open_file
+        )
         with self._metered(writes_to_terminal=writes_to_terminal) as meter:
             pipeline.run(self._files(meter))
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol, TextIO
 
 from binlane.cat.files import LogFile
 from binlane.cat.filters.selection import Selector
-from binlane.cat.renderer import Renderer
+from binlane.cat.renderer import OpensFiles, Renderer
 from binlane.cli.cat_request import CatRequest
 from binlane.codec.control import FormatDescriptionEvent
 from binlane.codec.event import Event
@@ -35,6 +35,8 @@ class Pipeline:
         print_event: Callable[[Event, str], None],
         state: FilterState | None,
         note: Callable[[str], None],
+        *,
+        open_file: Callable[[Event, str], None] | None = None,
     ) -> None:
         """Put the stages together.
 
@@ -43,12 +45,14 @@ class Pipeline:
             print_event: Takes each selected event, with the base name of its file.
             state: What goes by tables and kinds of statements; None if nothing does.
             note: Told, once for each place, of what a filter leaves out beyond its plain words.
+            open_file: Takes a FORMAT_DESCRIPTION at which printing stops; None if nobody does.
         """
         self._selector = Selector(request.selection)
         self._filters = tuple(_filters(request, state, note))
         self._has_stop = request.selection.has_stop
         self._note = note
         self._print = print_event
+        self._open_file = open_file
         self._format: Format | None = None
 
     def run(self, files: Iterable[LogFile]) -> None:
@@ -73,6 +77,8 @@ class Pipeline:
             try:
                 if self._selector.takes(event):
                     self._feed_whole(event, file)
+                elif self._open_file and isinstance(event.body, FormatDescriptionEvent):
+                    self._open_file(event, file.name)
             except CodecError as error:
                 located = error.at(file.path, event.position)
                 located.file = file.path  # what renders events knows the base name only
@@ -127,6 +133,17 @@ def _filters(
         from binlane.filters.events import EventFilter  # noqa: PLC0415  # as above
 
         yield EventFilter(state, note, known_objects(request))
+
+
+def file_opener(renderer: Renderer, output: TextIO) -> Callable[[Event, str], None] | None:
+    """What writes the lines of a file none of whose events is printed; None if there are none."""
+    if not isinstance(renderer, OpensFiles):
+        return None
+
+    def open_file(event: Event, file: str) -> None:
+        output.writelines(f"{line}\n" for line in renderer.open(event, file=file))
+
+    return open_file
 
 
 def event_printer(

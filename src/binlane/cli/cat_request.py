@@ -12,6 +12,7 @@ import click
 
 from binlane.cat.filters.selection import IdList, Selection
 from binlane.cli.filter_options import has_filter
+from binlane.codec.format import MAGIC
 from binlane.positions import GtidPosition
 
 if TYPE_CHECKING:
@@ -153,7 +154,7 @@ class CatRequest:
         """What the text shows."""
         from binlane.cat.text.options import Base64Output, TextOptions  # noqa: PLC0415  # as above
 
-        given = self.given
+        given, selection = self.given, self.selection
         return TextOptions(
             verbose=given["verbose"],
             base64_output=Base64Output(given["base64_output"].lower()),
@@ -170,6 +171,8 @@ class CatRequest:
             set_charset=given["set_charset"],
             rewrite_databases=self.rewrites,
             load_directory=given["load_directory"],
+            starts_inside=selection.start_position > len(MAGIC) and not self.is_remote,
+            restores_ids=selection.is_by_id,
         )
 
 

@@ -20,6 +20,7 @@ from binlane.kernels.memory import (
     load_u32,
 )
 from binlane.kernels.text_head import (
+    CARRIAGE_RETURN,
     HEADER,
     LINE_END,
     PRINTED,
@@ -30,7 +31,7 @@ from binlane.kernels.text_head import (
     put_phrase,
     put_place,
 )
-from binlane.kernels.text_memory import LANES, copy_lanes, first_bit, store_u64
+from binlane.kernels.text_memory import store_u64
 from binlane.kernels.text_numbers import (
     BLANK,
     DOT,
@@ -40,6 +41,7 @@ from binlane.kernels.text_numbers import (
     put_padded,
     put_unsigned,
 )
+from binlane.kernels.text_statement import encode
 from binlane.kernels.text_values import put_clock
 
 Bytes = npt.NDArray[np.uint8]
@@ -57,6 +59,8 @@ _UNKNOWN_VERSION: Final = 999_999
 _SECOND: Final = 1_000_000
 _SECONDS_A_DAY: Final = 86_400
 _DASH, _COLON, _OPEN, _CLOSE = 45, 58, 40, 41
+_BACKSPACE, _TAB, _BACKSLASH = 8, 9, 92
+_LETTER_0, _LETTER_B, _LETTER_R, _LETTER_T = 48, 98, 114, 116
 
 
 @register_jitable
@@ -126,7 +130,6 @@ def print_mysql_gtid(data: Bytes, state: Longs, buffers: Buffers) -> int:
     state[lay.OUT_AT] = put_phrase(out, at, words.END_OF_GTID)
     state[lay.HAS_GTID] = 1
     state[lay.AWAITS_BEGIN] = 1
-    state[lay.IN_TRANSACTION] = 0
     state[lay.SERVER_VERSION] = version
     return PRINTED
 
@@ -265,30 +268,37 @@ def print_rows_query(data: Bytes, state: Longs, buffers: Buffers) -> int:
     if state[lay.VERBOSE] < 2:
         state[lay.OUT_AT] = put_place(out, state[lay.OUT_AT], state)
         return PRINTED
+    if not encode(data, state[lay.OFFSET], state, buffers):
+        return lay.ENCODED_FULL
     at = put_phrase(out, begin_event(data, state, buffers), words.ROWS_QUERY)
-    while begin < end:
-        stop = _copy_line(out, at, data, begin, end)
-        at += stop - begin
-        if stop < end:
+    for place in range(begin, end):
+        byte = int(data[place])
+        letter = _escape(byte)
+        if letter:
+            out[at] = _BACKSLASH
+            out[at + 1] = letter
+            at += 2
+        elif byte == LINE_END:
             at = put_phrase(out, at, words.ROWS_QUERY_LINE)
-        begin = stop + 1
+        else:
+            out[at] = byte
+            at += 1
     out[at] = LINE_END
     state[lay.OUT_AT] = at + 1
     return PRINTED
 
 
-@register_jitable
-def _copy_line(out: Bytes, at: int, data: Bytes, begin: int, end: int) -> int:
-    """Copy a line; where it ends."""
-    done = begin
-    while done < end:
-        mask = copy_lanes(out, at + done - begin, data, done)
-        while mask:
-            stop = done + first_bit(mask)
-            if stop >= end:
-                break
-            if data[stop] == LINE_END:
-                return stop
-            mask &= mask - 1
-        done += LANES
-    return end
+@register_jitable(forceinline=True)
+def _escape(byte: int) -> int:
+    """What stands behind a backslash for a byte of a statement; 0 where that stands as it is."""
+    if byte == _BACKSLASH:
+        return _BACKSLASH
+    if byte > CARRIAGE_RETURN:
+        return 0
+    if byte == _TAB:
+        return _LETTER_T
+    if byte == CARRIAGE_RETURN:
+        return _LETTER_R
+    if byte == _BACKSPACE:
+        return _LETTER_B
+    return _LETTER_0 if byte == 0 else 0

@@ -193,11 +193,13 @@ def _follow(data: Bytes, state: Longs, start: int, size: int) -> bool:
         return False
     if first == _LETTER_X and size >= 3 and word & 0xFFFFFF == _XA:
         return False
+    if first == _LETTER_R and size > 8 and word == _ROLLBACK:
+        return False
     state[lay.AWAITS_BEGIN] = 0
     if first == _LETTER_B and size >= 5 and word & _FIVE_BYTES == _BEGIN:
         state[lay.IN_TRANSACTION] = 1
     elif (first == _LETTER_C and size >= 6 and word & _SIX_BYTES == _COMMIT) or (
-        first == _LETTER_R and size >= 8 and word == _ROLLBACK
+        first == _LETTER_R and size == 8 and word == _ROLLBACK
     ):
         state[lay.IN_TRANSACTION] = 0
     return True

@@ -72,7 +72,7 @@ def print_table(data: Bytes, state: Longs, buffers: Buffers, tables: Longs) -> i
     ):
         state[lay.TABLE] = slot
         return lay.ASK_TABLE
-    if not _encode(data, offset, state, buffers):
+    if not encode(data, offset, state, buffers):
         return lay.ENCODED_FULL
     tables[slot, lay.TABLE_STATEMENT] = state[lay.STATEMENT]
     out = buffers[lay.OUT]
@@ -94,7 +94,7 @@ def print_table(data: Bytes, state: Longs, buffers: Buffers, tables: Longs) -> i
 
 
 @register_jitable(forceinline=True)
-def _encode(data: Bytes, offset: int, state: Longs, buffers: Buffers) -> bool:
+def encode(data: Bytes, offset: int, state: Longs, buffers: Buffers) -> bool:
     """Add an event to the statement's base64, if that is printed; False if it has no room."""
     if not state[lay.ENCODES]:
         return True
@@ -135,7 +135,7 @@ def print_rows(data: Bytes, state: Longs, buffers: Buffers, tables: Longs, layou
         source, at = buffers[lay.PLAIN], 0
         end = load_u32(source, 9) - state[lay.CHECKSUM]
     if state[lay.PHASE] == lay.ENCODE:
-        if not _encode(source, at, state, buffers):
+        if not encode(source, at, state, buffers):
             return lay.ENCODED_FULL
         state[lay.PHASE] = lay.PRINT
         state[lay.ROW_OFFSET] = 0

@@ -571,6 +571,8 @@ def used_columns(table: Table, facts: StatementFacts) -> Iterator[TableColumn]:
     """The columns whose DEFAULT a statement uses."""
     said = _said(facts, table)
     given = None if facts.columns is None else {name.lower() for name in facts.columns}
+    if isinstance(facts.tree, Insert) and any(not row.items for row in facts.tree.rows or ()):
+        given = set()  # VALUES () gives no column a value
     created = facts.tree if isinstance(facts.tree, CreateTable) else None
     if created is not None:
         # Of CREATE … SELECT the columns that it defines itself, also where its query gives them.

@@ -62,6 +62,14 @@ def columns_behind(view: View, columns: Iterable[SetColumn]) -> list[SetColumn]:
     ]
 
 
+def names_in_view(view: View, columns: Iterable[str]) -> set[str]:
+    """What some columns of its table are called in a view, in small letters, as far as it is told."""
+    known, asked = _selected(view), set(columns)
+    if not known:
+        return set() if view.columns else asked  # SELECT *
+    return {name for name, column in known.items() if column.name.lower() in asked}
+
+
 def columns_of_view(view: View) -> list[str]:
     """The columns that the view's columns stand for, in their order, as far as they are told."""
     return [column.name for column in _selected(view).values()]

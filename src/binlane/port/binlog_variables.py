@@ -267,10 +267,11 @@ def rewrite(
             continue
         if item.name == ROW_IMAGE and taken not in (None, "FULL"):
             raise StatementError(
-                f"binlane doesn't yet support '{ROW_IMAGE} = {taken}': binlogs hold full images",
+                f"binlane doesn't yet support '{ROW_IMAGE} = {taken}' of a session",
                 errno=_NOT_SUPPORTED,
                 sqlstate="42000",
-                hint="full images hold all that others do; leave the variable as it is",
+                hint=f"a binlog has it: ALTER BINLOG 'name' ROW_IMAGE='{taken}'; "
+                "leave the variable as it is",
             )
         if taken is not None:
             model = [edit for edit in model if not item.start <= edit.start < item.end]

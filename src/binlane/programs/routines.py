@@ -22,12 +22,13 @@ from binlane.programs.host import NO_VALUES, Host, SessionValues
 from binlane.programs.interpreter import Actions, Interpreter, Returned, read_body, why_unread
 from binlane.programs.ways import NoWays, Undecided
 from binlane.sql.catalog import SchemaCatalog
+from binlane.sql.evaluation.evaluator import evaluate
 from binlane.sql.evaluation.statements import with_constants
 from binlane.sql.evaluation.values import UNKNOWN, Value
 from binlane.sql.facts import FunctionUse, StatementFacts, StatementKind
 from binlane.sql.parser import Stopped, cursor_over
 from binlane.sql.parser.types import read_type
-from binlane.sql.reading import read
+from binlane.sql.reading import read, read_expression
 from binlane.sql.schema import Routine, Trigger
 from binlane.sql.servers import Dialect
 from binlane.sql.tokens import SqlSyntaxError
@@ -97,6 +98,13 @@ def declare_parameters(
     environment.scopes = [BlockScope()]
     for index, parameter in enumerate(routine.parameters):
         value = arguments[index] if index < len(arguments) else None
+        if index >= len(arguments) and parameter.default is not None:
+            facts = read_expression(
+                parameter.default, database=environment.database, dialect=routine.dialect
+            )
+            assert isinstance(facts.tree, Expression), "it is the tree of one"
+            with silent(environment):
+                value = evaluate(facts.tree, facts, environment)
         data_type = type_of(parameter.type_text, routine.dialect)
         environment.declare(parameter.name, data_type, value)
 

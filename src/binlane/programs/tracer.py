@@ -477,7 +477,7 @@ def _call_text(
             is_mariadb=environment.is_mariadb,
             has_escapes=not environment.dialect.no_backslash_escapes,
         )
-        for parameter in routine.parameters
+        for parameter in routine.parameters[: len(arguments)]
     ]
     mark = '"' if environment.dialect.ansi_quotes else "`"
     names = (routine.name.database, routine.name.table)

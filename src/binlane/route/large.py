@@ -28,8 +28,10 @@ from binlane.names import TableName
 from binlane.routing.cascades import StatementWatch
 from binlane.routing.planned import MARKS
 from binlane.routing.queries import NO_TABLES, confined, statement_of
+from binlane.routing.row_images import ImageCutter
 from binlane.routing.rows import STATEMENT_TEXTS, table_name
 from binlane.routing.texts import TextNames, names_in
+from binlane.sql.servers import RowImage
 from binlane.store.binlog import Binlog
 
 _PIECE_BYTES: Final = 1 << 20
@@ -63,6 +65,7 @@ class LargePart:
         self._has_outside = False
         self._last_rows = -1
         self._size = 0
+        self._cutter: ImageCutter | None = None
         self.events = self.rows_events = self.texts_left_out = 0
         self.has_effect = False
 
@@ -169,7 +172,7 @@ class LargePart:
 
     def measure(self, events: Iterable[Event]) -> None:
         """Find out how long the part is, which MySQL's GTID event says."""
-        for event, kept in zip(events, self._kept(), strict=False):
+        for event, kept in zip(self._cut(events), self._kept(), strict=False):
             if kept:
                 self._size += self._length(event, kept)
 
@@ -180,7 +183,7 @@ class LargePart:
             StoreError: As `Binlog.append`.
         """
         binlog, data, clock = self._binlog, bytearray(), 0
-        for event, kept in zip(events, self._kept(), strict=False):
+        for event, kept in zip(self._cut(events), self._kept(), strict=False):
             if not kept:
                 continue
             body = event.body
@@ -196,6 +199,16 @@ class LargePart:
                 binlog.append_placed(data, groups=0, clock=clock)
                 data = bytearray()
         binlog.append_placed(data, groups=1, clock=clock)
+        if self._cutter is not None:
+            binlog.note_uncut(self._cutter)
+
+    def _cut(self, events: Iterable[Event]) -> Iterable[Event]:
+        """Events with the row images that the binlog is to have."""
+        image = self._binlog.definition.row_image
+        if image is RowImage.FULL:
+            return events
+        self._cutter = cutter = ImageCutter(image)
+        return (cutter.event(event, self._format) for event in events)
 
     def _kept(self) -> Iterator[int]:
         return iter(self._actions)
@@ -204,6 +217,8 @@ class LargePart:
         if action == _PUT and isinstance(event.body, QueryEvent):
             inside = self._inside(event.body)
             return HEADER_LENGTH + len(inside.encode(self._format)) + CHECKSUM_LENGTH
+        if event.raw is None:
+            return HEADER_LENGTH + len(event.body.encode(self._format)) + CHECKSUM_LENGTH
         return event.header.length - self._format.checksum_length + CHECKSUM_LENGTH
 
     def _bytes(self, event: Event, body: object, action: int, position: int) -> bytes:
@@ -215,6 +230,8 @@ class LargePart:
             return place(replace(event, body=ended), position, format_)
         if isinstance(body, MysqlGtidEvent):
             return place(replace(event, body=body), position, format_)
+        if event.raw is None:
+            return place(event, position, format_)
         return moved(event, position, self._format)
 
 

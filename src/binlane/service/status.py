@@ -201,6 +201,7 @@ class StatusKeeper:
             written_bytes=counts.size_bytes,
             omissions=dict(counts.omissions),
             rows_instead=dict(counts.rows_instead),
+            full_images={why.value: count for why, count in dict(binlog.uncut).items()},
             incidents=counts.incidents,
             unacknowledged=sum(each.count for each in incidents),
             stopping=stopping_text(incidents),

@@ -27,6 +27,7 @@ from binlane.session.context_events import random_seeds, views_behind
 from binlane.session.decision import note_unsafe, recorders_of
 from binlane.session.log_events import START_ALTER, Body
 from binlane.session.logged_texts import account_text, definition_text
+from binlane.session.rows import release_ranges
 from binlane.session.state import (
     LockedTables,
     SessionState,
@@ -48,6 +49,10 @@ from binlane.sql.tree.definitions import (
     ObjectStatement,
 )
 
+_REFERENCE_SYSTEMS: Final = (
+    StatementKind.CREATE_REFERENCE_SYSTEM,
+    StatementKind.DROP_REFERENCE_SYSTEM,
+)
 _DATABASE_KINDS: Final = frozenset(
     (StatementKind.CREATE_DATABASE, StatementKind.ALTER_DATABASE, StatementKind.DROP_DATABASE)
 )
@@ -265,9 +270,19 @@ def _text(state: SessionState, statement: SessionStatement) -> str | None:
         return None
     if kind is StatementKind.FLUSH and _is_unlogged_flush(state, statement):
         return None
+    if kind in _REFERENCE_SYSTEMS and _is_left_alone(state, statement):
+        return None
     if kind is StatementKind.ACCOUNT:
         return account_text(state, statement)
     return definition_text(state, statement)
+
+
+def _is_left_alone(state: SessionState, statement: SessionStatement) -> bool:
+    """Whether IF [NOT] EXISTS leaves the spatial reference systems as they are."""
+    effects, tree = statement.facts.effects, statement.facts.tree
+    assert isinstance(tree, ObjectStatement)
+    is_made = effects.kind is StatementKind.CREATE_REFERENCE_SYSTEM
+    return effects.if_exists and state.objects.reference_system(tree.number) is is_made
 
 
 def _maintained_partitions(statement: SessionStatement) -> AlterAction | None:
@@ -606,6 +621,7 @@ def consequences(state: SessionState, facts: StatementFacts) -> Iterator[None]:
             state.programs.forget_routines()
         state.programs.change_tables(*_changed_tables(state, facts))
         _note_empty(state, facts, emptied)
+        release_ranges(state, facts)
 
 
 def _changes_routines(state: SessionState, facts: StatementFacts) -> bool:

@@ -207,7 +207,9 @@ def _with_rows_known(
     if (lack := _unfilled(state, statement, decided)) is not None:
         return statement.failing(lack)
     facts, resolved = statement.facts, decided.resolved
-    if is_proven_empty(state, statement) or looks_up_nothing(facts, resolved, state.server):
+    if is_proven_empty(state, statement, resolved) or looks_up_nothing(
+        facts, resolved, state.server
+    ):
         return replace(statement, outcome=_PROVEN_EMPTY)
     if state.empty_tables and _is_of_empty_table(state, statement, decided):
         return replace(statement, outcome=_PROVEN_EMPTY)
@@ -268,7 +270,7 @@ def _empties_table(state: SessionState, statement: SessionStatement, decided: De
         not isinstance(facts.tree, Delete)
         or "HISTORY" in facts.tree.modifiers
         or facts.is_multi_table
-        or not holds_for_all(state, statement)
+        or not holds_for_all(state, statement, decided.resolved)
         or facts.has_returning
         or facts.limits
         or statement.outcome.is_proven_empty

@@ -34,6 +34,7 @@ from binlane.sql.tree.definitions import (
     CreateView,
     Credential,
     Event,
+    ObjectStatement,
     Privilege,
 )
 from binlane.sql.tree.expressions import Literal, Name, Node, ObjectName, UserVariable
@@ -196,9 +197,33 @@ def _characteristics(writer: _DefinitionWriter, node: CreateRoutine) -> str:
     return "".join(printed)
 
 
+def _package(writer: _DefinitionWriter, node: ObjectStatement) -> str | None:
+    """CREATE PACKAGE; one with characteristics is left as it is written."""
+    if not node.verb.startswith("CREATE PACKAGE") or node.name is None:
+        return None
+    rest = writer.rest(node.name.end)
+    if rest.upper().startswith(_PACKAGE_TRAITS):
+        return None
+    verb = "CREATE OR REPLACE" if node.is_or_replace else "CREATE"
+    condition = "IF NOT EXISTS " if node.if_exists else ""
+    return (
+        f"{verb} DEFINER={writer.definer(node.definer)} {node.verb.partition(' ')[2]} {condition}"
+        f"{writer.name(node.name)} {rest}"
+    )
+
+
+_PACKAGE_TRAITS: Final = (
+    *("COMMENT", "SQL", "LANGUAGE", "DETERMINISTIC", "NOT", "CONTAINS", "NO ", "READS", "MODIFIES"),
+)
 _WRITERS: Final[Mapping[type[Node], Callable[[_DefinitionWriter, Any], str | None]]] = (
     MappingProxyType(
-        {CreateView: _view, CreateTrigger: _trigger, Event: _event, CreateRoutine: _routine}
+        {
+            CreateView: _view,
+            CreateTrigger: _trigger,
+            Event: _event,
+            CreateRoutine: _routine,
+            ObjectStatement: _package,
+        }
     )
 )
 

@@ -18,8 +18,9 @@ from typing import Final, NamedTuple
 from binlane.names import TableName
 from binlane.policy.engines import NEITHER, traits
 from binlane.policy.refusals import Outcome
-from binlane.policy.resolution import ResolvedStatement
+from binlane.policy.resolution import ResolvedStatement, TableAccess
 from binlane.policy.server import Server
+from binlane.policy.used_objects import names_in_view
 from binlane.programs.environment import SessionEnvironment
 from binlane.programs.host import SessionValues
 from binlane.programs.routines import silent
@@ -31,10 +32,12 @@ from binlane.session.decision import Decided
 from binlane.session.log_events import Body, ChangedRows
 from binlane.session.state import SequenceValues, SessionState, SessionStatement
 from binlane.session.transaction import BinlogCaches, WriteContext
+from binlane.sql.evaluation.contradictions import NO_COLUMNS, KnownColumns
 from binlane.sql.evaluation.key_ranges import cannot_be_met
 from binlane.sql.evaluation.statements import is_multi_table, where_holds
 from binlane.sql.evaluation.statements import is_proven_empty as proves_empty
 from binlane.sql.facts import (
+    DDL_KINDS,
     INSERTING_KINDS,
     READING_KINDS,
     RowChange,
@@ -44,6 +47,7 @@ from binlane.sql.facts import (
 from binlane.sql.parser import Stopped, parse
 from binlane.sql.schema import Table
 from binlane.sql.servers import Dialect, Fact
+from binlane.sql.show_create import INTEGERS
 from binlane.sql.table_definitions import TableColumn
 from binlane.sql.tokens import SqlSyntaxError
 from binlane.sql.tree.definitions import Sequence
@@ -137,14 +141,20 @@ def with_null_ids(
     """What a statement did, with LAST_INSERT_ID where it looks for the row inserted last."""
     if not state.variables.is_on("sql_auto_is_null", default=False):
         return trace
-    if state.null_is_insert_id and _looks_for_null(statement, resolved):
-        state.null_is_insert_id = not state.server.is_mariadb
+    if _finds_inserted(state) and _looks_for_null(statement, resolved):
+        state.null_is_insert_id = False
         trace = replace(trace, values=trace.values.with_those(SessionValues(last_insert_id=True)))
     if statement.facts.effects.kind in INSERTING_KINDS and statement.succeeds and trace.runs:
         environment = SessionEnvironment(state.host, statement.database)
         if SessionUse(statement.facts, resolved, environment).generates_insert_id():
             state.null_is_insert_id = True
     return trace
+
+
+def _finds_inserted(state: SessionState) -> bool:
+    """Whether IS NULL of a counter finds the row inserted last: in MariaDB once, in MySQL ever."""
+    is_asked = state.variables.is_on("sql_auto_is_null", default=False)
+    return is_asked and (state.null_is_insert_id or not state.server.is_mariadb)
 
 
 def _looks_for_null(statement: SessionStatement, resolved: ResolvedStatement) -> bool:
@@ -170,7 +180,9 @@ def _compared_with_null(node: Node) -> Iterator[str]:
 # UPDATE and DELETE that are known to change nothing -----------------------------------------------
 
 
-def is_proven_empty(state: SessionState, statement: SessionStatement) -> bool:
+def is_proven_empty(
+    state: SessionState, statement: SessionStatement, resolved: ResolvedStatement
+) -> bool:
     """Whether the server knows that UPDATE or DELETE of one table changes no row.
 
     Neither server logs them, in any format (`-- @rows none` of a script says it of all others).
@@ -180,42 +192,84 @@ def is_proven_empty(state: SessionState, statement: SessionStatement) -> bool:
         return False
     environment = environment_of(state, statement)
     with silent(environment):
-        if proves_empty(facts.tree, facts, environment):
-            return True
         where = facts.tree.where
-        if where is None or not state.server.is_mariadb or is_multi_table(facts.tree):
+        known = _known_columns(state, resolved, where)
+        if proves_empty(facts.tree, facts, environment, known):
+            return True
+        if where is None or is_multi_table(facts.tree):
             return False
-        return cannot_be_met(where, _keyed_columns(state, facts), facts, environment)
+        return cannot_be_met(where, _keyed_columns(state, resolved), facts, environment)
 
 
-def _keyed_columns(state: SessionState, facts: StatementFacts) -> Mapping[str, TableColumn]:
-    """The columns in keys of the table that UPDATE or DELETE changes, by name in small letters.
+def _keyed_columns(state: SessionState, resolved: ResolvedStatement) -> Mapping[str, TableColumn]:
+    """The columns in keys of the one table that is changed, by the names in use, in small letters.
 
     One that sql_auto_is_null has IS NULL find the last row by is none of them.
     """
-    table = state.objects.table(facts.effects.writes[0]) if facts.effects.writes else None
-    if table is None:
+    access = _only_target(resolved)
+    if access is None:
         return {}
+    table = access.table
     keyed = {one.lower() for key in table.keys for one in key.columns if not key.is_fulltext}
     filled = {one.lower() for key in table.keys if key.is_primary for one in key.columns}
-    is_found = state.null_is_insert_id and state.variables.is_on("sql_auto_is_null", default=False)
-    if is_found and table.auto_increment:
+    if _finds_inserted(state) and table.auto_increment:
         keyed.discard(table.auto_increment.lower())
     return {
-        name: replace(column, is_nullable=column.is_nullable and name not in filled)
+        shown: replace(column, is_nullable=column.is_nullable and name not in filled)
         for column in table.definition.columns
         if (name := column.name.lower()) in keyed
+        for shown in _names_in_use(state, access, {name})
     }
 
 
-def holds_for_all(state: SessionState, statement: SessionStatement) -> bool:
+def _only_target(resolved: ResolvedStatement) -> TableAccess | None:
+    """The one table that a statement changes by itself; None if another way leads to it than a view."""
+    own = [one for one in resolved.accesses if one.changes and not one.is_prelocked]
+    return own[0] if len(own) == 1 and len(own[0].via) <= 1 else None
+
+
+def _names_in_use(state: SessionState, access: TableAccess, columns: set[str]) -> set[str]:
+    """What the statement calls some columns of the table that it changes, in small letters."""
+    if not access.via:
+        return columns
+    view = state.objects.view(access.via[0].name)
+    return set() if view is None else names_in_view(view, columns)
+
+
+def holds_for_all(
+    state: SessionState, statement: SessionStatement, resolved: ResolvedStatement
+) -> bool:
     """Whether the WHERE clause of UPDATE or DELETE holds whatever the row, or there is none."""
     facts = statement.facts
     if not isinstance(facts.tree, Update | Delete):
         return False
     environment = environment_of(state, statement)
+    columns = _known_columns(state, resolved, facts.tree.where)
     with silent(environment):
-        return where_holds(facts.tree, facts, environment) is True
+        return where_holds(facts.tree, facts, environment, columns) is True
+
+
+_SPECIAL_NULLS: Final = frozenset(("DATE", "DATETIME"))
+"""Of a column that is not NULL, `IS NULL` finds the date of zeros."""
+
+
+def _known_columns(
+    state: SessionState, resolved: ResolvedStatement, where: Node | None
+) -> KnownColumns:
+    """What MySQL knows of the columns of the one table that is changed, without its keys."""
+    access = _only_target(resolved)
+    if where is None or access is None or state.server.is_mariadb:
+        return NO_COLUMNS
+    table = access.table
+    filled = {one.lower() for key in table.keys if key.is_primary for one in key.columns}
+    columns = table.definition.columns
+    filled |= {one.name.lower() for one in columns if not one.is_nullable}
+    filled -= {one.name.lower() for one in columns if one.type_name in _SPECIAL_NULLS}
+    if _finds_inserted(state) and table.auto_increment:
+        filled.discard(table.auto_increment.lower())
+    integers = {one.name.lower() for one in columns if one.type_name in INTEGERS}
+    never_null, equated = (_names_in_use(state, access, one) for one in (filled, integers))
+    return KnownColumns(frozenset(never_null), frozenset(equated))
 
 
 def environment_of(state: SessionState, statement: SessionStatement) -> SessionEnvironment:
@@ -249,13 +303,36 @@ def written_runs(
     for run in runs:
         table = sequences.get(run.table)
         if table is not None:
-            known = values.setdefault(table.name, SequenceValues(_number("START", table, 1)))
+            known = values.setdefault(table.name, SequenceValues(_first(table)))
             value = given.get(table.name.table)
             written = _take(known, table) if value is None else _set(known, value, table)
             if not written:
                 continue
         kept.append(run)
     return tuple(kept)
+
+
+def release_ranges(state: SessionState, facts: StatementFacts) -> None:
+    """Know that sequences take a new range behind DDL on them, and behind FLUSH TABLES.
+
+    Source: measured on MariaDB 10.11.19.
+    """
+    effects, values, tree = facts.effects, state.sequence_values, facts.tree
+    is_flush = effects.kind is StatementKind.FLUSH and facts.verb == "FLUSH TABLES"
+    if not values or not (is_flush or effects.kind in DDL_KINDS):
+        return
+    for name in (effects.writes or tuple(values)) if is_flush else effects.writes + effects.drops:
+        if name not in values:
+            continue
+        if not (is_flush or effects.kind is StatementKind.ALTER_SEQUENCE):
+            del values[name]
+            continue
+        known, table = values[name], state.objects.table(name)
+        known.reserved = 0
+        if isinstance(tree, Sequence) and table is not None and "RESTART" in tree.settings:
+            start = _number("START", table, 1)
+            said = tree.settings["RESTART"]
+            known.next_value = start if said is None else said
 
 
 def _values_set(facts: StatementFacts) -> dict[str, int]:
@@ -265,7 +342,7 @@ def _values_set(facts: StatementFacts) -> dict[str, int]:
         if use.upper_name != "SETVAL" or len(use.arguments) < 2:
             continue
         name, value = use.arguments[:2]
-        if isinstance(name, Name) and (text := facts.text_of(value)).isdigit():
+        if isinstance(name, Name) and (text := facts.text_of(value)).lstrip("-").isdigit():
             found[name.parts[-1]] = int(text)
     return found
 
@@ -281,12 +358,21 @@ def _take(known: SequenceValues, table: Table) -> bool:
 
 
 def _set(known: SequenceValues, value: int, table: Table) -> bool:
-    """SETVAL: a value that was given out already changes nothing."""
+    """SETVAL: a value that was given out already changes nothing, one that is reserved is known."""
     increment = _number("INCREMENT", table, 1)
     if value < known.next_value if increment > 0 else value > known.next_value:
         return False
-    known.next_value, known.reserved = value + increment, 0
-    return True
+    end = known.next_value + known.reserved * increment
+    known.next_value = value + increment
+    known.reserved = max(0, (end - known.next_value) // increment)
+    return known.next_value > end if increment > 0 else known.next_value < end
+
+
+def _first(table: Table) -> int:
+    """The first value: that of START, or the end at which it begins to count."""
+    is_falling = _number("INCREMENT", table, 1) < 0
+    end = _number("MAXVALUE", table, -1) if is_falling else _number("MINVALUE", table, 1)
+    return _number("START", table, end)
 
 
 def _range(table: Table) -> int:

@@ -60,7 +60,7 @@ from binlane.sql.reading import read
 from binlane.sql.schema import Routine, Trigger
 from binlane.sql.servers import Dialect, LoggingMode
 from binlane.sql.tokens import ServerText, server_text
-from binlane.sql.tree.definitions import AccountStatement
+from binlane.sql.tree.definitions import AccountStatement, CreateView
 from binlane.sql.tree.expressions import Literal, UserVariable
 from binlane.sql.tree.statements import Prepare
 
@@ -739,22 +739,17 @@ def _unanalysed(facts: StatementFacts) -> Unanalysed:
     )
 
 
-_FAIL_OTHERWISE: Final = TABLE_DROPPING_KINDS | {
-    StatementKind.CREATE_VIEW,
-    StatementKind.ALTER_VIEW,
-}
-
-
 def _is_told_by_objects(statement: SessionStatement) -> bool:
     """Whether objects tell why a statement fails, whatever error the script states.
 
-    Not all is known of accounts, DROP TABLE goes on behind a table that is missing, and the query of a
-    view is looked at before anything else.
+    Not all is known of accounts, DROP TABLE goes on behind a table that is missing, and ALTER VIEW
+    opens what its query names before it looks for the view.
     """
     if statement.succeeds:
         return True
     facts = statement.facts
-    return not (facts.effects.kind in _FAIL_OTHERWISE or isinstance(facts.tree, AccountStatement))
+    is_of_several = facts.effects.kind in TABLE_DROPPING_KINDS
+    return not (is_of_several or isinstance(facts.tree, AccountStatement | CreateView))
 
 
 def _merged(notes: Sequence[Note]) -> list[Note]:

@@ -298,8 +298,9 @@ class FactFinder(NameFinder):
 
     def load_data(self, node: statements.LoadData) -> None:
         """LOAD DATA and LOAD XML."""
-        changes = frozenset((RowChange.LOAD,))
-        self.use_table(node.table.name, node.table.alias, changes=changes)
+        is_replace = "REPLACE" in node.modifiers
+        changes = {RowChange.LOAD, RowChange.REPLACE} if is_replace else {RowChange.LOAD}
+        self.use_table(node.table.name, node.table.alias, changes=frozenset(changes))
         self._set(node.assignments)
         names = (
             column.parts[-1] if isinstance(column, tree.Name) else self.text_of(column)
@@ -307,7 +308,7 @@ class FactFinder(NameFinder):
         )
         self.note(
             name=string_value(self.text_of(node.file).lstrip("nN"), self.dialect),
-            is_replace="REPLACE" in node.modifiers,
+            is_replace=is_replace,
             is_local="LOCAL" in node.modifiers,
             columns=None if node.columns is None else tuple(names),
         )

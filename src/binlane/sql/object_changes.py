@@ -405,7 +405,12 @@ class ObjectChange:
             name=name,
             is_function=key[0],
             parameters=tuple(
-                Parameter(name=each.name, type_text=text_of(each.type), direction=each.direction)
+                Parameter(
+                    name=each.name,
+                    type_text=text_of(each.type),
+                    direction=each.direction,
+                    default=None if each.default is None else text_of(each.default),
+                )
                 for each in node.parameters
             ),
             body=self._body(node.body_at),
@@ -451,6 +456,12 @@ class ObjectChange:
     def drop_events(self) -> None:
         """DROP EVENT."""
         self.store.events.difference_update(map(small, self.effects.objects))
+
+    def change_reference_system(self) -> None:
+        """CREATE and DROP SPATIAL REFERENCE SYSTEM."""
+        node = self.node(definitions.ObjectStatement)
+        is_made = self.effects.kind is StatementKind.CREATE_REFERENCE_SYSTEM
+        self.store.reference_systems[node.number] = is_made
 
     # Accounts and settings --------------------------------------------------------------------
 
@@ -548,6 +559,8 @@ SERVER_HANDLERS: Final[Mapping[StatementKind, Callable[[ObjectChange], None]]] =
         StatementKind.CREATE_EVENT: ObjectChange.create_event,
         StatementKind.ALTER_EVENT: ObjectChange.alter_event,
         StatementKind.DROP_EVENT: ObjectChange.drop_events,
+        StatementKind.CREATE_REFERENCE_SYSTEM: ObjectChange.change_reference_system,
+        StatementKind.DROP_REFERENCE_SYSTEM: ObjectChange.change_reference_system,
         StatementKind.ACCOUNT: ObjectChange.change_accounts,
         StatementKind.SET: ObjectChange.set_globals,
     }

@@ -190,11 +190,19 @@ class Trigger:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameter:
-    """A parameter of a routine; `direction` is IN, OUT or INOUT."""
+    """A parameter of a routine.
+
+    Attributes:
+        name: Its own.
+        type_text: Its type.
+        direction: IN, OUT or INOUT.
+        default: The expression that a call may leave it to; None: it has to be given.
+    """
 
     name: str
     type_text: str
     direction: str = "IN"
+    default: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -230,7 +238,8 @@ class Routine:
 
     def takes(self, count: int) -> bool:
         """Whether it may be called with so many arguments."""
-        return bool(self.unread) or len(self.parameters) == count
+        given = [one for one in self.parameters[count:] if one.default is None]
+        return bool(self.unread) or (len(self.parameters) >= count and not given)
 
 
 INFORMATION_SCHEMA: Final = "information_schema"
@@ -384,6 +393,7 @@ class ObjectStore:
         loadable: Names of loadable functions, in small letters.
         events: Names in small letters.
         packages: Names in small letters.
+        reference_systems: Spatial ones by their ids: whether one is there that was made or dropped.
         accounts: Users and roles.
         settings: What SET GLOBAL said.
         is_shared: All of these may be another store's, too: `own` them before any is changed.
@@ -400,6 +410,7 @@ class ObjectStore:
     loadable: set[str] = field(default_factory=set)
     events: set[TableName] = field(default_factory=set)
     packages: set[TableName] = field(default_factory=set)
+    reference_systems: dict[int, bool] = field(default_factory=dict)
     accounts: Accounts = field(default_factory=dict)
     settings: dict[str, str] = field(default_factory=dict)
     is_shared: bool = field(default=False, compare=False, repr=False)
@@ -527,6 +538,10 @@ class ObjectStore:
             names.difference_update({name for name in names if name.database == database})
 
 
+_FIRST_SYSTEMS: Final = range(2_000, 32_767)
+"""The ids of the spatial reference systems that MySQL 9.7 comes with; a sixth of these has one."""
+
+
 OBJECT_KINDS: Final = tuple(one.name for one in fields(ObjectStore) if one.compare)
 """What a store has."""
 _ALL_OF: Final = attrgetter(*(one.name for one in fields(ObjectStore)))
@@ -650,6 +665,11 @@ class Objects:
     def event(self, name: TableName) -> bool:
         """Whether there is such an event."""
         return small(name) in self.store.events
+
+    def reference_system(self, number: int) -> bool:
+        """Whether there is a spatial reference system of an id; 0 is always there."""
+        is_first = number in _FIRST_SYSTEMS or number == 0
+        return self.store.reference_systems.get(number, is_first)
 
     @property
     def accounts(self) -> Accounts:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -32,7 +33,9 @@ from binlane.routing.compressing import compressed, knows_compressed
 from binlane.routing.memory import Memory
 from binlane.routing.queries import without_tables_info
 from binlane.routing.routed_group import RoutedGroup, prepared_with
+from binlane.routing.row_images import ImageCutter, Uncut
 from binlane.scope.definition import Definition
+from binlane.sql.servers import RowImage
 from binlane.store.catalog import Mark
 from binlane.store.disk import NO_ROOM, Disk, DiskFile
 from binlane.store.file_facts import FileFacts, closed_files
@@ -113,6 +116,7 @@ class Binlog:
     Attributes:
         definition: Name, id, scope and logging mode.
         settings: How it is written; may be replaced between event groups.
+        uncut: Events with rows that stayed full although ROW_IMAGE asks for less, by reason.
     """
 
     def __init__(  # noqa: PLR0913 what it writes, where, and who is told
@@ -137,6 +141,8 @@ class Binlog:
         self._format = found.head.format_description, found.head.format_description.format
         self._source_format: Format | None = None
         self._file: DiskFile = disk.open(directory / found.files[-1])
+        self._cutter: ImageCutter | None = None
+        self.uncut: Counter[Uncut] = Counter()
         self._pending = bytearray()
         self._written = found.end
         self._position = found.position
@@ -226,6 +232,16 @@ class Binlog:
         if self._source_format is not None:
             return self._source_format
         return self._head.format_description.with_tables_info(has_tables_info=False).format
+
+    @property
+    def cutter(self) -> ImageCutter | None:
+        """What cuts its row images; None while they are full ones."""
+        image = self.definition.row_image
+        if image is RowImage.FULL:
+            self._cutter = None
+        elif self._cutter is None or self._cutter.image is not image:
+            self._cutter = ImageCutter(image)
+        return self._cutter
 
     @property
     def server_id(self) -> int:
@@ -333,11 +349,12 @@ class Binlog:
             timestamp = group.events[-1].header.timestamp
             if self.size_bytes >= self.settings.max_binlog_size_bytes and self._holds_groups:
                 self._rotate(timestamp)
-            events = self._in_form(group.events)
+            cut = self._cut(group.events)
+            events = self._in_form(cut)
             if events is None:
                 # A file has one form: this one is plain until it is full.
                 self._rotate(timestamp, self._following_description(has_tables_info=False))
-                events = self._in_form(group.events)
+                events = self._in_form(cut)
             assert events is not None, "the plain form has room for all"
             begin = self.size_bytes
             plain = place_group(
@@ -414,6 +431,36 @@ class Binlog:
             self._incidents = self._published_incidents = before[0]
             self._unsearched = before[1]
             raise
+
+    def cut_placed(self, data: bytes | bytearray | memoryview) -> bytes | bytearray | memoryview:
+        """What `append_placed` takes, with the row images that the binlog is to have."""
+        cutter = self.cutter
+        if cutter is None:
+            return data
+        cut = cutter.placed(data, self.size_bytes, self.format)
+        self.note_uncut(cutter)
+        return cut
+
+    def _cut(self, events: tuple[Event, ...]) -> tuple[Event, ...]:
+        """Events with the row images that the binlog is to have."""
+        cutter = self.cutter
+        if cutter is None:
+            return events
+        cut = cutter.events(events, self.source_format)
+        self.note_uncut(cutter)
+        return cut
+
+    def note_uncut(self, cutter: ImageCutter) -> None:
+        """Count what a cutter had to leave full since it was asked last; tell the first of a kind."""
+        for reason in cutter.uncut.keys() - self.uncut.keys():
+            _LOG.warning(
+                "binlog %s: row images stay full although ROW_IMAGE is %s: %s "
+                "(further ones are only counted)",
+                *(self.name, cutter.image.value, reason.value),
+                extra={"binlog": self.name},
+            )
+        self.uncut += cutter.uncut
+        cutter.uncut.clear()
 
     def _in_form(self, events: Sequence[Event]) -> tuple[Event, ...] | None:
         """Events as the last file has them; None where they have no room in its form."""

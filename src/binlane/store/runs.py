@@ -66,7 +66,8 @@ def append_run(  # noqa: PLR0913  # who gets what, and who else may have to do i
             binlog.remember(binlog.memory.with_rows(tables))
         if spans.data:
             groups = router.counts(number).groups - kept
-            binlog.append_placed(spans.data, groups=groups, clock=spans.clock)
+            cut = binlog.cut_placed(spans.data)
+            binlog.append_placed(cut, groups=groups, clock=spans.clock)
         following = spans.next_group
         if following < run.count and not binlog.room_bytes:
             # The next file says what was done before it.

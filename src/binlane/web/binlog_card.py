@@ -63,6 +63,7 @@ def binlog_card(binlog: BinlogStatus, at_s: float, *, is_open: bool) -> Iterator
     yield from _counts(
         "Left out, since it names what is outside of the scope", "What", binlog.omissions
     )
+    yield from _counts("Rows whose images are full all the same", "Why", binlog.full_images)
     yield "</details>"
 
 

@@ -76,6 +76,10 @@ def _binlogs(status: Status) -> Iterator[Metric]:
         counted("kind", lambda binlog: binlog.omissions),
     )
     yield (
+        *("binlane_full_images_total", "counter", "Row events that ROW_IMAGE could not cut"),
+        counted("reason", lambda binlog: binlog.full_images),
+    )
+    yield (
         *("binlane_rows_instead_total", "counter", "Statements that are there as rows"),
         counted("reason", lambda binlog: binlog.rows_instead),
     )

@@ -130,6 +130,7 @@ class BinlogStatus:
         written_bytes: Likewise.
         omissions: Parts left out since they name outside objects, by kind.
         rows_instead: Statements that are there as rows although the format asks for them, by reason.
+        full_images: Row events that are full although ROW_IMAGE asks for less, by reason.
         incidents: INCIDENT events, at which replicas stop.
         unacknowledged: Of all in its files, those that nobody has acknowledged; they are known
             from before this process, too.
@@ -170,6 +171,7 @@ class BinlogStatus:
     rows_instead: Mapping[str, int]
     incidents: int
     unacknowledged: int = 0
+    full_images: Mapping[str, int] = field(default_factory=dict)
     stopping: str = ""
     unreadable: str = ""
     first_incident: IncidentStatus | None = None

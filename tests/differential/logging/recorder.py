@@ -136,7 +136,7 @@ class Recorder:
         try:
             affected = connection.query(statement)
             has_result = _has_result(connection)
-            while _has_next(connection):
+            while has_next(connection):
                 connection.next_result()
         except pymysql.MySQLError as failure:
             error, message = failure.args[0], str(failure.args[-1])
@@ -186,7 +186,8 @@ def _warned(connection: Connection[Cursor]) -> bool:
     return bool(_result(connection).warning_count)
 
 
-def _has_next(connection: Connection[Cursor]) -> bool:
+def has_next(connection: Connection[Cursor]) -> bool:
+    """Whether a statement has a result behind the one that was read."""
     return bool(_result(connection).has_next)
 
 

@@ -52,6 +52,7 @@ _REFUSALS: Final = frozenset(
 )
 _ONLY_READ: Final = ("prepare", "explain", "show")
 """Of these no tables are opened here."""
+_ROWS: Final = ("insert", "replace", "update", "delete")
 _COUNTED: Final = ("insert", "replace", "update", "delete", "load", "execute")
 
 
@@ -79,7 +80,7 @@ def outcome(statement: Statement, recorded: Recorded) -> Outcome:
             return Outcome()
         rows = statement.rows
         if rows is None:  # what is logged although it failed has changed something
-            rows = int(bool(recorded.events) and statement.sql.lower().startswith(_COUNTED))
+            rows = int(bool(recorded.events) and statement.sql.lower().startswith(_ROWS))
         return Outcome(error=recorded.error, rows=rows)
     if _gives_one_row(statement.sql):
         return Outcome(rows=recorded.affected)

@@ -173,7 +173,8 @@ def test_ways_of_triggers_and_functions(flavor: str) -> None:
     known = made.execute("INSERT INTO t VALUES (1, 'x')")
     assert known.depends_on == ()
     found = made.execute("INSERT INTO t SELECT a, b FROM u WHERE a = 3")
-    assert [one.text for one in found.depends_on] == ["NEW.a > 5"]
+    # The first branch writes what is read, which fails if there is a row.
+    assert [one.text for one in found.depends_on] == ["NEW.a > 5", "a row for d.t"]
     assert found.depends_on[0].program == "trigger d.g"
     function = (
         "CREATE FUNCTION f(x INT) RETURNS INT BEGIN "

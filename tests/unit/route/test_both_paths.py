@@ -17,7 +17,10 @@ from binlane.store.byte_source import FileBytes
 from tests.fixture_sets import fixture_names, fixture_set
 from tests.routed_files import outputs, routed, written
 
-_SCOPES = ("LOG ALL", "LOG(shop.t)", "IGNORE(shop.t)", "LOG(crm)", "LOG(shop)", "LOG(shop.a)")
+_SCOPES = (
+    *("LOG ALL", "LOG(shop.t)", "IGNORE(shop.t)", "LOG(crm)", "LOG(shop)", "LOG(shop.a)"),
+    *("LOG ALL, ROW_IMAGE=MINIMAL", "LOG(shop), ROW_IMAGE=NOBLOB"),
+)
 SETS = [
     name
     for name in (*fixture_names("md"), *fixture_names("my97"))

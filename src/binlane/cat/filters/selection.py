@@ -98,6 +98,11 @@ class Selection:
         )
 
     @property
+    def is_by_id(self) -> bool:
+        """Whether MariaDB's events are chosen by server id, domain or GTID."""
+        return bool(self.server_ids or self.domain_ids or self.start_gtids or self.stop_gtids)
+
+    @property
     def is_everything(self) -> bool:
         """Whether no event is left out."""
         return self == Selection(is_gtid_strict=self.is_gtid_strict)
@@ -136,7 +141,7 @@ class Selector:
         self._stop_position = self._selection.stop_position if is_last else None
 
     def end_file(self) -> None:
-        """Say that the file's last event was given.
+        """Say that the file's last event was given, with which a stop position may be reached.
 
         Raises:
             CodecError: If the file ends before the start position.
@@ -146,6 +151,8 @@ class Selector:
                 f"no event starts at {self._start_position}: the file ends at {self._end}",
                 hint="positions are those of the first file; without --start-position they are told",
             ).at(self._file, self._end)
+        if self._stop_position is not None and self._end >= self._stop_position:
+            self.is_done = True
 
     def takes(self, event: Event) -> bool:
         """Whether the next event of the stream is printed.

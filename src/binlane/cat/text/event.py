@@ -171,11 +171,15 @@ class EventText(ABC):
             return encode_event(event, self._format)
         return event.raw
 
+    def _take_format(self, body: FormatDescriptionEvent) -> None:
+        """What a FORMAT_DESCRIPTION says of the events behind it."""
+        self._format = body.format
+        self._session.set_writer(body.server_version)
+
     def _format_description(
         self, event: Event, body: FormatDescriptionEvent, *, is_relay: bool = False
     ) -> Iterator[str]:
-        self._format = body.format
-        self._session.set_writer(body.server_version)
+        self._take_format(body)
         at_startup = " at startup" if body.created else ""
         yield from self._event_line(
             event,
@@ -238,7 +242,8 @@ class EventText(ABC):
         query = body.with_file(self._load_files.path_of(body.file_id))
         yield query.decode("utf-8", "surrogateescape")
         yield END
-        yield f"# file_id: {body.file_id} "
+        if self.flavor is Flavor.MARIADB or not self._options.short_form:
+            yield f"# file_id: {body.file_id} "
 
 
 def printable_rows(

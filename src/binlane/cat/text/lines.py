@@ -58,8 +58,7 @@ class TextLines:
             CodecError: If a rows event has no TABLE_MAP, or with `verbose` if one cannot be decoded.
         """
         if isinstance(event.body, FormatDescriptionEvent):
-            flavor = self._options.flavor or event.body.format.flavor
-            yield from self._use(_dialect(flavor))
+            yield from self._use_dialect_of(event.body)
         if self._text is None:
             # A server sends a ROTATE before it says what it is.
             self._held.append((event, file))
@@ -71,6 +70,13 @@ class TextLines:
                 yield from self._text.lines(self._rewritten(earlier))
             except CodecError as error:
                 raise error.at(its_file, earlier.position) from None
+
+    def open(self, event: Event, *, file: str) -> Iterator[str]:
+        """The lines before the first event of a file whose FORMAT_DESCRIPTION is not printed."""
+        assert isinstance(event.body, FormatDescriptionEvent), "a file begins with it"
+        yield from self._use_dialect_of(event.body)
+        assert self._text is not None, "set just now"
+        yield from self._begin(self._text, file)
 
     @property
     def progress(self) -> Progress:
@@ -95,6 +101,9 @@ class TextLines:
         if self._file is not None:
             yield from self._text.end_file()
         yield from self._text.finish()
+
+    def _use_dialect_of(self, body: FormatDescriptionEvent) -> Iterator[str]:
+        yield from self._use(_dialect(self._options.flavor or body.format.flavor))
 
     def _use(self, dialect: type[EventText]) -> Iterator[str]:
         if isinstance(self._text, dialect):

@@ -20,11 +20,12 @@ from binlane.cat.text.event import (
 )
 from binlane.cat.text.hexdump import mariadb_dump
 from binlane.cat.text.load_files import LoadFiles
-from binlane.cat.text.options import TextOptions
+from binlane.cat.text.options import Base64Output, TextOptions
 from binlane.cat.text.progress import Progress
 from binlane.cat.text.rows import row_count
 from binlane.cat.text.session import END
 from binlane.cat.text.tables import table_lines
+from binlane.codec.control import FormatDescriptionEvent
 from binlane.codec.event import Event, encode_event
 from binlane.codec.query import AnnotateRowsEvent, QueryCompressedEvent, QueryEvent
 from binlane.codec.rows import (
@@ -49,6 +50,10 @@ _HEAD: Final = (
     "/*!50530 SET @@SESSION.PSEUDO_SLAVE_MODE=1*/;",
     "/*!40019 SET @@session.max_delayed_threads=0*/;",
 )
+_OWN_IDS: Final = (
+    "/*!100001 SET @@SESSION.SERVER_ID=@@GLOBAL.SERVER_ID */;",
+    "/*!100001 SET @@SESSION.GTID_DOMAIN_ID=@@GLOBAL.GTID_DOMAIN_ID */;",
+)
 _ROW_NAMES: Final = ((WriteRowsEvent, "Write"), (UpdateRowsEvent, "Update"))
 _GTID_WORDS: Final = (
     (GtidFlag.DDL, " ddl"),
@@ -69,6 +74,7 @@ class MariadbText(EventText):
 
     def __init__(self, options: TextOptions, load_files: LoadFiles) -> None:
         super().__init__(options, load_files)
+        self._has_begun = False
         self._annotate: Event | None = None
         self._skips_replication = False
         self._renderers: Mapping[int, Callable[[Event, Any], Iterator[str]]] = MappingProxyType(
@@ -123,6 +129,8 @@ class MariadbText(EventText):
         # The last file may have been cut within a transaction.
         yield "ROLLBACK /* added by mysqlbinlog */;"
         yield from self._settings_tail()
+        if self._options.restores_ids:
+            yield from _OWN_IDS
 
     def lines(self, event: Event) -> Iterator[str]:
         """One event.
@@ -132,6 +140,10 @@ class MariadbText(EventText):
             CodecError: If a rows event has no TABLE_MAP, or with `verbose` cannot be decoded.
         """
         body = event.body
+        is_first, self._has_begun = not self._has_begun, True
+        if is_first and isinstance(body, FormatDescriptionEvent) and self._starts_without:
+            self._take_format(body)
+            return
         if self._options.print_row_event_positions:
             yield from self._at(event)
         table_map = self._maps.feed(event, file=self._file)
@@ -145,6 +157,12 @@ class MariadbText(EventText):
             yield from self._flush_rows()
             yield from self._skip_replication(event)
             yield from self._renderers.get(event.header.type_code, self._other)(event, body)
+
+    @property
+    def _starts_without(self) -> bool:
+        """Whether the first FORMAT_DESCRIPTION is before what is printed, and needed by nothing."""
+        options = self._options
+        return options.starts_inside and options.base64_output is not Base64Output.AUTO
 
     def _skip_replication(self, event: Event) -> Iterator[str]:
         skips = bool(event.header.flags & HeaderFlag.SKIP_REPLICATION)
@@ -164,8 +182,8 @@ class MariadbText(EventText):
         yield from self._event_line(event, f"\tBinlog checkpoint {one_line(body.file)}")
 
     def _gtid_list(self, event: Event, body: GtidListEvent) -> Iterator[str]:
-        by_domain = sorted(body.gtids, key=lambda gtid: gtid.domain_id)
-        gtids = ",\n# ".join(map(str, by_domain))
+        ordered = sorted(body.gtids, key=lambda gtid: (gtid.domain_id, gtid.sequence))
+        gtids = ",\n# ".join(map(str, ordered))
         yield from self._event_line(event, f"\tGtid list [{gtids}]")
 
     def _start_encryption(self, event: Event, body: StartEncryptionEvent) -> Iterator[str]:

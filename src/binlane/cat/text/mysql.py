@@ -77,7 +77,14 @@ _UNKNOWN_VERSION: Final = 999999
 _GENERATED_KEYS_SINCE: Final = 80030
 _MICROSECONDS: Final = 1_000_000
 _BEGINNINGS: Final = (b"BEGIN", b"XA START", b"START TRANSACTION")
-_ENDS: Final = (b"COMMIT", b"ROLLBACK", b"XA COMMIT", b"XA ROLLBACK")
+_ENDS: Final = (b"COMMIT", b"ROLLBACK", b"XA ROLLBACK")
+_ATOMIC_CREATE: Final = b" START TRANSACTION"
+# DROP TABLE is of one thread in any case.
+_TEMPORARY: Final = b"TEMPORARY"
+_TO_SAVEPOINT: Final = b"ROLLBACK TO"
+_STATEMENT_ESCAPES: Final = str.maketrans(
+    {"\n": "\n# ", "\r": "\\r", "\\": "\\\\", "\b": "\\b", "\t": "\\t", "\0": "\\0"}
+)
 
 
 class MysqlText(EventText):
@@ -89,6 +96,8 @@ class MysqlText(EventText):
         super().__init__(options, load_files)
         # Whether a FORMAT_DESCRIPTION came, other than those with which relay logs begin.
         self._has_begun_log = False
+        # Whether a transaction has begun whose statements have to be rows.
+        self._is_inside = False
         self._renderers: Mapping[int, Callable[[Event, Any], Iterator[str]]] = MappingProxyType(
             {
                 EventType.FORMAT_DESCRIPTION: self._start,
@@ -128,7 +137,7 @@ class MysqlText(EventText):
         yield from self._end_payload()
         yield from self._unfinished_rows()
         progress = self._progress
-        if progress.has_gtid and progress.awaits_begin:
+        if progress.has_gtid and progress.awaits_begin and not progress.in_transaction:
             yield f"BEGIN /*added by mysqlbinlog */ {END}"
         if progress.in_transaction or (progress.has_gtid and progress.awaits_begin):
             yield f"ROLLBACK /* added by mysqlbinlog */ {END}"
@@ -188,8 +197,12 @@ class MysqlText(EventText):
     def _check_row_format(self, event: Event) -> None:
         body = event.body
         is_statement = isinstance(body, QueryEvent) and (
-            event.header.flags & HeaderFlag.THREAD_SPECIFIC
-            or (self._progress.in_transaction and not is_of_transaction(body.query))
+            (event.header.flags & HeaderFlag.THREAD_SPECIFIC and _TEMPORARY in body.query.upper())
+            or (
+                self._is_inside
+                and not is_of_transaction(body.query)
+                and not body.query.endswith(_ATOMIC_CREATE)
+            )
         )
         if is_statement or event.header.type_code in _NOT_ROW_FORMAT:
             raise UnsupportedError(
@@ -216,7 +229,9 @@ class MysqlText(EventText):
     def _start(self, event: Event, body: FormatDescriptionEvent) -> Iterator[str]:
         is_relay = bool(event.header.flags & HeaderFlag.RELAY_LOG)
         yield from self._format_description(event, body, is_relay=is_relay)
-        if self._options.skip_gtids and not is_relay:
+        options = self._options
+        has_text = not options.short_form and options.base64_output is not Base64Output.NEVER
+        if options.skip_gtids and has_text and not is_relay:
             yield f"/*!50616 SET @@SESSION.GTID_NEXT='AUTOMATIC'*/{END}"
 
     def _rotate(self, event: Event, body: RotateEvent) -> Iterator[str]:
@@ -265,7 +280,8 @@ class MysqlText(EventText):
         yield f"/*!80014 SET @@session.immediate_server_version={version}*/{END}"
         yield f"SET @@SESSION.GTID_NEXT= '{body.gtid or 'ANONYMOUS'}'{END}"
         progress = self._progress
-        progress.has_gtid, progress.awaits_begin, progress.in_transaction = True, True, False
+        progress.has_gtid = progress.awaits_begin = True
+        self._is_inside = False
 
     def _query(self, event: Event, body: QueryEvent) -> Iterator[str]:
         yield from self._take_values()
@@ -277,11 +293,14 @@ class MysqlText(EventText):
         yield END
 
     def _follow(self, query: bytes) -> None:
-        """Remember whether a transaction is open behind a statement."""
+        """Remember whether the tool takes a transaction as open behind a statement.
+
+        One that XA PREPARE has left is open for it until the next one ends.
+        """
         self._progress.awaits_begin = False
         if query.startswith(_BEGINNINGS):
-            self._progress.in_transaction = True
-        elif query.startswith(_ENDS):
+            self._progress.in_transaction = self._is_inside = True
+        elif query.startswith(_ENDS) and not query.upper().startswith(_TO_SAVEPOINT):
             self._progress.in_transaction = False
 
     def _take_values(self) -> Iterator[str]:
@@ -297,7 +316,10 @@ class MysqlText(EventText):
         if self._options.verbose < 2 or self._options.short_form:
             return
         yield from self._event_line(event, "\tRows_query")
-        yield "# " + body.query.decode("utf-8", "surrogateescape").replace("\n", "\n# ")
+        query = body.query.decode("utf-8", "surrogateescape")
+        yield "# " + query.translate(_STATEMENT_ESCAPES)
+        if self._options.prints_base64:
+            self._progress.row_bodies.append(base64_text(self._raw(event)))
 
     def _payload(self, event: Event, body: TransactionPayloadEvent) -> Iterator[str]:
         from binlane.codec.payload import PayloadCompression  # noqa: PLC0415  # as the event was

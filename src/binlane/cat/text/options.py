@@ -45,6 +45,10 @@ class TextOptions:
         rewrite_databases: Names of databases to print, by those in the log.
         load_directory: Where the files of LOAD DATA are written, which the text names; the
             system's directory for temporary files by default.
+        starts_inside: MariaDB: the first file is not read from its beginning; without BINLOG statements
+            its FORMAT_DESCRIPTION is left out then.
+        restores_ids: MariaDB: the client gets its own server id and domain back behind the text, as
+            some of what would have set them may be left out.
         flavor: Whose dialect to print; by default that of each file.
     """
 
@@ -63,6 +67,8 @@ class TextOptions:
     set_charset: str | None = None
     rewrite_databases: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     load_directory: Path | None = None
+    starts_inside: bool = False
+    restores_ids: bool = False
     flavor: Flavor | None = None
 
     @property

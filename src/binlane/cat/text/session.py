@@ -118,11 +118,8 @@ class WrittenSettings:
         yield from self._set_flags2(values.get("FLAGS2"))
         for name, default, text in _VARIABLES:
             value = values.get(name, default)
-            if value is not None and self.changed(name, value):
+            if value is not None and (name in _REPEATED or self.changed(name, value)):
                 yield text(value, self._flavor)
-        for name, function in _ALWAYS.items():
-            if name in values:
-                yield function(values[name], self._flavor)
 
     def set_user_var(self, body: UserVarEvent) -> Iterator[str]:
         """A user variable; for MySQL in UTF-8, in which its name is.
@@ -246,23 +243,28 @@ def _set_encryption(value: Any, _: Flavor) -> str:
 
 
 _SetText = Callable[[Any, Flavor], str]
-# Set on change: name, what stands for a missing one, text. None leaves a missing one alone.
+# In the order of the tools: name, what stands for a missing one, text. None leaves a missing one
+# alone.
 _VARIABLES: Final[tuple[tuple[str, object, _SetText], ...]] = (
     ("SQL_MODE", None, _set_sql_mode),
     ("AUTO_INCREMENT", (1, 1), _set_increment),
     ("CHARSET", None, _set_charset),
+    ("CHARACTER_SET_COLLATIONS", None, _set_collations),
     ("TIME_ZONE", None, _set_time_zone),
     ("LC_TIME_NAMES", 0, _set_time_names),
     ("CHARSET_DATABASE", 0, _set_collation),
     ("DEFAULT_COLLATION_FOR_UTF8MB4", None, _set_utf8mb4),
+    ("EXPLICIT_DEFAULTS_FOR_TIMESTAMP", None, _set_defaults),
+    ("SQL_REQUIRE_PRIMARY_KEY", None, _set_primary_key),
+    ("DEFAULT_TABLE_ENCRYPTION", None, _set_encryption),
 )
-# Set wherever it is written.
-_ALWAYS: Final[Mapping[str, _SetText]] = MappingProxyType(
+# Set wherever they are written; the others only on change.
+_REPEATED: Final = frozenset(
     {
-        "CHARACTER_SET_COLLATIONS": _set_collations,
-        "EXPLICIT_DEFAULTS_FOR_TIMESTAMP": _set_defaults,
-        "SQL_REQUIRE_PRIMARY_KEY": _set_primary_key,
-        "DEFAULT_TABLE_ENCRYPTION": _set_encryption,
+        "CHARACTER_SET_COLLATIONS",
+        "EXPLICIT_DEFAULTS_FOR_TIMESTAMP",
+        "SQL_REQUIRE_PRIMARY_KEY",
+        "DEFAULT_TABLE_ENCRYPTION",
     }
 )
 

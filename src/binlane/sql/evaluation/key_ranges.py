@@ -1,4 +1,4 @@
-"""Conditions that no row can meet, as MariaDB finds them out from the ranges of a table's keys.
+"""Conditions that no row can meet, as the servers find them out from the ranges of a table's keys.
 
 UPDATE and DELETE of one table ask for the ranges of its keys before they look at rows. Where those
 of a key's column are empty, the statement ends there and is logged in no format. Compared are NULL

@@ -7,6 +7,12 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from binlane.codec.types import Flavor
+from binlane.sql.evaluation.contradictions import (
+    NO_COLUMNS,
+    KnownColumns,
+    contradict,
+    null_is_known,
+)
 from binlane.sql.evaluation.evaluator import (
     Environment,
     StatementText,
@@ -55,30 +61,51 @@ from binlane.sql.tree.statements import (
 
 
 def where_holds(
-    statement: Update | Delete, text: StatementText, environment: Environment
+    statement: Update | Delete,
+    text: StatementText,
+    environment: Environment,
+    columns: KnownColumns = NO_COLUMNS,
 ) -> bool | None:
     """Whether WHERE holds whatever the row is; None where that hangs on rows.
 
-    As the servers find it out before they look at rows: of parts without columns. NULL beside a
-    column (`a = NULL`) is none of those.
+    As the servers find it out before they look at rows: of parts without columns, and of what is
+    known of `columns`. NULL beside a column (`a = NULL`) is none of those.
     """
     if statement.where is None:
         return True
-    return _of_any_row(statement.where, text, environment)
+    return _of_any_row(statement.where, text, environment, columns)
 
 
-def _of_any_row(node: Expression, text: StatementText, environment: Environment) -> bool | None:
+def _of_any_row(
+    node: Expression, text: StatementText, environment: Environment, columns: KnownColumns
+) -> bool | None:
     if is_constant(node, environment):
         return holds(node, text, environment)
-    if not isinstance(node, Operation) or node.operator not in {"AND", "OR", "NOT"}:
+    if not isinstance(node, Operation):
         return None
-    found = [_of_any_row(each, text, environment) for each in node.operands]
+    if node.operator not in {"AND", "OR", "NOT"}:
+        return null_is_known(node, columns)
+    found = [_of_any_row(each, text, environment, columns) for each in node.operands]
     if node.operator == "NOT":
         return False if found[0] else None  # what does not hold may be NULL
     decisive = node.operator == "OR"
     if decisive in found:
         return decisive
+    if not decisive and _contradict(node.operands, text, environment, columns):
+        return False
     return None if None in found else not decisive
+
+
+def _contradict(
+    conditions: Iterable[Expression],
+    text: StatementText,
+    environment: Environment,
+    columns: KnownColumns,
+) -> bool:
+    def value_of(node: Expression) -> Value | None:
+        return evaluate(node, text, environment) if is_constant(node, environment) else None
+
+    return bool(columns.equated) and contradict(conditions, columns, value_of)
 
 
 def is_constant(node: Node, environment: Environment) -> bool:
@@ -99,7 +126,12 @@ def is_constant(node: Node, environment: Environment) -> bool:
     return all(is_constant(each, environment) for each in children(node))
 
 
-def is_proven_empty(statement: Node, text: StatementText, environment: Environment) -> bool:
+def is_proven_empty(
+    statement: Node,
+    text: StatementText,
+    environment: Environment,
+    columns: KnownColumns = NO_COLUMNS,
+) -> bool:
     """Whether the server knows that UPDATE or DELETE of one table changes nothing.
 
     It does with LIMIT 0, and where WHERE cannot hold; then it looks at no row and logs nothing, in
@@ -112,7 +144,7 @@ def is_proven_empty(statement: Node, text: StatementText, environment: Environme
         count = evaluate(limit.count, text, environment)
         if count == 0:
             return True
-    return where_holds(statement, text, environment) is False
+    return where_holds(statement, text, environment, columns) is False
 
 
 def is_multi_table(statement: Update | Delete) -> bool:

@@ -56,7 +56,7 @@ created =
         | RETURN result routine @oracle } -> CreateRoutine "CREATE FUNCTION" }
   | "a kind of object"
 
-reference_system = number [ { {NAME | DEFINITION | DESCRIPTION} string
+reference_system = number:number [ { {NAME | DEFINITION | DESCRIPTION} string
     | ORGANIZATION string IDENTIFIED BY number } ... ]
   -> ObjectStatement "CREATE SPATIAL REFERENCE SYSTEM"
 replaced =
@@ -185,7 +185,7 @@ DROP = DROP {
   | PACKAGE verb:"DROP PACKAGE" [BODY verb:"DROP PACKAGE BODY"] dropped_object
     -> ObjectStatement @mariadb
   | SERVER if_exists:[IF EXISTS] name:named -> ObjectStatement "DROP SERVER"
-  | SPATIAL REFERENCE SYSTEM if_exists:[IF EXISTS] number
+  | SPATIAL REFERENCE SYSTEM if_exists:[IF EXISTS] number:number
     -> ObjectStatement "DROP SPATIAL REFERENCE SYSTEM" @mysql>=8
   | words:[UNDO @mysql>=8] TABLESPACE name:single [space_options]
     -> ObjectStatement "DROP TABLESPACE" @mysql

@@ -529,6 +529,7 @@ class ObjectStatement(Node):
         verb: As told.
         name: Of the object; None without one.
         words: More of what it says.
+        number: Of what has one instead of a name, a spatial reference system; else 0.
     """
 
     verb: str
@@ -537,6 +538,7 @@ class ObjectStatement(Node):
     if_exists: bool = False
     definer: Account | None = None
     words: tuple[str, ...] = ()
+    number: int = 0
 
 
 @dataclass(slots=True, eq=False)

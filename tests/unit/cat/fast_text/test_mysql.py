@@ -156,6 +156,24 @@ def test_a_gtid_as_far_as_its_server_knew_it(gtid: MysqlGtidEvent) -> None:
     assert_same_everywhere(log(*transaction, *transaction, gtid))
 
 
+@pytest.mark.parametrize(
+    "text", [b"insert", b"a\\b\tc\r\nd\be\0f'", b"", b"\n\n", b"\x01\x0b\x1b" + "é".encode()]
+)
+def test_a_statement_of_rows_is_a_comment_and_in_the_binlog_statement(text: bytes) -> None:
+    body = RowsQueryEvent(query=text, length_byte=len(text))
+    # The second one has no rows; what waits of it comes before the next event.
+    assert_same_everywhere(log(GTID, BEGIN, body, TABLE, rows(), body, XidEvent(xid=1)))
+
+
+@pytest.mark.parametrize(
+    "end",
+    [b"COMMIT", b"ROLLBACK", b"rollback", b"ROLLBACK TO `s`", b"XA COMMIT X'78',X'',1"],
+)
+def test_what_is_open_at_the_end(end: bytes) -> None:
+    assert_same_everywhere(log(GTID, BEGIN, TABLE, rows(), query(end), GTID))
+    assert_same_everywhere(log(GTID, BEGIN, query(end), GTID, query(b"CREATE TABLE t (a int)")))
+
+
 def test_commits_around_a_change_of_the_clock() -> None:
     change = 1_711_846_800
     gtids = [

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import base64
 import re
 import time
 from collections.abc import Iterator
@@ -14,12 +15,16 @@ from binlane.cat.text.event import UNFINISHED, local_time
 from binlane.cat.text.lines import TextLines
 from binlane.cat.text.options import Base64Output, TextOptions
 from binlane.codec.event import Event, EventHeader
+from binlane.codec.query import QueryEvent, RowsQueryEvent
 from binlane.codec.registry import OpaqueEvent
 from binlane.codec.rows import RowsEvent
+from binlane.codec.status_vars import StatusVar, encode_status_vars
+from binlane.codec.transaction import GtidListEvent
 from binlane.codec.types import EventType, Flavor, HeaderFlag, RowsFlag
 from binlane.errors import CodecError, UnsupportedError
 from binlane.grouping.inner import expanded_all
 from binlane.grouping.walk import walk
+from binlane.positions import Gtid
 from tests.fixture_sets import fixture_set
 
 
@@ -290,3 +295,53 @@ def test_rows_of_high_resolution_types_of_mariadb_5_3() -> None:
     with pytest.raises(UnsupportedError, match="of an old type") as raised:
         printed(name, verbose=1, base64_output=Base64Output.DECODE_ROWS)
     assert raised.value.position == 1695
+
+
+def test_what_caused_rows_of_mysql_stands_with_them() -> None:
+    found = events("my97_rows_query")
+    number = next(
+        at for at, (_, event) in enumerate(found) if isinstance(event.body, RowsQueryEvent)
+    )
+    file, event = found[number]
+    body = RowsQueryEvent(query=b"a\\b\tc\r\nd\0", length_byte=8)
+    found[number] = (file, replace(event, body=body))
+    lines = rendered(found, verbose=2)
+    at = lines.index("# a\\\\b\\tc\\r")
+    assert lines[at + 1] == "# d\\0"
+    # The first event in base64 is of type 29, which its fifth byte says.
+    start = lines.index("BINLOG '", at) + 1
+    assert base64.b64decode(lines[start])[4] == EventType.ROWS_QUERY
+    assert "# d\\0" not in rendered(found, verbose=1)
+
+
+def test_collations_stand_behind_the_character_set() -> None:
+    variables = [
+        StatusVar(code=4, name="CHARSET", value=(45, 45, 45)),
+        StatusVar(code=5, name="TIME_ZONE", value="+02:00"),
+        StatusVar(code=131, name="CHARACTER_SET_COLLATIONS", value=((45, 46),)),
+    ]
+    number, (file, event) = next(
+        (at, each)
+        for at, each in enumerate(events("md118_format_statement"))
+        if isinstance(each[1].body, QueryEvent)
+    )
+    found = events("md118_format_statement")[: number + 1]
+    assert isinstance(event.body, QueryEvent)
+    body = replace(event.body, status_vars=encode_status_vars(variables))
+    found[number] = (file, replace(event, body=body))
+    lines = [line for line in rendered(found) if line.startswith("SET @@session.")]
+    names = re.findall(
+        r"session\.(collation_connection|character_set_collations|time_zone)", "".join(lines)
+    )
+    assert names == ["collation_connection", "character_set_collations", "time_zone"]
+
+
+def test_a_gtid_list_is_in_the_order_of_domains_and_numbers() -> None:
+    found = events("md1011_gtid")
+    number = next(at for at, (_, each) in enumerate(found) if isinstance(each.body, GtidListEvent))
+    file, event = found[number]
+    gtids = tuple(map(Gtid.parse, ("1-1-1", "0-2-366", "0-3-325", "0-1-385")))
+    assert isinstance(event.body, GtidListEvent)
+    found[number] = (file, replace(event, body=replace(event.body, gtids=gtids)))
+    text = "\n".join(rendered(found[: number + 1]))
+    assert "Gtid list [0-3-325,\n# 0-2-366,\n# 0-1-385,\n# 1-1-1]" in text
