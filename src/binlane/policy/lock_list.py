@@ -41,6 +41,7 @@ from binlane.policy.used_objects import (
 )
 from binlane.sql.evaluation.functions import is_built_in
 from binlane.sql.facts import RowChange, SetColumn, StatementKind
+from binlane.sql.parser.types import QUALIFIERS
 from binlane.sql.schema import ForeignKey, Table, TriggerTime
 from binlane.sql.servers import Fact
 from binlane.sql.table_definitions import TableDefinition
@@ -493,7 +494,9 @@ def _events(changes: Iterable[RowChange]) -> set[str]:
 def is_made(use: FunctionUse | Call, dialect: Dialect) -> bool:
     """Whether somebody must have made a function: it did not come with the server."""
     if use.database is not None:
-        return use.database.lower() not in _SYSTEM_DATABASES
+        database = use.database.lower()
+        is_qualifier = dialect.may_be_mariadb and database in QUALIFIERS
+        return database not in _SYSTEM_DATABASES and not is_qualifier
     return not is_built_in(use.name, dialect)
 
 

@@ -18,9 +18,9 @@ from types import MappingProxyType
 from typing import Final
 
 from binlane.names import TableName, quote
+from binlane.policy.lock_list import is_made
 from binlane.policy.refusals import Refusal, refusal
 from binlane.policy.server import Server
-from binlane.sql.evaluation.functions import is_built_in
 from binlane.sql.facts import StatementFacts
 from binlane.sql.schema import Objects
 from binlane.sql.servers import Dialect
@@ -510,9 +510,8 @@ def _name(
     name = node.upper_name
     stored = objects.function(TableName(node.database or database, node.name))
     is_loadable = node.database is None and objects.is_loadable_function(node.name)
-    is_made = node.database is not None or not is_built_in(node.name, dialect)
     # One that is not there is as little allowed.
-    if stored is not None or (is_made and not is_loadable):
+    if stored is not None or (is_made(node, dialect) and not is_loadable):
         own = "" if node.database is None else f"{quote(node.database)}."
         return f"{own}{quote(node.name)}()", False
     if name in _NEVER:
