@@ -55,7 +55,11 @@ from binlane.programs.trace import (
     steps_of,
 )
 from binlane.sql.evaluation.evaluator import evaluate
-from binlane.sql.evaluation.statements import RowsTried, user_variables_read
+from binlane.sql.evaluation.statements import (
+    RowsTried,
+    user_variables_loaded,
+    user_variables_read,
+)
 from binlane.sql.evaluation.values import UNKNOWN, Value, constant
 from binlane.sql.facts import DDL_KINDS, READING_KINDS, WRITING_KINDS, StatementFacts, StatementKind
 from binlane.sql.reading import read_expression
@@ -155,7 +159,8 @@ class Tracer:
         if not facts.user_variables:
             return
         known = self._host.programs.user_variables
-        set_first = assigned_first(facts.whole)
+        loaded = user_variables_loaded(facts.whole)
+        set_first = assigned_first(facts.whole) | loaded
         tried = None
         if not environment.is_mariadb:
             tried = RowsTried(changed_rows(outcome), outcome.error is not None)
@@ -164,7 +169,9 @@ class Tracer:
             key = name.lower()
             if key in set_first and (key not in known or not environment.is_mariadb):
                 continue
-            self.recorder.reads_variable(name, environment.user_variable(key))
+            # MariaDB logs one that was there, with its bytes, as text of the file's character set.
+            value = UNKNOWN if key in loaded else environment.user_variable(key)
+            self.recorder.reads_variable(name, value)
 
     # Rows ------------------------------------------------------------------------------------------
 

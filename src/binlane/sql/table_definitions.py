@@ -128,6 +128,7 @@ class TableDefinition:
     Attributes:
         columns: In order, without those that the server hides.
         charset: Default of new columns; None where nothing tells it.
+        collation: That of new columns; None for the one that the character set has by itself.
         is_versioned: MariaDB's system versioning without columns of its own: the log has
             `row_start` and `row_end` behind the others.
         has_history: MariaDB's system versioning, with columns of its own or without.
@@ -137,6 +138,7 @@ class TableDefinition:
 
     columns: tuple[TableColumn, ...]
     charset: str | None = None
+    collation: str | None = None
     is_versioned: bool = False
     has_history: bool = False
     has_unique_key: bool = False
@@ -161,8 +163,9 @@ def create_table(
     """
     own = named_charset(node.options)
     default = charset if own is None else own
+    collation = named_collation(node.options)
     columns = [each for each in node.elements if isinstance(each, Column)]
-    defined = tuple(defined_column(each, facts, default) for each in columns)
+    defined = tuple(defined_column(each, facts, default, collation) for each in columns)
     has_history = any(option.name == _VERSIONED for option in node.options)
     if not has_history and (kept := {each.name for each in columns if _VERSIONED in each.words}):
         has_history = True
@@ -173,6 +176,7 @@ def create_table(
     return TableDefinition(
         columns=defined,
         charset=default,
+        collation=collation,
         is_versioned=has_history and not any(map(_is_row_start, columns)),
         has_history=has_history,
         has_unique_key=_has_unique_key(node.elements),
@@ -196,24 +200,26 @@ def alter_table(
     Raises:
         SqlSyntaxError: If it puts a column behind one that is not there.
     """
-    default = table.charset
+    default, collation = table.charset, table.collation
     columns: tuple[TableColumn, ...] = table.columns
     is_versioned, has_history = table.is_versioned, table.has_history
     for action in node.actions:
         options = [] if action.option is None else [action.option]
         if action.kind == "CONVERT":
-            collation = [TableOption(action.at, action.end, "COLLATE", action.collation)]
-            default = named_charset(options + collation * bool(action.collation)) or charset
-            columns = tuple(_converted(column, default) for column in columns)
+            if action.collation:
+                options.append(TableOption(action.at, action.end, "COLLATE", action.collation))
+            default, collation = named_charset(options) or charset, named_collation(options)
+            columns = tuple(_converted(column, default, collation) for column in columns)
         elif any(option.name in {"CHARACTER SET", "COLLATE"} for option in options):
-            default = named_charset(options) or charset
+            default, collation = named_charset(options) or charset, named_collation(options)
         elif action.kind in {"ADD SYSTEM VERSIONING", "DROP SYSTEM VERSIONING"}:
             is_versioned = has_history = action.kind.startswith("ADD")
-    columns = _rearranged(columns, node.actions, facts, default)
+    columns = _rearranged(columns, node.actions, facts, default, collation)
     added = [column for action in node.actions for column in action.columns]
     return TableDefinition(
         columns=columns,
         charset=default,
+        collation=collation,
         is_versioned=is_versioned and not any(map(_is_row_start, added)),
         has_history=has_history,
         has_unique_key=table.has_unique_key
@@ -233,6 +239,12 @@ def named_charset(options: Iterable[TableOption]) -> str | None:
     return found or by_collation
 
 
+def named_collation(options: Iterable[TableOption]) -> str | None:
+    """The collation that options name; None if they name none."""
+    found = [option.value for option in options if option.name == "COLLATE"]
+    return found[-1].lower() if found and found[-1].lower() != "default" else None
+
+
 def _charset_of_collation(collation: str) -> str | None:
     """By its name: `utf8mb4_bin`; some of MariaDB's newer ones name none."""
     return _known(collation.lower().partition("_")[0])
@@ -247,19 +259,22 @@ def _known(charset: str) -> str | None:
 # Columns --------------------------------------------------------------------------------------
 
 
-def defined_column(node: Column, facts: StatementFacts, default: str | None) -> TableColumn:
+def defined_column(
+    node: Column, facts: StatementFacts, default: str | None, collation: str | None = None
+) -> TableColumn:
     """The column that a part of a statement defines.
 
     Args:
         node: The part.
         facts: Of the statement.
         default: Character set of the table; None if it is not known.
+        collation: Of the table; None for that of its character set.
     """
     kind = node.type
     assert kind is not None  # every column of a statement names its type
     form = _default_form(node.default, is_in_parentheses=node.default_at != _at(node.default))
     return replace(
-        typed_column(kind, default),
+        typed_column(kind, default, collation),
         name=node.name,
         is_visible="INVISIBLE" not in node.words,
         is_generated=node.generated is not None or node.storage.startswith("ROW"),
@@ -279,14 +294,17 @@ def defined_column(node: Column, facts: StatementFacts, default: str | None) -> 
     )
 
 
-def typed_column(kind: DataType, default: str | None) -> TableColumn:
+def typed_column(kind: DataType, default: str | None, collation: str | None = None) -> TableColumn:
     """A column of a type that says nothing else, and has no name.
 
     Args:
         kind: Its type.
         default: Character set of text that names none.
+        collation: Of text that names no character set; None for that of the default one.
     """
     charset = _column_charset(kind, default)
+    own = kind.collation or _binary_collation(kind, charset)
+    takes_default = kind.name in TEXT_TYPES and _CHARSET_WORDS.keys().isdisjoint(kind.words)
     return TableColumn(
         name="",
         type_name=kind.name,
@@ -294,7 +312,7 @@ def typed_column(kind: DataType, default: str | None) -> TableColumn:
         is_unsigned=kind.name == "SERIAL" or not kind.words.isdisjoint({"UNSIGNED", "ZEROFILL"}),
         is_zerofill="ZEROFILL" in kind.words,
         charset=charset,
-        collation=kind.collation or _binary_collation(kind, charset),
+        collation=own or (collation if takes_default and not _names_own_charset(kind) else None),
         names_charset=_names_own_charset(kind),
     )
 
@@ -445,11 +463,11 @@ def _column_charset(kind: DataType, default: str | None) -> str | None:
     return _type_charset(kind) or _CHARSET_WORDS.get(word) or default
 
 
-def _converted(column: TableColumn, charset: str | None) -> TableColumn:
+def _converted(column: TableColumn, charset: str | None, collation: str | None) -> TableColumn:
     """A column behind CONVERT TO CHARACTER SET, which leaves bytes as they are."""
     if column.charset == BINARY or column.type_name not in TEXT_TYPES | _NATIONAL_TYPES | {"JSON"}:
         return column
-    return replace(column, charset=charset)
+    return replace(column, charset=charset, collation=collation)
 
 
 # What ALTER TABLE does to columns -------------------------------------------------------------
@@ -476,6 +494,7 @@ def _rearranged(
     actions: Sequence[AlterAction],
     facts: StatementFacts,
     charset: str | None,
+    collation: str | None,
 ) -> tuple[TableColumn, ...]:
     """What one ALTER TABLE makes of columns: first what stays in place, then what moves or comes.
 
@@ -496,7 +515,7 @@ def _rearranged(
         if key in dropped or (change is not None and change.position):
             continue
         if change is not None:
-            made.append(defined_column(change.columns[0], facts, charset))
+            made.append(defined_column(change.columns[0], facts, charset, collation))
         else:
             made.append(_renamed(column, renamed))
     known = {column.name.lower() for column in columns}
@@ -506,10 +525,11 @@ def _rearranged(
             for each in action.columns:
                 if each.name.lower() not in here:
                     here.add(each.name.lower())
-                    _insert(made, defined_column(each, facts, charset), action, facts)
+                    _insert(made, defined_column(each, facts, charset, collation), action, facts)
         elif action.name.lower() in known and action.position and action.columns:
             here.add(action.columns[0].name.lower())
-            _insert(made, defined_column(action.columns[0], facts, charset), action, facts)
+            column = defined_column(action.columns[0], facts, charset, collation)
+            _insert(made, column, action, facts)
     return tuple(made)
 
 

@@ -362,10 +362,6 @@ def user_variables_read(
         reads = list(_reads(statement))
     else:
         reads = [one for part in _needed(statement, tried) for one in _reads(part, is_lazy=True)]
-    if isinstance(statement, LoadData):
-        # Those that its columns are read into are set before they are read.
-        columns = {each.name for each in statement.columns or () if isinstance(each, UserVariable)}
-        reads = [node for node in reads if node.name not in columns]
     reads.sort(key=lambda node: node.at)
     if isinstance(statement, Update) and (where := statement.where) is not None:
         reads.sort(key=lambda node: node.at < where.at)
@@ -373,6 +369,12 @@ def user_variables_read(
     for node in reads:
         found.setdefault(node.name, _written_name(text.text_of(node)))
     return list(found.values())
+
+
+def user_variables_loaded(statement: Node) -> frozenset[str]:
+    """The user variables that LOAD DATA reads columns of its file into, before they are read."""
+    columns = (statement.columns or ()) if isinstance(statement, LoadData) else ()
+    return frozenset(each.name for each in columns if isinstance(each, UserVariable))
 
 
 _VARIABLE: Final = re.compile(

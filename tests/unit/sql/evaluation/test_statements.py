@@ -256,7 +256,7 @@ def test_zero_is_kept_where_sql_mode_says_so() -> None:
         ("insert into t values (@a := 1)", [], {"a"}),
         ("insert into t values (@a := @a + 1)", ["a"], {"a"}),
         ("select 1, @y into @x", ["y"], {"x"}),
-        ("load data infile 'f' into table t (a, @x) set b = @x + @y", ["y"], {"x"}),
+        ("load data infile 'f' into table t (a, @x) set b = @x + @y", ["x", "y"], {"x"}),
         ("insert into t values ('@a', \"@b\")", [], set()),
     ],
 )
