@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext, suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -234,7 +235,9 @@ def test_views_that_lead_to_themselves_are_what_they_were(server: PrivateServer)
                 execute(server, "SHOW CREATE TABLE cat_a.v")
             await fetch(after, "DROP VIEW cat_a.v, cat_a.x")
             found = after.catalog().store.views
-            assert found[name("v")] == known[name("v")]
+            # MySQL's information_schema, the one that still shows it, has no ALGORITHM.
+            algorithm = "MERGE" if server.program.scheme == "mariadb" else "UNDEFINED"
+            assert found[name("v")] == replace(known[name("v")], algorithm=algorithm)
             assert found[name("x")].facts.tree == known[name("w")].facts.tree
 
     asyncio.run(run())
