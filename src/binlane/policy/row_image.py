@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from binlane.codec.types import Flavor
 from binlane.sql.facts import RowChange
 from binlane.sql.servers import RowImage
 
@@ -20,11 +21,10 @@ if TYPE_CHECKING:
 _BLOB_TYPES: Final = frozenset(
     {
         *("TINYBLOB", "BLOB", "MEDIUMBLOB", "LONGBLOB"),
-        *("TINYTEXT", "TEXT", "MEDIUMTEXT", "LONGTEXT", "CLOB", "JSON", "VECTOR"),
-        *("GEOMETRY", "POINT", "LINESTRING", "POLYGON", "GEOMETRYCOLLECTION"),
-        *("MULTIPOINT", "MULTILINESTRING", "MULTIPOLYGON"),
+        *("TINYTEXT", "TEXT", "MEDIUMTEXT", "LONGTEXT", "CLOB"),
     }
 )
+"""What NOBLOB leaves out: no geometry, and of JSON only MariaDB's, which is a LONGTEXT."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,12 @@ def primary_key_equivalent(table: Table) -> tuple[str, ...]:
 
 
 def images(
-    table: Table, change: RowChange, image: RowImage, specified: Collection[str] | None = None
+    table: Table,
+    change: RowChange,
+    image: RowImage,
+    specified: Collection[str] | None = None,
+    *,
+    flavor: Flavor,
 ) -> Images:
     """Which columns an event's images hold.
 
@@ -65,17 +70,18 @@ def images(
         change: INSERT, UPDATE or DELETE.
         image: The session's binlog_row_image.
         specified: Columns that the statement gives values to; None: all.
+        flavor: Of the server.
     """
     if change is RowChange.DELETE:
-        return Images(_before(table, image), None)
-    after = _after(table, image, specified)
+        return Images(_before(table, image, flavor), None)
+    after = _after(table, image, specified, flavor)
     if change is RowChange.INSERT:
         is_nodup = image is RowImage.FULL_NODUP
         return Images(None, _all(table) if is_nodup else _with_counter(after, table))
-    return Images(_before(table, image), after)
+    return Images(_before(table, image, flavor), after)
 
 
-def _before(table: Table, image: RowImage) -> tuple[str, ...]:
+def _before(table: Table, image: RowImage, flavor: Flavor) -> tuple[str, ...]:
     key = {name.lower() for name in primary_key_equivalent(table)}
     if image is RowImage.MINIMAL:
         return _in_order(key, table)
@@ -83,19 +89,22 @@ def _before(table: Table, image: RowImage) -> tuple[str, ...]:
         return tuple(
             column.name
             for column in table.definition.columns
-            if column.name.lower() in key or not _is_blob(column)
+            if column.name.lower() in key or not _is_blob(column, flavor)
         )
     return _all(table)
 
 
-def _after(table: Table, image: RowImage, specified: Collection[str] | None) -> tuple[str, ...]:
+def _after(
+    table: Table, image: RowImage, specified: Collection[str] | None, flavor: Flavor
+) -> tuple[str, ...]:
     if image is RowImage.FULL or specified is None:
         return _all(table)
     given = {name.lower() for name in specified}
     return tuple(
         column.name
         for column in table.definition.columns
-        if column.name.lower() in given or (image is RowImage.NOBLOB and not _is_blob(column))
+        if column.name.lower() in given
+        or (image is RowImage.NOBLOB and not _is_blob(column, flavor))
     )
 
 
@@ -115,5 +124,6 @@ def _all(table: Table) -> tuple[str, ...]:
     return tuple(column.name for column in table.definition.columns)
 
 
-def _is_blob(column: TableColumn) -> bool:
-    return column.type_name.upper() in _BLOB_TYPES
+def _is_blob(column: TableColumn, flavor: Flavor) -> bool:
+    name = column.type_name.upper()
+    return name in _BLOB_TYPES or (name == "JSON" and flavor is Flavor.MARIADB)

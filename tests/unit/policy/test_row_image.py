@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from binlane.codec.types import Flavor
 from binlane.names import TableName
 from binlane.policy.row_image import Images, images, primary_key_equivalent
 from binlane.sql.facts import RowChange
@@ -75,12 +76,36 @@ def test_images(
     delete: tuple[str, ...],
 ) -> None:
     shape = table(PRIMARY, auto_increment="a")
-    assert images(shape, RowChange.INSERT, image, ["d"]) == Images(None, insert)
-    assert images(shape, RowChange.UPDATE, image, ["d"]) == Images(*update)
-    assert images(shape, RowChange.DELETE, image) == Images(delete, None)
+    assert images(shape, RowChange.INSERT, image, ["d"], flavor=Flavor.MYSQL) == Images(
+        None, insert
+    )
+    assert images(shape, RowChange.UPDATE, image, ["d"], flavor=Flavor.MYSQL) == Images(*update)
+    assert images(shape, RowChange.DELETE, image, flavor=Flavor.MYSQL) == Images(delete, None)
 
 
 def test_a_blob_that_is_set_or_is_the_key_is_in_the_image() -> None:
     shape = table()
-    found = images(shape, RowChange.UPDATE, RowImage.NOBLOB, ["b"])
+    found = images(shape, RowChange.UPDATE, RowImage.NOBLOB, ["b"], flavor=Flavor.MYSQL)
     assert found == Images(ALL, ALL)
+
+
+@pytest.mark.parametrize(
+    ("flavor", "kept"), [(Flavor.MARIADB, ("a", "g")), (Flavor.MYSQL, ("a", "j", "g"))]
+)
+def test_json_is_a_blob_of_mariadb_and_geometry_is_none(
+    flavor: Flavor, kept: tuple[str, ...]
+) -> None:
+    columns = (
+        TableColumn(name="a", type_name="INT", is_nullable=False),
+        TableColumn(name="j", type_name="JSON"),
+        TableColumn(name="g", type_name="POINT"),
+        TableColumn(name="t", type_name="TEXT"),
+    )
+    shape = Table(
+        name=TableName("d", "t"),
+        definition=TableDefinition(columns=columns),
+        engine="INNODB",
+        keys=(Key(name="PRIMARY", columns=("a",), is_unique=True),),
+    )
+    found = images(shape, RowChange.DELETE, RowImage.NOBLOB, flavor=flavor)
+    assert found == Images(kept, None)
