@@ -188,6 +188,14 @@ SHAPES: Final[dict[str, Maker]] = {
     "sums": _list("a", between=" + ", begin="SELECT "),
     "ANDs": _list("a = {n}", between=" AND ", begin="DELETE FROM t WHERE "),
     "ORs": _list("a = {n}", between=" OR ", begin="DELETE FROM t WHERE "),
+    "ranges": _list("a <> {n}", between=" AND ", begin="DELETE FROM t WHERE "),
+    "ORs of ANDs of ORs": _nest(
+        "(a > {n} AND ", ") OR a < 5", begin="DELETE FROM t WHERE ", inside="a = 1"
+    ),
+    "ANDs of ORs": _list(
+        "(a = {n} OR a = 1{n} OR a > {n})", between=" AND ", begin="DELETE FROM t WHERE "
+    ),
+    "NOT IN": _list("{n}", begin="DELETE FROM t WHERE a NOT IN (", end=")"),
     "concatenations": _list("'a'", between=" || ", begin="SELECT "),
     "comparisons": _list("a", between=" = ", begin="SELECT "),
     "assignments to the right": _nest("@a := ", "", begin="SELECT "),

@@ -121,6 +121,12 @@ def test_what_took_the_square_of_its_length_does_so_no_more(shape: str) -> None:
     _look("mariadb", shape, 600)
 
 
+@pytest.mark.parametrize("flavor", ["mariadb", "mysql"])
+def test_conditions_within_each_other_are_looked_at_once(flavor: str) -> None:
+    """As deep as they may stand: what asked each from all around it took a power of the depth."""
+    _look(flavor, "ORs of ANDs of ORs", 40)
+
+
 def test_names_of_definers_are_read_in_one_way() -> None:
     """Which took twice as long with each of them."""
     assert not is_beside_tables(b"CREATE " + b"DEFINER=x/**/" * 10_000 + b" x")

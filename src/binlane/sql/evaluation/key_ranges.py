@@ -10,9 +10,8 @@ Source: MariaDB 10.11 sql/opt_range.cc, `SQL_SELECT::test_quick_select`; measure
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import reduce
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
@@ -36,21 +35,39 @@ _TO: Final[_Bound] = (float("inf"), 0)
 
 
 class _Values(NamedTuple):
-    """Values that a column has in rows that may meet a condition: NULL or not, and ranges."""
+    """Values that a column has in rows that may meet a condition.
+
+    Attributes:
+        has_null: Whether NULL is one.
+        ranges: The others, in order, none of which meets another.
+    """
 
     has_null: bool
     ranges: tuple[tuple[_Bound, _Bound], ...]
 
     def both(self, other: _Values) -> _Values:
         """Those that are among the others, too."""
-        met = ((max(a, c), min(b, d)) for a, b in self.ranges for c, d in other.ranges)
-        ranges = tuple((first, last) for first, last in met if first <= last)
-        return _Values(has_null=self.has_null and other.has_null, ranges=ranges)
+        met: list[tuple[_Bound, _Bound]] = []
+        left, right = 0, 0
+        while left < len(self.ranges) and right < len(other.ranges):
+            (one_first, one_last), (first, last) = self.ranges[left], other.ranges[right]
+            if max(one_first, first) <= min(one_last, last):
+                met.append((max(one_first, first), min(one_last, last)))
+            if one_last < last:
+                left += 1
+            else:
+                right += 1
+        return _Values(has_null=self.has_null and other.has_null, ranges=tuple(met))
 
     def either(self, other: _Values) -> _Values:
         """Those, and the others."""
-        has_null = self.has_null or other.has_null
-        return _Values(has_null=has_null, ranges=(*self.ranges, *other.ranges))
+        joined: list[tuple[_Bound, _Bound]] = []
+        for first, last in sorted((*self.ranges, *other.ranges)):
+            if joined and first <= joined[-1][1]:
+                joined[-1] = joined[-1][0], max(joined[-1][1], last)
+            else:
+                joined.append((first, last))
+        return _Values(has_null=self.has_null or other.has_null, ranges=tuple(joined))
 
 
 _NONE: Final = _Values(has_null=False, ranges=())
@@ -92,9 +109,18 @@ class _Search:
     columns: Mapping[str, TableColumn]
     text: StatementText
     environment: Environment
+    # Each part of a condition is asked for from all that stand around it.
+    _impossible: dict[Expression, bool] = field(default_factory=dict)
+    _known: dict[tuple[Expression, str, bool], _Values | None] = field(default_factory=dict)
 
     def is_impossible(self, node: Expression) -> bool:
         """Whether no row meets a condition."""
+        found = self._impossible.get(node)
+        if found is None:
+            found = self._impossible[node] = self._find_impossible(node)
+        return found
+
+    def _find_impossible(self, node: Expression) -> bool:
         if not isinstance(node, Operation):
             return self._values_of_call(node) == _NONE
         if node.operator in _UNLIKE and not node.is_negated and _are_same(node.operands):
@@ -107,6 +133,12 @@ class _Search:
 
     def _values(self, node: Expression, name: str, *, is_negated: bool = False) -> _Values | None:
         """The values of a column in rows that meet a condition, or do not; None: it may be any."""
+        key = node, name, is_negated
+        if key not in self._known:
+            self._known[key] = self._find_values(node, name, is_negated=is_negated)
+        return self._known[key]
+
+    def _find_values(self, node: Expression, name: str, *, is_negated: bool) -> _Values | None:
         if not isinstance(node, Operation):
             return None if is_negated else self._values_of_call(node, name)
         is_negated ^= node.is_negated
@@ -166,7 +198,7 @@ class _Search:
             elif not is_all:
                 return None
         join = _Values.both if is_all else _Values.either
-        return reduce(join, found) if found else None
+        return _folded(join, found)
 
     def _null(self, name: str) -> _Values | None:
         column = self.columns[name]
@@ -191,7 +223,7 @@ class _Search:
         if len(known) < len(found) and not is_negated:
             return None
         join = _Values.both if is_negated else _Values.either
-        return reduce(join, known) if known else None
+        return _folded(join, known)
 
     def _compared(self, name: str, operator: str, other: Expression) -> _Values | None:
         """The values of a column that compare so with a constant; none does with NULL."""
@@ -217,6 +249,16 @@ class _Search:
             case _:
                 ranges = (((value, 1 if operator == ">" else 0), _TO),)
         return _Values(has_null=False, ranges=ranges)
+
+
+def _folded(
+    join: Callable[[_Values, _Values], _Values], found: Sequence[_Values]
+) -> _Values | None:
+    """Many joined by pairs, so that long lists of conditions take no more than their sorting."""
+    while len(found) > 1:
+        pairs = [found[at : at + 2] for at in range(0, len(found), 2)]
+        found = [join(*pair) if len(pair) > 1 else pair[0] for pair in pairs]
+    return found[0] if found else None
 
 
 def _fits(value: int, bits: int, *, is_unsigned: bool) -> bool:
