@@ -446,9 +446,11 @@ class _Altered:
     references: list[ForeignKey]
     facts: StatementFacts
     names: KeyNames = field(init=False)
+    referring: set[str] = field(init=False)
 
     def __post_init__(self) -> None:
         self.keep(self.keys)
+        self.referring = {each.name.lower() for each in self.references}
 
     def keep(self, keys: list[Key]) -> None:
         """Have these keys and no others."""
@@ -531,6 +533,7 @@ def _act(found: _Altered, action: AlterAction) -> None:  # noqa: C901 - one bran
                 found.keep(without_key(found.keys, action.name))
             gone = action.name.lower()
             found.references = [each for each in found.references if each.name.lower() != gone]
+            found.referring.discard(gone)
         case "RENAME KEY":
             renamed = (
                 replace(key, name=action.new_name) if key.name == action.name else key
@@ -549,10 +552,10 @@ def _act(found: _Altered, action: AlterAction) -> None:  # noqa: C901 - one bran
 
 def _add_key(found: _Altered, node: KeyDefinition) -> None:
     if node.kind == "FOREIGN":
-        name = asked_name(node).lower()
-        is_there = any(one.name.lower() == name for one in found.references)
-        if not (node.if_not_exists and is_there):
-            found.references.append(foreign_key_of(node, found.table.name))
+        if not (node.if_not_exists and asked_name(node).lower() in found.referring):
+            made = foreign_key_of(node, found.table.name)
+            found.references.append(made)
+            found.referring.add(made.name.lower())
         return
     key = key_of(node, found.facts)
     if not (key.name and key.name in found.names):
