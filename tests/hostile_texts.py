@@ -188,14 +188,6 @@ SHAPES: Final[dict[str, Maker]] = {
     "sums": _list("a", between=" + ", begin="SELECT "),
     "ANDs": _list("a = {n}", between=" AND ", begin="DELETE FROM t WHERE "),
     "ORs": _list("a = {n}", between=" OR ", begin="DELETE FROM t WHERE "),
-    "ranges": _list("a <> {n}", between=" AND ", begin="DELETE FROM t WHERE "),
-    "ORs of ANDs of ORs": _nest(
-        "(a > {n} AND ", ") OR a < 5", begin="DELETE FROM t WHERE ", inside="a = 1"
-    ),
-    "ANDs of ORs": _list(
-        "(a = {n} OR a = 1{n} OR a > {n})", between=" AND ", begin="DELETE FROM t WHERE "
-    ),
-    "NOT IN": _list("{n}", begin="DELETE FROM t WHERE a NOT IN (", end=")"),
     "concatenations": _list("'a'", between=" || ", begin="SELECT "),
     "comparisons": _list("a", between=" = ", begin="SELECT "),
     "assignments to the right": _nest("@a := ", "", begin="SELECT "),
@@ -554,6 +546,15 @@ SHAPES: Final[dict[str, Maker]] = {
     "nested EXPLAIN BINLOG": _nest("EXPLAIN BINLOG ", "", inside="SELECT 1"),
     "EXPLAIN BINLOG of parentheses": _nest("(", ")", begin="EXPLAIN BINLOG SELECT "),
     "PURGE BINLOG": lambda count: "PURGE BINLOG 'b' TO '" + "a" * count + "'",
+    # Ranges of keys.
+    "ranges": _list("a <> {n}", between=" AND ", begin="DELETE FROM t WHERE "),
+    "ORs of ANDs of ORs": _nest(
+        "(a > {n} AND ", ") OR a < 5", begin="DELETE FROM t WHERE ", inside="a = 1"
+    ),
+    "ANDs of ORs": _list(
+        "(a = {n} OR a = 1{n} OR a > {n})", between=" AND ", begin="DELETE FROM t WHERE "
+    ),
+    "NOT IN": _list("{n}", begin="DELETE FROM t WHERE a NOT IN (", end=")"),
 }
 """By what they repeat."""
 
