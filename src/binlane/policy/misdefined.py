@@ -22,6 +22,7 @@ from binlane.sql.facts import StatementFacts
 from binlane.sql.schema import ForeignKey, Key, Table
 from binlane.sql.servers import Fact
 from binlane.sql.table_changes import (
+    FOREIGN_KEY_ENGINES,
     PRIMARY,
     KeyNames,
     asked_name,
@@ -58,8 +59,6 @@ _DROPS: Final = {
 }
 _CHANGES: Final = frozenset(("MODIFY COLUMN", "CHANGE COLUMN", "RENAME COLUMN"))
 _MADE_UP: Final = "_ibfk_"
-_WITH_REFERENCES: Final = frozenset(("INNODB", "NDBCLUSTER", "NDB"))
-"""Engines that keep foreign keys."""
 """In the name that the servers give a foreign key."""
 
 
@@ -366,7 +365,7 @@ class _Alteration:
         )
         if what in ("FOREIGN KEY", "CONSTRAINT") and may_be_reference:
             return
-        is_kept_nowhere = self._table.engine.upper() not in _WITH_REFERENCES
+        is_kept_nowhere = self._table.engine.upper() not in FOREIGN_KEY_ENGINES
         if what == "FOREIGN KEY" and is_kept_nowhere and not self._server.is_mariadb:
             return  # MySQL leaves it to the engine, which has none
         if what == "CONSTRAINT":
