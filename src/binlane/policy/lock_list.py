@@ -76,7 +76,33 @@ _ALL_CHANGES: Final = frozenset({RowChange.INSERT, RowChange.UPDATE, RowChange.D
 _PERFORMANCE_SCHEMA: Final = "performance_schema"
 _SYS: Final = "sys"
 # Databases whose functions come with the server.
-_SYSTEM_DATABASES: Final = frozenset({"mysql", _SYS, "sys_schema"})
+_SYS_FUNCTIONS: Final = frozenset(
+    [
+        "extract_schema_from_file_name",
+        "extract_table_from_file_name",
+        "format_bytes",
+        "format_path",
+        "format_statement",
+        "format_time",
+        "list_add",
+        "list_drop",
+        "ps_is_account_enabled",
+        "ps_is_consumer_enabled",
+        "ps_is_instrument_default_enabled",
+        "ps_is_instrument_default_timed",
+        "ps_is_thread_instrumented",
+        "ps_thread_account",
+        "ps_thread_id",
+        "ps_thread_stack",
+        "ps_thread_trx_info",
+        "quote_identifier",
+        "sys_get_config",
+        "version_major",
+        "version_minor",
+        "version_patch",
+    ]
+)
+"""Those of `sys`, the one database that comes with functions: MariaDB 10.11 and MySQL 9.7 alike."""
 
 
 def is_for_writing(lock: str) -> bool:
@@ -495,8 +521,9 @@ def is_made(use: FunctionUse | Call, dialect: Dialect) -> bool:
     """Whether somebody must have made a function: it did not come with the server."""
     if use.database is not None:
         database = use.database.lower()
-        is_qualifier = dialect.may_be_mariadb and database in QUALIFIERS
-        return database not in _SYSTEM_DATABASES and not is_qualifier
+        if database == _SYS:
+            return use.name.lower() not in _SYS_FUNCTIONS
+        return not (dialect.may_be_mariadb and database in QUALIFIERS)
     return not is_built_in(use.name, dialect)
 
 

@@ -430,6 +430,10 @@ _TEXTS: Final[Mapping[int, tuple[str, ...]]] = MappingProxyType(
             *("HY000", "ER_GENERATED_COLUMN_FUNCTION_IS_NOT_ALLOWED"),
             "Function or expression '{}' cannot be used in the {} clause of `{}`",
         ),
+        1970: (
+            *("42000", "ER_SUBQUERIES_NOT_SUPPORTED"),
+            "{} does not support subqueries or stored functions",
+        ),
         3102: (
             *("HY000", "ER_GENERATED_COLUMN_FUNCTION_IS_NOT_ALLOWED"),
             "Expression of generated column '{}' contains a disallowed function.",
@@ -463,6 +467,18 @@ _TEXTS: Final[Mapping[int, tuple[str, ...]]] = MappingProxyType(
                 "Referencing column '{}' and referenced column '{}' in foreign key constraint '{}' "
                 "are incompatible."
             ),
+        ),
+        3814: (
+            *("HY000", "ER_CHECK_CONSTRAINT_NAMED_FUNCTION_IS_NOT_ALLOWED"),
+            "An expression of a check constraint '{}' contains disallowed function: {}.",
+        ),
+        3815: (
+            *("HY000", "ER_CHECK_CONSTRAINT_FUNCTION_IS_NOT_ALLOWED"),
+            "An expression of a check constraint '{}' contains disallowed function.",
+        ),
+        3816: (
+            *("HY000", "ER_CHECK_CONSTRAINT_VARIABLES"),
+            "An expression of a check constraint '{}' cannot refer to a user or system variable.",
         ),
         3940: ("HY000", "ER_CONSTRAINT_NOT_FOUND", "Constraint '{}' does not exist."),
         6125: (

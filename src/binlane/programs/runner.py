@@ -7,7 +7,7 @@ from typing import Final
 
 from binlane.codec.client_text import text_telling
 from binlane.names import TableName
-from binlane.policy.refusals import Outcome, Refusal
+from binlane.policy.refusals import Outcome, Refusal, refusal
 from binlane.programs.environment import (
     RoutineEnvironment,
     SessionEnvironment,
@@ -218,8 +218,7 @@ class _Runner:
             return _IN_USE
         if tree.source is not None and _is_stored(tree.source, facts):
             verb = "PREPARE..FROM" if tree.verb == "PREPARE" else tree.verb
-            message = f"{verb} does not support subqueries or stored functions"
-            return Refusal(1970, "42000", "ER_SUBQUERIES_NOT_SUPPORTED", message)
+            return refusal(1970, verb)
         if tree.verb == "PREPARE":
             return self._prepare(facts, tree, environment)
         if tree.verb == "EXECUTE":

@@ -229,6 +229,8 @@ class Fact(Enum):
     COLUMN_REFERENCES = auto()
     """REFERENCES behind a column makes a foreign key; before, it is read and forgotten. Manual:
     MariaDB 10.5, MySQL 9.0."""
+    CHECK_CONSTRAINTS = auto()
+    """CHECK is a constraint; before, it is read and forgotten. Manual: MariaDB 10.2, MySQL 8.0.16."""
     UNIQUE_PARENT_KEYS = auto()
     """A foreign key refers to a whole unique key. Manual: MySQL 8.4,
     restrict_fk_on_non_standard_key."""
@@ -264,6 +266,7 @@ SINCE: Final[Mapping[Fact, tuple[Version, Version]]] = MappingProxyType(
         Fact.SOURCES_AND_REPLICAS: (_NEVER, (8, 0, 26)),
         Fact.UNSAFE_IN_XA: (_NEVER, (8, 0, 2)),
         Fact.COLUMN_REFERENCES: ((10, 5, 0), (9, 0, 0)),
+        Fact.CHECK_CONSTRAINTS: ((10, 2, 1), (8, 0, 16)),
         Fact.UNIQUE_PARENT_KEYS: (_NEVER, (8, 4, 0)),
         Fact.SKIP_LOCKED: ((10, 6, 0), (8, 0, 1)),
         Fact.ROWS_OF_TEMPORARY_TABLES: (_NEVER, (8, 0, 4)),

@@ -48,7 +48,7 @@ _REFUSALS: Final = frozenset(
         1792,
         1844,
     }
-    | {1305, 1901, 3199, 3745, 3746, 3748, 3763, 3770, 4033, 4112}
+    | {1305, 1901, 1970, 3199, 3745, 3746, 3748, 3763, 3770, 3814, 3815, 3816, 4033, 4112}
 )
 _ONLY_READ: Final = ("prepare", "explain", "show")
 """Of these no tables are opened here."""
