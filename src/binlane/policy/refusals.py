@@ -244,6 +244,14 @@ def no_such_table(name: TableName) -> Refusal:
     return Refusal(1146, "42S02", "ER_NO_SUCH_TABLE", f"Table '{name.plain}' doesn't exist")
 
 
+TEMPORARY_IN_XA: Final = Refusal(
+    4091,
+    "HY000",
+    "ER_XA_TEMP_TABLE",
+    "XA: Temporary tables cannot be accessed inside XA transactions when xa_detach_on_prepare=ON",
+)
+
+
 def no_such_sequence(name: TableName) -> Refusal:
     """4091: no such sequence, where a statement of MariaDB opens nothing but sequences."""
     return Refusal(4091, "42S02", "ER_UNKNOWN_SEQUENCES", f"Unknown SEQUENCE: '{name.table}'")

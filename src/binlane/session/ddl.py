@@ -241,12 +241,12 @@ def _changes_nothing(state: SessionState, statement: SessionStatement) -> bool:
         assert isinstance(tree, AccountStatement)
         is_loose = tree.verb == "ALTER USER" and "IF EXISTS" in tree.options
         return is_loose and not _changed_accounts(state, statement).is_done
+    is_sequence = effects.kind is StatementKind.ALTER_SEQUENCE  # no temporary one
+    find = state.objects.base_table if is_sequence else state.objects.table
     return (
-        effects.kind in (StatementKind.ALTER_TABLE, StatementKind.ALTER_SEQUENCE)
+        (is_sequence or effects.kind is StatementKind.ALTER_TABLE)
         and (effects.if_exists or state.variables.is_on("sql_if_exists", default=False))
-        and not any(
-            state.objects.table(name) or state.objects.is_unknown(name) for name in effects.writes
-        )
+        and not any(find(name) or state.objects.is_unknown(name) for name in effects.writes)
     )
 
 

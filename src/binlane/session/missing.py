@@ -21,6 +21,7 @@ from binlane.policy.refusals import (
     Refusal,
     no_such_database,
     no_such_routine,
+    no_such_sequence,
     no_such_table,
     refusal,
     unsafe_default_is_added,
@@ -233,6 +234,20 @@ def _tables(state: SessionState, statement: SessionStatement) -> Refusal | None:
         return _wrong_kind(state, name, "BASE TABLE")
     is_view = effects.kind is not StatementKind.TRUNCATE_TABLE and _has_view(state, name)
     return None if is_view else no_such_table(name)
+
+
+def _altered_sequence(state: SessionState, statement: SessionStatement) -> Refusal | None:
+    """ALTER SEQUENCE, which does not look for temporary ones; measured on MariaDB 10.11 and 11.8."""
+    effects = statement.facts.effects
+    name = effects.writes[0]
+    if effects.if_exists:
+        return None
+    table = state.objects.table(name)
+    is_temporary = table is not None and table.is_temporary
+    is_there = (
+        state.objects.base_table(name) is not None if is_temporary else _has_table(state, name)
+    )
+    return None if is_there else no_such_sequence(name)
 
 
 def _renamed(state: SessionState, statement: SessionStatement) -> Refusal | None:
@@ -674,7 +689,7 @@ _FINDERS: Final[Mapping[StatementKind, _Finder]] = MappingProxyType(
         StatementKind.TRUNCATE_TABLE: _tables,
         StatementKind.CREATE_INDEX: _tables,
         StatementKind.DROP_INDEX: _tables,
-        StatementKind.ALTER_SEQUENCE: _tables,
+        StatementKind.ALTER_SEQUENCE: _altered_sequence,
         StatementKind.RENAME_TABLE: _renamed,
         StatementKind.CREATE_TABLE: _database_of_objects,
         StatementKind.CREATE_SEQUENCE: _database_of_objects,

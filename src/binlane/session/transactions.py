@@ -10,7 +10,12 @@ from binlane.codec.transaction import TransactionXid, XaPrepareEvent
 from binlane.names import TableName
 from binlane.policy.engines import traits
 from binlane.policy.lock_list import is_for_writing
-from binlane.policy.refusals import NONTRANSACTIONAL_AND_GTID, Refusal, refusal
+from binlane.policy.refusals import (
+    NONTRANSACTIONAL_AND_GTID,
+    TEMPORARY_IN_XA,
+    Refusal,
+    refusal,
+)
 from binlane.policy.resolution import TableAccess
 from binlane.policy.server import Characteristics
 from binlane.session import log_events
@@ -18,8 +23,16 @@ from binlane.session.log_events import Body
 from binlane.session.state import LockedTables, SessionState, SessionStatement
 from binlane.session.transaction import BinlogCaches, EngineChanges, EngineUse, Savepoint, XaPhase
 from binlane.sql.evaluation.evaluator import content_of
-from binlane.sql.facts import DDL_KINDS, READING_KINDS, WRITING_KINDS, StatementFacts, StatementKind
+from binlane.sql.facts import (
+    DDL_KINDS,
+    READING_KINDS,
+    TABLE_MAKING_KINDS,
+    WRITING_KINDS,
+    StatementFacts,
+    StatementKind,
+)
 from binlane.sql.schema import Table
+from binlane.sql.servers import Fact
 from binlane.sql.tree.expressions import Literal, LiteralKind
 from binlane.sql.tree.statements import Transaction as TransactionNode
 
@@ -212,10 +225,26 @@ def is_forbidden(state: SessionState, statement: SessionStatement) -> bool:
         is_allowed = kind in _WHILE_ACTIVE or facts.effects.is_temporary
     else:
         is_allowed = kind in _ALWAYS or (kind in _WITHOUT_TABLES and not facts.tables)
-    if is_allowed:
+    if is_allowed and not _uses_temporary(state, facts):
         return False
-    state.fail(refusal_in_xa(state))
+    state.fail(TEMPORARY_IN_XA if is_allowed else refusal_in_xa(state))
     return True
+
+
+def _uses_temporary(state: SessionState, facts: StatementFacts) -> bool:
+    """Whether a statement uses temporary tables that whoever ends its XA transaction may not have.
+
+    Source: measured on MySQL 9.7.4.
+    """
+    is_detached = state.server.has(Fact.XA_DETACHES)
+    if not state.variables.is_on("xa_detach_on_prepare", default=is_detached):
+        return False
+    effects = facts.effects
+    names = [*(use.name for use in facts.tables), *effects.drops]
+    tables = map(state.objects.table, names)
+    return any(table is not None and table.is_temporary for table in tables) or (
+        effects.is_temporary and effects.kind in TABLE_MAKING_KINDS
+    )
 
 
 _UNTOUCHED_KINDS: Final = frozenset(

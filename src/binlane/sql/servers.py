@@ -229,6 +229,9 @@ class Fact(Enum):
     COLUMN_REFERENCES = auto()
     """REFERENCES behind a column makes a foreign key; before, it is read and forgotten. Manual:
     MariaDB 10.5, MySQL 9.0."""
+    XA_DETACHES = auto()
+    """XA transactions that are prepared are any session's to end, and use no temporary tables:
+    xa_detach_on_prepare is there, and ON. Manual: MySQL 8.0.29."""
     CHECK_CONSTRAINTS = auto()
     """CHECK is a constraint; before, it is read and forgotten. Manual: MariaDB 10.2, MySQL 8.0.16."""
     UNIQUE_PARENT_KEYS = auto()
@@ -266,6 +269,7 @@ SINCE: Final[Mapping[Fact, tuple[Version, Version]]] = MappingProxyType(
         Fact.SOURCES_AND_REPLICAS: (_NEVER, (8, 0, 26)),
         Fact.UNSAFE_IN_XA: (_NEVER, (8, 0, 2)),
         Fact.COLUMN_REFERENCES: ((10, 5, 0), (9, 0, 0)),
+        Fact.XA_DETACHES: (_NEVER, (8, 0, 29)),
         Fact.CHECK_CONSTRAINTS: ((10, 2, 1), (8, 0, 16)),
         Fact.UNIQUE_PARENT_KEYS: (_NEVER, (8, 4, 0)),
         Fact.SKIP_LOCKED: ((10, 6, 0), (8, 0, 1)),
