@@ -107,7 +107,7 @@ class Survey:
 
     def _look_at(self, access: TableAccess) -> None:
         known = traits(access.table, self.server)
-        is_weak = self.circumstances.is_below_repeatable_read
+        is_weak = self.circumstances.is_opened_below_repeatable_read
         can = known.formats_now(self.mode, is_below_repeatable_read=is_weak)
         if self._is_unlogged_temporary(access):
             can &= Formats.ROW

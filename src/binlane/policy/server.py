@@ -144,6 +144,8 @@ class Circumstances(NamedTuple):
         server: Whose rules.
         logging_mode: binlog_format, or that of the binlog.
         isolation: Of the transaction.
+        locked_isolation: With which LOCK TABLES locked the tables, which decides how their engines
+            may be logged; None where they are opened now.
         is_in_transaction: In a transaction of several statements (BEGIN, or autocommit=0).
         is_trx_cache_empty: Nothing stands in the transaction cache.
         is_direct: binlog_direct_non_transactional_updates.
@@ -163,6 +165,7 @@ class Circumstances(NamedTuple):
     server: Server
     logging_mode: LoggingMode
     isolation: Isolation = Isolation.REPEATABLE_READ
+    locked_isolation: Isolation | None = None
     is_in_transaction: bool = False
     is_trx_cache_empty: bool = True
     is_direct: bool = False
@@ -181,3 +184,9 @@ class Circumstances(NamedTuple):
     def is_below_repeatable_read(self) -> bool:
         """READ COMMITTED or READ UNCOMMITTED."""
         return self.isolation < Isolation.REPEATABLE_READ
+
+    @property
+    def is_opened_below_repeatable_read(self) -> bool:
+        """The same of the level with which the tables were opened."""
+        opened = self.isolation if self.locked_isolation is None else self.locked_isolation
+        return opened < Isolation.REPEATABLE_READ

@@ -312,7 +312,8 @@ def _lock_flushed(state: SessionState, statement: SessionStatement) -> None:
         state.is_read_locked = True
         return
     locks = tuple((name, name.table.lower(), False) for name in names)
-    state.locked_tables = LockedTables((), locks, frozenset())
+    isolation = state.characteristics.isolation
+    state.locked_tables = LockedTables((), locks, frozenset(), isolation)
 
 
 def _is_unlogged_flush(state: SessionState, statement: SessionStatement) -> bool:
@@ -616,6 +617,10 @@ def consequences(state: SessionState, facts: StatementFacts) -> Iterator[None]:
     if state.locked_tables is not None and reopened and state.execution.error is None:
         order = sorted(state.locked_tables.written, key=reopened.__contains__)
         state.locked_tables = state.locked_tables._replace(written=tuple(order))
+    if state.locked_tables is not None and state.execution.error is None:
+        anew = _isolated_anew(state, facts, state.locked_tables)
+        isolation = state.characteristics.isolation
+        state.locked_tables = state.locked_tables.opening_anew(anew, isolation)
     if state.execution.error is None:
         if changes_routines:
             state.programs.forget_routines()
@@ -687,6 +692,20 @@ def _reopened_tables(state: SessionState, facts: StatementFacts) -> frozenset[Ta
         return frozenset()
     is_rebuilt = effects.kind in _REBUILDS or facts.verb.startswith(("OPTIMIZE", "REPAIR"))
     return frozenset(effects.writes) if is_rebuilt else frozenset()
+
+
+def _isolated_anew(
+    state: SessionState, facts: StatementFacts, locked: LockedTables
+) -> tuple[TableName, ...]:
+    """The tables that are opened under LOCK TABLES with the isolation level of this moment.
+
+    Source: measured on MariaDB 10.11.19 and MySQL 9.7.4; MariaDB leaves it as ALTER TABLE found it.
+    """
+    names = facts.effects.writes
+    if facts.verb == "FLUSH TABLES" and _LOCKS.isdisjoint(facts.options):
+        return names or tuple(name for name, _, _ in locked.locks)
+    is_altered = facts.effects.kind is StatementKind.ALTER_TABLE and not state.server.is_mariadb
+    return names if is_altered or facts.effects.kind is StatementKind.TRUNCATE_TABLE else ()
 
 
 def _emptied_table(state: SessionState, facts: StatementFacts) -> TableName | None:

@@ -24,7 +24,7 @@ from binlane.policy.procedure import Verdict, decide_statement
 from binlane.policy.reasons import ReasonFound
 from binlane.policy.refusals import NONTRANSACTIONAL_AND_GTID, Outcome, Refusal, Why, refusal
 from binlane.policy.resolution import Opening, ResolvedStatement, resolve
-from binlane.policy.server import Circumstances
+from binlane.policy.server import Circumstances, Isolation
 from binlane.programs.environment import RoutineEnvironment
 from binlane.programs.interpreter import is_straight
 from binlane.programs.trace import Trace
@@ -364,6 +364,13 @@ def _refuse(state: SessionState, verdicts: Mapping[str, Verdict]) -> bool:
     return True
 
 
+def _locked_isolation(state: SessionState, resolved: ResolvedStatement) -> Isolation | None:
+    """The isolation level with which LOCK TABLES opened the tables of a statement; None without."""
+    if state.locked_tables is None:
+        return None
+    return state.locked_tables.isolation_of(access.name for access in resolved.accesses)
+
+
 def _changes_of(state: SessionState, facts: StatementFacts, resolved: ResolvedStatement) -> Changes:
     is_in_procedure = state.execution.is_in_procedure
     return changes_of(
@@ -440,6 +447,7 @@ def _verdicts(
     temporary = _temporary_names(statement, known.resolved)
     is_sticky = not state.server.has(Fact.ROWS_OF_TEMPORARY_TABLES)
     is_taken = are_rows and state.logs_source
+    locked_isolation = _locked_isolation(state, known.resolved)
     for name in names:
         binlog = state.binlogs[name]
         unlogged = temporary - binlog.held_temporary
@@ -461,6 +469,7 @@ def _verdicts(
                     logging_mode=mode,
                     delayed_mode=delayed_mode,
                     isolation=state.characteristics.isolation,
+                    locked_isolation=locked_isolation,
                     is_in_transaction=state.is_in_transaction,
                     is_trx_cache_empty=is_empty,
                     is_direct=settings.is_direct,
@@ -618,14 +627,16 @@ def refusal_beyond_locks(
         return None
     views = [use for use in facts.tables if state.objects.view(use.name) is not None]
     opened = [(use.name, use.alias, bool(use.changes)) for use in views]
+    made: TableName | None = None
     if facts.effects.kind is StatementKind.CREATE_TABLE_SELECT and not facts.effects.is_temporary:
         # MySQL takes a READ lock for one that is there.
-        name = facts.effects.writes[0]
-        opened.append((name, name.table, state.server.is_mariadb))
+        made = facts.effects.writes[0]
+        opened.append((made, made.table, state.server.is_mariadb))
     opened += [
         (access.name, access.alias, access.is_locked_for_write)
         for access in resolved.accesses
         if not (access.table.is_temporary or access.is_foreign_key)
+        and not (access.changes and access.name == made)
     ]
     return locked.refusal(opened)
 

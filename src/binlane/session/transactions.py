@@ -507,6 +507,7 @@ def execute_lock(state: SessionState, statement: SessionStatement) -> None:
                     _locks(state, statement, opened),
                     frozenset(one.name for one in opened)
                     - {use.name for use in statement.facts.tables},
+                    state.characteristics.isolation,
                 )
                 state.opened(opened)
     elif statement.facts.verb == "UNLOCK TABLES":
