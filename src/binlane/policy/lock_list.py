@@ -322,7 +322,9 @@ class LockList:
         self.errors.append(failure)
 
     def _add_merged(self, entry: Opened, table: Table, index: int) -> None:
-        """The tables of a MERGE table come behind it, with its lock."""
+        """The tables of a MERGE table come behind it, with its lock; others have none."""
+        if table.engine != "MRG_MYISAM":
+            return
         self.tables[index + 1 : index + 1] = [
             Opened(
                 name=name,

@@ -136,7 +136,7 @@ def unparsed(state: SessionState, statement: SessionStatement) -> Refusal | None
     facts = statement.facts
     if isinstance(facts.tree, CallProcedure) and facts.tree.at == facts.tree.name.at:
         return None if statement.is_inner else _NO_STATEMENT
-    if facts.is_or_replace and facts.effects.if_exists and state.server.is_mariadb:
+    if facts.is_or_replace and state.server.is_mariadb and _is_left_too(facts):
         return _REPLACED_OR_LEFT
     if not statement.succeeds:
         return None
@@ -145,6 +145,13 @@ def unparsed(state: SessionState, statement: SessionStatement) -> Refusal | None
     if facts.effects.kind not in _PROGRAMS:
         return None
     return misdeclared(facts, state.objects, server=state.server, database=statement.database)
+
+
+def _is_left_too(facts: StatementFacts) -> bool:
+    """Whether IF NOT EXISTS stands in a CREATE OR REPLACE."""
+    if isinstance(facts.tree, AccountStatement):
+        return "IF NOT EXISTS" in facts.tree.options
+    return facts.effects.if_exists
 
 
 _REPLACED_OR_LEFT: Final = Refusal(

@@ -326,7 +326,10 @@ class _Writer:
         if column.generated in {"ROW START", "ROW END"}:
             return f" GENERATED ALWAYS AS {column.generated}"
         stored = "STORED" if column.is_stored else "VIRTUAL"
-        text = f" GENERATED ALWAYS AS ({column.generated}) {stored}"
+        generated = column.generated
+        if self.is_mariadb and generated is not None and generated.isidentifier():
+            generated = f"`{generated}`"  # a column
+        text = f" GENERATED ALWAYS AS ({generated}) {stored}"
         if not column.is_nullable and not self.is_mariadb:
             text += " NOT NULL"
         return text

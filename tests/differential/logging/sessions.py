@@ -67,8 +67,8 @@ _REFUSALS: Final = frozenset(
         4112,
     }
 )
-_ONLY_READ: Final = ("prepare", "explain", "show")
-"""Of these no tables are opened here."""
+_ONLY_READ: Final = ("prepare", "explain", "show", "uninstall")
+"""Of these no tables are opened here, and nothing says which plugins a server has."""
 _ROWS: Final = ("insert", "replace", "update", "delete")
 _COUNTED: Final = ("insert", "replace", "update", "delete", "load", "execute")
 

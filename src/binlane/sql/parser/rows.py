@@ -370,6 +370,9 @@ load_option = {PARALLEL | MEMORY | ALGORITHM} [=] token @mysql>=8.0.33
 def read_load(c: Cursor) -> LoadData:
     """Read LOAD DATA or LOAD XML."""
     load: LoadData = _NOTATION.of(c.dialect).rule("LOAD").node(c)
+    skipped = load.skipped
+    if isinstance(skipped, Literal) and skipped.kind is not LiteralKind.NUMBER:
+        raise c.stop("a number of lines")
     return load
 
 
