@@ -10,13 +10,13 @@ sql/sql_acl.cc; MySQL 9.7 alike, and sql/sql_rewrite.cc.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
 
 from binlane.codec.load_data import DuplicateHandling, ExecuteLoadQueryEvent
+from binlane.codec.password_hashes import native_hash, old_hash
 from binlane.codec.types import Flavor
 from binlane.names import TableName, quote
 from binlane.session.state import SessionState, SessionStatement
@@ -413,21 +413,15 @@ def _mariadb_password(writer: _AccountWriter) -> str:
     (credential,) = writer.tree.credentials
     assert credential is not None, "SET PASSWORD has one"
     value = writer.secret(credential)
-    shown = value if credential.is_hash else _hash(value)
-    return f"SET PASSWORD FOR {writer.subject}='{shown}'"
+    if not credential.is_hash:
+        of_text = old_hash if credential.plugin else native_hash
+        value = of_text(value.encode())
+    return f"SET PASSWORD FOR {writer.subject}='{value}'"
 
 
 def _mariadb_role(writer: _AccountWriter) -> str:
     role = writer.tree.roles[0].user if writer.tree.roles else "NONE"
     return f"SET DEFAULT ROLE '{role}' FOR {writer.subject}"
-
-
-def _hash(password: str) -> str:
-    """What MariaDB's PASSWORD() makes of a text."""
-    if not password:
-        return ""
-    first = hashlib.sha1(password.encode(), usedforsecurity=False).digest()
-    return "*" + hashlib.sha1(first, usedforsecurity=False).hexdigest().upper()
 
 
 # MySQL --------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from binlane.names import TableName
 from binlane.policy.lock_list import is_made
 from binlane.policy.misdeclared import disallowed, misdeclared, named_in_columns
 from binlane.policy.misdefined import Parents, misdefined, misreferenced
+from binlane.policy.misgenerated import changed_otherwise, uninitialized
 from binlane.policy.misnamed import column_names, misnamed
 from binlane.policy.privileges import denied
 from binlane.policy.reasons import added_unsafe_defaults
@@ -663,6 +664,8 @@ def _misdefined(state: SessionState, statement: SessionStatement) -> Refusal | N
         )
     engine = state.variables.text("default_storage_engine") or "InnoDB"
     error = disallowed(facts, state.objects, server=state.server, database=statement.database)
+    if error is None and state.server.is_mariadb:
+        error = changed_otherwise(facts, table)
     error = error or misdefined(
         facts, table, server=state.server, engine=engine_name(engine), selected=selected
     )
@@ -677,7 +680,10 @@ def _misexpressed(state: SessionState, statement: SessionStatement) -> Refusal |
         return None
     columns = {column.name.lower() for column in child.definition.columns}
     unknown = (refusal(1054, *one) for one in named if one[0].lower() not in columns)
-    return next(unknown, None)
+    error = next(unknown, None)
+    if error is None and state.server.is_mariadb:
+        error = uninitialized(statement.facts, child)
+    return error
 
 
 def _misreferenced(

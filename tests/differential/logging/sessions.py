@@ -48,24 +48,8 @@ _REFUSALS: Final = frozenset(
         1792,
         1844,
     }
-    | {
-        1304,
-        1305,
-        1901,
-        1970,
-        3199,
-        3745,
-        3746,
-        3748,
-        3763,
-        3770,
-        3814,
-        3815,
-        3816,
-        4033,
-        4091,
-        4112,
-    }
+    | {1221, 1304, 1305, 1901, 1907, 1970, 3199, 3745, 3746, 3748, 3763, 3770}
+    | {*range(3814, 3817), 4029, 4033, 4091, 4112}
 )
 _ONLY_READ: Final = ("prepare", "explain", "show", "uninstall")
 """Of these no tables are opened here, and nothing says which plugins a server has."""
