@@ -24,6 +24,7 @@ from binlane.sql.accounts import AccountName
 from binlane.sql.evaluation.evaluator import content_of
 from binlane.sql.facts import StatementFacts
 from binlane.sql.parser import cursor_over
+from binlane.sql.servers import Fact
 from binlane.sql.show_create import column_type
 from binlane.sql.table_definitions import string_of, typed_column
 from binlane.sql.tree.definitions import (
@@ -286,13 +287,14 @@ def _rest(state: SessionState, statement: SessionStatement, node: LoadData) -> s
         ends = content_of(node.row_tag, facts)
     separator, enclosed, escaped = ({**_FORMATS, **fields}[word] for word in _FORMATS)
     is_optionally = any(word.startswith("OPTIONALLY") for word, _ in node.fields)
+    behind = "" if state.server.has(Fact.LOADS_IN_SINGLE_SPACES) else " "
     skipped = "" if node.skipped is None else facts.text_of(node.skipped)
     assigned = ", ".join(_assignment(state, one, facts) for one in node.assignments)
     parts = [
         f" TABLE {quote(given.name if name.database == statement.database else name)}",
         f" CHARACTER SET {node.charset}" if node.charset else "",
         f" FIELDS TERMINATED BY {_shown(separator, facts)}",
-        " OPTIONALLY " if is_optionally else "",
+        f" OPTIONALLY{behind}" if is_optionally else "",
         f" ENCLOSED BY {_shown(enclosed, facts)} ESCAPED BY {_shown(escaped, facts)}",
         f" LINES TERMINATED BY {_shown(lines.get('TERMINATED', ends), facts)}",
         f" STARTING BY {_shown(lines['STARTING'], facts)}" if lines.get("STARTING") else "",

@@ -585,8 +585,15 @@ def _granted_on(state: SessionState, tree: AccountStatement, database: str) -> R
     if is_table:
         return _granted_table(state, name, columns, is_made=not named.isdisjoint(("ALL", "CREATE")))
     objects = state.objects
-    find = objects.function if tree.object_kind == "FUNCTION" else objects.procedure
-    if tree.object_kind not in ("FUNCTION", "PROCEDURE") or find(name) is not None:
+    if tree.object_kind.startswith("PACKAGE") and not state.logs_source:
+        package = body_of(name) if tree.object_kind.endswith("BODY") else small(name)
+        is_there = package in objects.store.packages
+    elif tree.object_kind in ("FUNCTION", "PROCEDURE"):
+        find = objects.function if tree.object_kind == "FUNCTION" else objects.procedure
+        is_there = find(name) is not None
+    else:
+        is_there = True
+    if is_there:
         return None
     is_old = state.server.is_mariadb and state.server.version < (11,)
     kind = "FUNCTION or PROCEDURE" if is_old else tree.object_kind

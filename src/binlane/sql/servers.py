@@ -249,6 +249,9 @@ class Fact(Enum):
     """UPDATE and DELETE of one table are optimized as queries are: one that holds no rows, as its
     engine counts them, is known to be empty, and IN (SELECT …) of UPDATE may become a join.
     Worklog: MDEV-28883, MariaDB 11.1; measured: 11.8, not 10.11."""
+    LOADS_IN_SINGLE_SPACES = auto()
+    """LOAD DATA is logged with one blank behind OPTIONALLY, not two. Measured: MariaDB 11.8, not
+    10.11."""
     PREPARES_BODIES_ANEW = auto()
     """Statements of routines are prepared anew when one of their tables changed. Worklog: MDEV-5816,
     MariaDB 11.2; measured: MariaDB 11.8, not 10.11, and MySQL 9.7."""
@@ -290,6 +293,7 @@ SINCE: Final[Mapping[Fact, tuple[Version, Version]]] = MappingProxyType(
         Fact.ASKS_EMPTY_ENGINES: ((0, 0, 0), _NEVER),
         Fact.NOW_IS_TIMESTAMP: ((11, 7, 0), _NEVER),
         Fact.UPDATES_AS_QUERIES: ((11, 1, 0), _NEVER),
+        Fact.LOADS_IN_SINGLE_SPACES: ((11, 8, 0), _NEVER),
         Fact.PREPARES_BODIES_ANEW: ((11, 2, 0), (0, 0, 0)),
         Fact.PASSWORD_IS_UNSAFE: (_NEVER, (5, 0, 0)),
     }
