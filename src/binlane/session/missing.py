@@ -584,21 +584,23 @@ def _granted_on(state: SessionState, tree: AccountStatement, database: str) -> R
     name = TableName(on.database or database, on.name)
     if is_table:
         return _granted_table(state, name, columns, is_made=not named.isdisjoint(("ALL", "CREATE")))
-    objects = state.objects
-    if tree.object_kind.startswith("PACKAGE") and not state.logs_source:
-        package = body_of(name) if tree.object_kind.endswith("BODY") else small(name)
-        is_there = package in objects.store.packages
-    elif tree.object_kind in ("FUNCTION", "PROCEDURE"):
-        find = objects.function if tree.object_kind == "FUNCTION" else objects.procedure
-        is_there = find(name) is not None
-    else:
-        is_there = True
-    if is_there:
+    if _has_program(state, tree.object_kind, name):
         return None
     is_old = state.server.is_mariadb and state.server.version < (11,)
     kind = "FUNCTION or PROCEDURE" if is_old else tree.object_kind
     message = f"{kind} {name.table} does not exist"
     return Refusal(1305, "42000", "ER_SP_DOES_NOT_EXIST", message)
+
+
+def _has_program(state: SessionState, kind: str, name: TableName) -> bool:
+    """Whether a routine or package is there, as far as that is known of its kind."""
+    objects = state.objects
+    if kind.startswith("PACKAGE") and not state.logs_source:
+        package = body_of(name) if kind.endswith("BODY") else small(name)
+        return package in objects.store.packages
+    if kind not in ("FUNCTION", "PROCEDURE"):
+        return True
+    return (objects.function if kind == "FUNCTION" else objects.procedure)(name) is not None
 
 
 def _granted_table(
