@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
+from pathlib import Path
 from typing import Any, Final
 
 import pymysql
 import pytest
+from pymysql.connections import Connection
+from pymysql.constants import CLIENT
+from pymysql.cursors import Cursor
 
 from binlane.codec.rows import DeleteRowsEvent, UpdateRowsEvent
+from binlane.codec.types import Flavor
 from binlane.grouping.table_maps import rows_with_tables
 from binlane.service.private_server import (
     MYSQL_SOURCE_OPTIONS,
@@ -19,6 +24,8 @@ from binlane.service.private_server import (
 from binlane.service.server_programs import MARIADB
 from binlane.store.reading import StoreReader, read_groups
 from tests.judged_port import judged
+from tests.port_replicas import FollowedBinlogs
+from tests.row_image_load import statements, tables
 from tests.serve_process import ServeProcess
 from tests.servers import QUICK, execute, mysql_program
 
@@ -61,19 +68,15 @@ def serve(
         source.kill()
 
 
-@pytest.fixture(autouse=True)
-def _filled(serve: ServeProcess) -> None:
-    execute(
-        serve.source,
-        "DELETE FROM d.t",
-        "INSERT INTO d.t VALUES (1, 1, 'x', 1), (2, 2, 'x', 2)",
-    )
-
-
 class _Client:
-    def __init__(self, serve: ServeProcess, user: str = "root") -> None:
+    def __init__(
+        self,
+        serve: ServeProcess,
+        user: str = "root",
+        connection: Connection[Cursor] | None = None,
+    ) -> None:
         self._serve = serve
-        self._connection = serve.connect(user, "")
+        self._connection = connection or serve.connect(user, "")
 
     def run(self, *statements: str) -> list[tuple[Any, ...]]:
         """Run statements; the rows of the last one."""
@@ -82,6 +85,8 @@ class _Client:
             for text in statements:
                 cursor.execute(text)
                 rows = cursor.fetchall()
+                while cursor.nextset():
+                    pass
         return list(rows)
 
     def error(self, text: str) -> tuple[Any, ...] | None:
@@ -116,6 +121,11 @@ def _images(serve: ServeProcess, name: str) -> list[str]:
 
 @pytest.fixture
 def client(serve: ServeProcess) -> Iterator[_Client]:
+    execute(
+        serve.source,
+        "DELETE FROM d.t",
+        "INSERT INTO d.t VALUES (1, 1, 'x', 1), (2, 2, 'x', 2)",
+    )
     with closing(_Client(serve)) as one:
         yield one
 
@@ -219,6 +229,35 @@ def test_others_are_not_concerned(serve: ServeProcess, client: _Client) -> None:
     assert _images(serve, "full")[before:] == [_FULL]
 
 
+def test_in_one_packet_and_within_a_transaction(serve: ServeProcess, client: _Client) -> None:
+    multi = pymysql.connect(
+        host="127.0.0.1",
+        port=serve.port,
+        user="root",
+        autocommit=True,
+        client_flag=CLIENT.MULTI_STATEMENTS,
+    )
+    with closing(_Client(serve, connection=multi)) as other:
+        assert other.images(f"{_UPDATE}; SET binlog_row_image = MINIMAL; {_UPDATE}; {_UPDATE}") == [
+            _FULL,
+            _MINIMAL,
+            _MINIMAL,
+        ]
+        assert other.images(_UPDATE) == [_MINIMAL]
+        for _ in range(5):
+            assert other.images(f"{_UPDATE}; {_UPDATE}") == [_MINIMAL] * 2
+        other.run("SET sql_log_bin = 0")
+        for _ in range(5):
+            assert other.images(f"{_UPDATE}; {_UPDATE}") == []
+    with closing(_Client(serve)) as other:
+        assert other.images("BEGIN", "SET binlog_row_image = MINIMAL", _UPDATE, "COMMIT") == [
+            _MINIMAL
+        ]
+    with closing(_Client(serve)) as other:
+        images = other.images("SET autocommit = 0, binlog_row_image = MINIMAL", _UPDATE, "COMMIT")
+        assert images == [_MINIMAL]
+
+
 def test_values_of_later_sessions(serve: ServeProcess, client: _Client) -> None:
     client.run("SET GLOBAL binlog_row_image = MINIMAL")
     try:
@@ -249,3 +288,27 @@ def test_what_is_refused(serve: ServeProcess, client: _Client) -> None:
         assert told is not None
         assert told[0] == 1227
     assert client.error("EXECUTE IMMEDIATE 'SET binlog_row_image = MINIMAL'") is not None
+
+
+@pytest.mark.parametrize("flavor", list(Flavor))
+def test_replicas_are_equal(tmp_path: Path, flavor: Flavor) -> None:
+    with ExitStack() as stack:
+        binlogs = FollowedBinlogs(stack, tmp_path, ("ROW", "MIXED", "NOBLOB"), flavor=flavor.value)
+        with closing(_Client(binlogs.serve)) as client:
+            client.run("CREATE DATABASE d", "USE d", *tables(flavor))
+            for number, text in enumerate(statements(flavor)):
+                if number % 5 == 0:
+                    image = ("MINIMAL", "NOBLOB", "FULL")[number // 5 % 3]
+                    client.run(f"SET binlog_row_image = {image}")
+                client.run(text)
+        assert binlogs.problems() == []
+        assert "Traceback" not in binlogs.serve.log
+        reader = StoreReader(binlogs.serve.data_dir)
+        paths = [file.path for file in reader.files("row")]
+        events = [event for group in read_groups(paths) for event in group.events]
+        present = {
+            (table.table, body.columns_present)
+            for _, body, table in rows_with_tables(events, file="row")
+            if isinstance(body, UpdateRowsEvent | DeleteRowsEvent)
+        }
+        assert len(present) > len(dict(present))

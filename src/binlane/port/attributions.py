@@ -245,6 +245,7 @@ class Attributions:
         encoded: bytes | None = None,
         *,
         is_split: bool = False,
+        is_for_all: bool = False,
     ) -> None:
         """Say what a statement will make, before it is sent.
 
@@ -255,6 +256,7 @@ class Attributions:
             encoded: The plans as `encode_plans` gives them; None where nobody has them.
             is_split: The first of several groups commits what was done before the statement, so that
                 it comes for certain.
+            is_for_all: What it makes is another thing to all binlogs than to the source.
         """
         place = doubt = None
         groups = self._sessions.get(thread_id)
@@ -264,13 +266,14 @@ class Attributions:
             if encoded is None:
                 encoded = encode_plans(plans)
             bits = has_older * records.OLDER_BIT | is_split * records.SPLIT_BIT
+            bits |= is_for_all * records.ALL_BIT
             body = records.intent_body(thread_id, number, encoded, bits)
             place = journal.write(records.INTENT, body)
             if place is None:
                 doubt = Reason.NOT_WRITTEN
                 self.unwritten += 1
         statement = Statement(number, len(plans), plans, place)
-        statement.is_split, statement.doubt = is_split, doubt
+        statement.is_split, statement.is_for_all, statement.doubt = is_split, is_for_all, doubt
         with self._lock:
             if groups is None:
                 groups = self._session(thread_id)
@@ -554,7 +557,9 @@ class Attributions:
             else (one for _, one in self._waiting[point].statements)
         )
         return any(
-            each.plans is None or any(binlog in plan.binlogs for plan in each.plans)
+            each.is_for_all
+            or each.plans is None
+            or any(binlog in plan.binlogs for plan in each.plans)
             for each in statements
         )
 
@@ -697,7 +702,7 @@ class Attributions:
             for thread_id in self._busy
             for one in self._sessions[thread_id].statements
             if (one.is_split or _may_have_made(one))
-            and any(map(group.could_be, self._plans(one) or ()))
+            and (one.is_for_all or any(map(group.could_be, self._plans(one) or ())))
         ]
         others = frozenset(
             thread_id

@@ -397,10 +397,12 @@ class Substitution:
         """Count rows in the place of statements; say so the first time, if that was not told."""
         counts = output.counts.rows_instead
         if not counts[reason] and not is_told:
+            what = "has rows in the place of a statement"
+            if not _is_of_statements(output):
+                what = "is not as its session wants it (sql_log_bin, binlog_row_image)"
             logger.warning(
-                "binlog %s: %s has rows in the place of a statement: %s "
-                "(further ones are only counted)",
-                *(output.name, gtid or "a group", reason),
+                "binlog %s: %s %s: %s (further ones are only counted)",
+                *(output.name, gtid or "a group", what, reason),
                 extra={"binlog": output.name} | ({} if gtid is None else {"gtid": str(gtid)}),
             )
         counts[reason] += number

@@ -179,6 +179,11 @@ class PlannedSession:
         )
 
     @property
+    def is_for_all(self) -> bool:
+        """Whether what it makes now is another thing to all binlogs than to the source."""
+        return self.has_images or not self.session.state.is_logging
+
+    @property
     def has_images(self) -> bool:
         """Whether some of what the session makes now is to have less than full row images."""
         image = self.session.row_image
