@@ -297,8 +297,8 @@ def test_replicas_are_equal(tmp_path: Path, flavor: Flavor) -> None:
         with closing(_Client(binlogs.serve)) as client:
             client.run("CREATE DATABASE d", "USE d", *tables(flavor))
             for number, text in enumerate(statements(flavor)):
-                if number % 5 == 0:
-                    image = ("MINIMAL", "NOBLOB", "FULL")[number // 5 % 3]
+                if number % 7 == 0:
+                    image = ("MINIMAL", "NOBLOB", "FULL")[number // 7 % 3]
                     client.run(f"SET binlog_row_image = {image}")
                 client.run(text)
         assert binlogs.problems() == []
