@@ -218,14 +218,6 @@ class Session:
         return not modes or LoggingMode.ROW in modes
 
     @property
-    def has_statement_binlogs(self) -> bool:
-        """Whether some binlog has what the session changes as statements, safe or not."""
-        state = self.state
-        if state.safety is None or state.variables.is_format_set:
-            return state.variables.settings.logging_mode is LoggingMode.STATEMENT
-        return LoggingMode.STATEMENT in {one.logging_mode for one in state.safety.definitions}
-
-    @property
     def locks_reads(self) -> bool:
         """Whether the transaction's isolation level keeps what a change only reads as it is."""
         return self.state.characteristics.isolation >= Isolation.REPEATABLE_READ
