@@ -394,7 +394,15 @@ class Session:
         return any(
             objects.triggers(use.name) or objects.view(use.name) for use in facts.tables
         ) or any(
-            objects.function(TableName(use.database or self.database, use.name)) is not None
+            objects.function(
+                objects.called(
+                    use.database,
+                    use.name,
+                    self.database,
+                    calls_packages=facts.dialect.calls_packages,
+                )
+            )
+            is not None
             for use in facts.functions
         )
 
@@ -474,8 +482,8 @@ class Session:
     def evaluates(self, facts: StatementFacts, database: str) -> Refusal | None:
         """Note that a program evaluates expressions.
 
-        MySQL decides for them as for statements: one that is unsafe under MIXED leaves the program
-        in row format.
+        The servers decide for them as for statements, MariaDB where they open tables: one that is
+        unsafe under MIXED leaves the program in row format.
         """
         state = self.state
         if (
@@ -488,7 +496,7 @@ class Session:
             if refusal is not None:
                 return refusal
             state.opened(resolved.accesses)
-        if state.server.is_mariadb:
+        if state.server.is_mariadb and not facts.tables:
             return None
         mixed = [name for name in state.binlogs if state.mode(name) is LoggingMode.MIXED]
         if not mixed:
