@@ -17,7 +17,7 @@ from binlane.routing.plan import GroupPlan
 from binlane.routing.plan_bytes import decode_plans
 from binlane.store.record_log import Place
 
-VERSION: Final = 3
+VERSION: Final = 4
 """Of all records, plans included: another one is for another binlane."""
 
 SESSIONS: Final = 1

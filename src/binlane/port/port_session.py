@@ -208,10 +208,10 @@ class PortSession:
 
     @property
     def reads_long_texts(self) -> bool:
-        """Whether binlogs may have the texts of long statements."""
+        """Whether what binlogs have of long statements hangs on their texts."""
         model, shared = self._model, self._shared
         if model is not None:
-            return not model.session.may_log_rows
+            return not model.session.may_log_rows or model.has_images
         if shared is None:
             return not self._is_relayed
         return any(one.logging_mode is LoggingMode.STATEMENT for one in shared.definitions())

@@ -54,7 +54,7 @@ from binlane.routing.routed_group import Routing
 from binlane.routing.rows import table_name
 from binlane.service.outputs import Output
 from binlane.service.port_settings import Bypass
-from binlane.sql.servers import LoggingMode
+from binlane.sql.servers import LoggingMode, RowImage
 
 PAST_THE_PORT: Final = Reason.STRANGER.value
 TOO_LARGE: Final = "its rows are too many to be held at once"
@@ -79,12 +79,14 @@ class LargeChoice:
         has_rows: Whether it has its rows, as far as they are in its scope, or nothing.
         needs_whole: Whether it has some of it, so that the group must be held.
         reason: Why it has rows in the place of statements; empty where it has not.
+        image: What its session wants to stay of its rows.
     """
 
     output: Output
     has_rows: bool = True
     needs_whole: bool = False
     reason: str = ""
+    image: RowImage = RowImage.FULL
 
 
 @dataclass(frozen=True, slots=True)
@@ -417,13 +419,13 @@ class Substitution:
             return LargeChoice(output)
         output.lose_threads(threads_of_plan(found, output.name, flags=HeaderFlag.THREAD_SPECIFIC))
         if found.bases.get(output.name) != basis_of(output.binlog.definition):
-            return LargeChoice(output, reason=CHANGED_DEFINITION)
+            return LargeChoice(output, reason=CHANGED_DEFINITION, image=found.image)
         if not parts:
             return LargeChoice(output, has_rows=False)
         if {part.section for part in parts} != set(range(len(found.sections))):
             return LargeChoice(output, needs_whole=True)
         has_text = any(isinstance(part, Text) for part in parts)
-        return LargeChoice(output, reason=TOO_LARGE if has_text else "")
+        return LargeChoice(output, reason=TOO_LARGE if has_text else "", image=found.image)
 
 
 def bypassing(run: RawRun, taken: Sequence[int], done: range) -> int:
