@@ -148,8 +148,6 @@ class Attributions:
     sessions, or by one at a time, which holds `saying`; `begin`, `read`, `find`, `passed` and `forget` by one other, which routes.
 
     Attributes:
-        unwritten: How many statements go as rows for that.
-        given_up: For how many groups a reply was waited for in vain.
         lost_threads: Of sessions that were there when the process before ended: what they had for
             themselves at the source is gone.
         hear: Takes in what other processes' sessions have said by now, before a group is looked at.
@@ -175,8 +173,6 @@ class Attributions:
         Raises:
             StoreError: If the folder cannot be used.
         """
-        self.unwritten = 0
-        self.given_up = 0
         self.lost_threads = _NOBODY
         self.hear: Callable[[], None] = _nothing
         self.saying = RLock()
@@ -271,7 +267,6 @@ class Attributions:
             place = journal.write(records.INTENT, body)
             if place is None:
                 doubt = Reason.NOT_WRITTEN
-                self.unwritten += 1
         statement = Statement(number, len(plans), plans, place)
         statement.is_split, statement.is_for_all, statement.doubt = is_split, is_for_all, doubt
         with self._lock:
@@ -882,7 +877,6 @@ class Attributions:
         return min((self._patience_s.get(each, most_s) for each in threads), default=most_s)
 
     def _give_up(self, thread_id: int, reason: Reason) -> None:
-        self.given_up += 1
         self._sessions[thread_id].doubt(reason)
         self._settle([thread_id])
 
@@ -897,7 +891,6 @@ class Attributions:
         if thread_id:
             self._give_up(thread_id, Reason.NOT_ANSWERED)
         else:
-            self.given_up += 1
             self._keep(point, Unattributed(Reason.NOT_ANSWERED, makers))
 
     def _plans(self, statement: Statement) -> Sequence[GroupPlan] | None:

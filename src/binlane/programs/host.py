@@ -84,7 +84,7 @@ def handles(condition: str, raised: Refusal) -> int:
     if named is not None:
         return 1 if raised.sqlstate.startswith(named) else 0
     is_exception = raised.sqlstate[:2] not in {"00", "01", "02"}
-    return 1 if words[0] == "SQLEXCEPTION" and is_exception else 0
+    return 1 if words[0] in {"SQLEXCEPTION", "OTHERS"} and is_exception else 0
 
 
 def table_in_use(name: TableName, *, is_mariadb: bool) -> Refusal:

@@ -638,6 +638,7 @@ def refusal_beyond_locks(
         if not (access.table.is_temporary or access.is_foreign_key)
         and not (access.changes and access.name == made)
     ]
+    opened += [(name, name.table, True) for name in resolved.absent]
     return locked.refusal(opened)
 
 

@@ -23,6 +23,7 @@ from binlane.session.state import SessionState, SessionStatement
 from binlane.sql.accounts import AccountName
 from binlane.sql.evaluation.evaluator import content_of
 from binlane.sql.facts import StatementFacts
+from binlane.sql.parser import cursor_over
 from binlane.sql.show_create import column_type
 from binlane.sql.table_definitions import string_of, typed_column
 from binlane.sql.tree.definitions import (
@@ -190,31 +191,40 @@ def _characteristics(writer: _DefinitionWriter, node: CreateRoutine) -> str:
         place, text = _TRAITS.get(words, (3, ""))
         printed[place] = text
     if node.comment is not None:
-        text = content_of(node.comment, writer.facts).replace("'", "''")
-        if not writer.facts.dialect.no_backslash_escapes:
-            text = text.replace("\\", "\\\\")
-        printed[4] = f"    COMMENT '{text}'\n" if text else ""
+        printed[4] = _comment(writer, content_of(node.comment, writer.facts))
     return "".join(printed)
 
 
+def _comment(writer: _DefinitionWriter, text: str) -> str:
+    """COMMENT of a routine or package, if it says anything."""
+    text = text.replace("'", "''")
+    if not writer.facts.dialect.no_backslash_escapes:
+        text = text.replace("\\", "\\\\")
+    return f"    COMMENT '{text}'\n" if text else ""
+
+
 def _package(writer: _DefinitionWriter, node: ObjectStatement) -> str | None:
-    """CREATE PACKAGE; one with characteristics is left as it is written."""
+    """CREATE PACKAGE."""
     if not node.verb.startswith("CREATE PACKAGE") or node.name is None:
         return None
     rest = writer.rest(node.name.end)
-    if rest.upper().startswith(_PACKAGE_TRAITS):
-        return None
+    cursor = cursor_over(rest, writer.facts.dialect)
+    is_invoker, comment = False, ""
+    while cursor.word in ("COMMENT", "SQL"):
+        if cursor.advance().word == "COMMENT":
+            comment = cursor.string()
+        else:
+            cursor.expect("SECURITY")
+            is_invoker = cursor.advance().word == "INVOKER"
+    security = "    SQL SECURITY INVOKER\n" if is_invoker else ""
     verb = "CREATE OR REPLACE" if node.is_or_replace else "CREATE"
     condition = "IF NOT EXISTS " if node.if_exists else ""
     return (
         f"{verb} DEFINER={writer.definer(node.definer)} {node.verb.partition(' ')[2]} {condition}"
-        f"{writer.name(node.name)} {rest}"
+        f"{writer.name(node.name)}{security}{_comment(writer, comment)} {rest[cursor.start :]}"
     )
 
 
-_PACKAGE_TRAITS: Final = (
-    *("COMMENT", "SQL", "LANGUAGE", "DETERMINISTIC", "NOT", "CONTAINS", "NO ", "READS", "MODIFIES"),
-)
 _WRITERS: Final[Mapping[type[Node], Callable[[_DefinitionWriter, Any], str | None]]] = (
     MappingProxyType(
         {

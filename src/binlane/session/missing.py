@@ -42,7 +42,7 @@ from binlane.sql.facts import (
     StatementFacts,
     StatementKind,
 )
-from binlane.sql.schema import Table
+from binlane.sql.schema import Table, body_of, small
 from binlane.sql.servers import LoggingMode
 from binlane.sql.table_changes import engine_name
 from binlane.sql.tree.definitions import AccountStatement, CreateTable
@@ -54,7 +54,7 @@ from binlane.sql.tree.expressions import (
     TableUse,
     walk,
 )
-from binlane.sql.tree.statements import Delete
+from binlane.sql.tree.statements import CallProcedure, Delete
 
 _SYSTEM_DATABASES: Final = frozenset(("information_schema", "performance_schema", "mysql", "sys"))
 _TOLERANT: Final = TABLE_DROPPING_KINDS | {
@@ -134,6 +134,10 @@ def is_stated_of_parser(statement: SessionStatement) -> bool:
 def unparsed(state: SessionState, statement: SessionStatement) -> Refusal | None:
     """The error that the server's parser finds beyond its grammar; None if it has none."""
     facts = statement.facts
+    if isinstance(facts.tree, CallProcedure) and facts.tree.at == facts.tree.name.at:
+        return None if statement.is_inner else _NO_STATEMENT
+    if facts.is_or_replace and facts.effects.if_exists and state.server.is_mariadb:
+        return _REPLACED_OR_LEFT
     if not statement.succeeds:
         return None
     if isinstance(facts.tree, Delete) and facts.tree.targets is not None:
@@ -141,6 +145,15 @@ def unparsed(state: SessionState, statement: SessionStatement) -> Refusal | None
     if facts.effects.kind not in _PROGRAMS:
         return None
     return misdeclared(facts, state.objects, server=state.server, database=statement.database)
+
+
+_REPLACED_OR_LEFT: Final = Refusal(
+    1221, "HY000", "ER_WRONG_USAGE", "Incorrect usage of OR REPLACE and IF NOT EXISTS"
+)
+_NO_STATEMENT: Final = Refusal(
+    *(1064, "42000", "ER_PARSE_ERROR"),
+    "You have an error in your SQL syntax: a procedure is called by its name alone in bodies only",
+)
 
 
 def _wrong_target(
@@ -363,6 +376,20 @@ def _routines(state: SessionState, statement: SessionStatement) -> Refusal | Non
     return None
 
 
+def _packages(state: SessionState, statement: SessionStatement) -> Refusal | None:
+    """CREATE PACKAGE BODY and DROP PACKAGE; a source is not asked for its packages."""
+    facts, packages = statement.facts, state.objects.store.packages
+    is_drop = facts.effects.kind is StatementKind.DROP_PACKAGE
+    is_body = facts.verb.endswith("BODY")
+    if state.logs_source or (is_drop and facts.effects.if_exists):
+        return None
+    for name in facts.effects.objects:
+        looked_for = body_of(name) if is_drop and is_body else small(name)
+        if (is_drop or is_body) and looked_for not in packages:
+            return no_such_routine("PACKAGE BODY" if is_drop and is_body else "PACKAGE", name)
+    return None
+
+
 def _triggers(state: SessionState, statement: SessionStatement) -> Refusal | None:
     effects = statement.facts.effects
     if effects.if_exists or all(state.objects.trigger(name) for name in effects.objects):
@@ -471,6 +498,19 @@ def _made_program(state: SessionState, statement: SessionStatement) -> Refusal |
             if known is not None:
                 message = f"{kind} {name.table} already exists"
                 return Refusal(1304, "42000", "ER_SP_ALREADY_EXISTS", message)
+    return None
+
+
+def _made_package(state: SessionState, statement: SessionStatement) -> Refusal | None:
+    facts, packages = statement.facts, state.objects.store.packages
+    if state.logs_source or facts.effects.if_exists or facts.is_or_replace:
+        return None
+    is_body = facts.verb.endswith("BODY")
+    for name in facts.effects.objects:
+        if (body_of(name) if is_body else small(name)) in packages:
+            kind = "PACKAGE BODY" if is_body else "PACKAGE"
+            message = f"{kind} {name.table} already exists"
+            return Refusal(1304, "42000", "ER_SP_ALREADY_EXISTS", message)
     return None
 
 
@@ -705,6 +745,8 @@ _FINDERS: Final[Mapping[StatementKind, _Finder]] = MappingProxyType(
         StatementKind.ALTER_VIEW: _altered_view,
         StatementKind.DROP_ROUTINE: _routines,
         StatementKind.ALTER_ROUTINE: _routines,
+        StatementKind.CREATE_PACKAGE: _packages,
+        StatementKind.DROP_PACKAGE: _packages,
         StatementKind.DROP_TRIGGER: _triggers,
         StatementKind.DROP_EVENT: _events,
         StatementKind.ALTER_EVENT: _events,
@@ -724,6 +766,7 @@ _EXISTING: Final[Mapping[StatementKind, _Finder]] = MappingProxyType(
         StatementKind.CREATE_ROUTINE: _made_program,
         StatementKind.CREATE_TRIGGER: _made_program,
         StatementKind.CREATE_EVENT: _made_program,
+        StatementKind.CREATE_PACKAGE: _made_package,
         StatementKind.CREATE_DATABASE: _made_database,
         StatementKind.RENAME_TABLE: _new_names,
         StatementKind.ALTER_TABLE: _new_names,

@@ -223,14 +223,6 @@ class Session:
         return not modes or LoggingMode.ROW in modes
 
     @property
-    def has_statement_binlogs(self) -> bool:
-        """Whether some binlog has what the session changes as statements, safe or not."""
-        state = self.state
-        if state.safety is None or state.variables.is_format_set:
-            return state.variables.settings.logging_mode is LoggingMode.STATEMENT
-        return LoggingMode.STATEMENT in {one.logging_mode for one in state.safety.definitions}
-
-    @property
     def locks_reads(self) -> bool:
         """Whether the transaction's isolation level keeps what a change only reads as it is."""
         return self.state.characteristics.isolation >= Isolation.REPEATABLE_READ
@@ -407,7 +399,15 @@ class Session:
         return any(
             objects.triggers(use.name) or objects.view(use.name) for use in facts.tables
         ) or any(
-            objects.function(TableName(use.database or self.database, use.name)) is not None
+            objects.function(
+                objects.called(
+                    use.database,
+                    use.name,
+                    self.database,
+                    calls_packages=facts.dialect.calls_packages,
+                )
+            )
+            is not None
             for use in facts.functions
         )
 
@@ -487,8 +487,8 @@ class Session:
     def evaluates(self, facts: StatementFacts, database: str) -> Refusal | None:
         """Note that a program evaluates expressions.
 
-        MySQL decides for them as for statements: one that is unsafe under MIXED leaves the program
-        in row format.
+        The servers decide for them as for statements, MariaDB where they open tables: one that is
+        unsafe under MIXED leaves the program in row format.
         """
         state = self.state
         if (
@@ -501,7 +501,7 @@ class Session:
             if refusal is not None:
                 return refusal
             state.opened(resolved.accesses)
-        if state.server.is_mariadb:
+        if state.server.is_mariadb and not facts.tables:
             return None
         mixed = [name for name in state.binlogs if state.mode(name) is LoggingMode.MIXED]
         if not mixed:

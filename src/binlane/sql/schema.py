@@ -220,6 +220,7 @@ class Routine:
         context: In which it runs; None: in whatever the session has that runs it.
         definer: Whose privileges hold in it.
         is_invoker: SQL SECURITY INVOKER: those of who calls it.
+        outer: Names of the variables of its package.
         unread: Why only its name is known, and the body is empty: the server does not tell what it
             is, or that is not understood; empty where it is read.
     """
@@ -234,6 +235,7 @@ class Routine:
     context: CreationContext | None = None
     definer: AccountName = ROOT
     is_invoker: bool = False
+    outer: tuple[str, ...] = ()
     unread: str = ""
 
     def takes(self, count: int) -> bool:
@@ -392,7 +394,7 @@ class ObjectStore:
         routines: By kind (function or not) and name in small letters.
         loadable: Names of loadable functions, in small letters.
         events: Names in small letters.
-        packages: Names in small letters.
+        packages: Names in small letters; that of a package with a body also with ` body` behind it.
         reference_systems: Spatial ones by their ids: whether one is there that was made or dropped.
         accounts: Users and roles.
         settings: What SET GLOBAL said.
@@ -552,6 +554,11 @@ def small(name: TableName) -> TableName:
     return TableName(name.database, name.table.lower())
 
 
+def body_of(package: TableName) -> TableName:
+    """How `ObjectStore.packages` says that a package has a body."""
+    return TableName(package.database, f"{package.table.lower()} body")
+
+
 @dataclass(slots=True)
 class Objects:
     """The objects of a server with one session's temporary tables. Names are looked up as they are.
@@ -645,6 +652,39 @@ class Objects:
             (each for all_ in self.store.triggers.values() for each in all_ if each.name == name),
             None,
         )
+
+    def called(
+        self,
+        database: str | None,
+        name: str,
+        default: str,
+        *,
+        calls_packages: bool = False,
+        caller: TableName | None = None,
+    ) -> TableName:
+        """The whole name of a routine that a text calls; one of a package is `package.routine`.
+
+        Args:
+            database: What stands before its name, if anything does: also a package of the default
+                database, or `database.package`.
+            name: Its own.
+            default: The default database.
+            calls_packages: As of the text's `Dialect`.
+            caller: The routine that the text stands in: it finds those of its package first.
+        """
+        home, package = default, ""
+        if not self.store.packages:
+            return TableName(database or default, name)
+        if database is None:
+            package = "" if caller is None else caller.table.rpartition(".")[0]
+        elif "." in database:
+            home, _, package = database.rpartition(".")
+        elif calls_packages:
+            package = database
+        member = TableName(home, f"{package}.{name}")
+        if package and any((kind, small(member)) in self.store.routines for kind in (False, True)):
+            return member
+        return TableName(database or default, name)
 
     def procedure(self, name: TableName) -> Routine | None:
         """A stored procedure; its name without regard to case."""

@@ -72,6 +72,11 @@ class Dialect:
         """MySQL's grammar holds, alone or beside MariaDB's."""
         return self.flavor != "mariadb"
 
+    @property
+    def calls_packages(self) -> bool:
+        """Whether `a.b()` may be routine b of a package a of the default database."""
+        return self.is_oracle or (self.flavor == "mariadb" and self.version >= (11, 4))
+
     def has_mariadb(self, *version: int) -> bool:
         """Whether what MariaDB understands from a version on may stand here."""
         return not self.flavor or (self.flavor == "mariadb" and self.version >= version)

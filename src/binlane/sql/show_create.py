@@ -5,6 +5,7 @@ Only what a table's definition holds; numbers that the server counts itself are 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
@@ -72,6 +73,13 @@ _NEWEST: Final = "utf8mb4_0900_ai_ci"
 
 
 _MARK: Final = "\0"
+
+
+_SEQUENCES: Final = re.compile(
+    r"""(?xi) \b (?: (?P<function>nextval|lastval) \s* \( \s* | (?P<next>next|previous)
+    \s+ value \s+ for \s+ ) (?: (?P<database>`[^`]+`|\w+) \s* \. \s* )?
+    (?P<sequence>`[^`]+`|\w+) (?(function) \s* \) )"""
+)
 
 
 def create_table_text(  # noqa: PLR0913 - what a CREATE TABLE can say
@@ -336,12 +344,25 @@ class _Writer:
         if column.default_form == "now":
             return f" DEFAULT {self._now(value)}"
         if column.has_default_expression:
-            is_call = column.default_form == "call"
             inner = value[1:-1] if value.startswith("(") and value.endswith(")") else value
+            is_call = column.default_form == "call" or _SEQUENCES.fullmatch(inner.strip())
             if not self.is_mariadb:
                 return f" DEFAULT ({inner})"
-            return f" DEFAULT {inner if is_call else value}"
+            return f" DEFAULT {self._with_sequences(inner if is_call else value)}"
         return f" DEFAULT {self._literal(value, column)}"
+
+    def _with_sequences(self, expression: str) -> str:
+        """A default as MariaDB prints it: sequences with their databases, by functions."""
+
+        def printed(found: re.Match[str]) -> str:
+            name = found["function"] or (
+                "nextval" if found["next"].upper() == "NEXT" else "lastval"
+            )
+            database = found["database"] or self.table.name.database
+            shown = ".".join(f"`{one.strip('`')}`" for one in (database, found["sequence"]))
+            return f"{name.lower()}({shown})"
+
+        return _SEQUENCES.sub(printed, expression)
 
     def _literal(self, value: str, column: TableColumn) -> str:
         value = {"TRUE": "1", "FALSE": "0"}.get(value.upper(), value)

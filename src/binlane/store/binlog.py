@@ -709,15 +709,6 @@ class Binlog:
         """
         self._purge(self.files(), ended_before(self._published.closed, timestamp))
 
-    def purge_to_size(self, total_bytes: int) -> None:
-        """Delete the oldest files until all have no more than so many bytes, or one is left.
-
-        Raises:
-            StoreError: As `append`.
-        """
-        files = self.files()
-        self._purge(files, beyond_size(files, total_bytes))
-
     def _purge(self, files: tuple[BinlogFile, ...], count: int) -> None:
         """Delete the first `count` of all files; the last one always stays."""
         assert count < len(files), "the live file is never purged"

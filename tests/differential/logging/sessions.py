@@ -48,7 +48,24 @@ _REFUSALS: Final = frozenset(
         1792,
         1844,
     }
-    | {1305, 1901, 1970, 3199, 3745, 3746, 3748, 3763, 3770, 3814, 3815, 3816, 4033, 4091, 4112}
+    | {
+        1304,
+        1305,
+        1901,
+        1970,
+        3199,
+        3745,
+        3746,
+        3748,
+        3763,
+        3770,
+        3814,
+        3815,
+        3816,
+        4033,
+        4091,
+        4112,
+    }
 )
 _ONLY_READ: Final = ("prepare", "explain", "show")
 """Of these no tables are opened here."""
@@ -80,7 +97,8 @@ def outcome(statement: Statement, recorded: Recorded) -> Outcome:
             return Outcome()
         rows = statement.rows
         if rows is None:  # what is logged although it failed has changed something
-            rows = int(bool(recorded.events) and statement.sql.lower().startswith(_ROWS))
+            has_rows = bool(recorded.events) and not _is_sequence_alone(recorded)
+            rows = int(has_rows and statement.sql.lower().startswith(_ROWS))
         return Outcome(error=recorded.error, rows=rows)
     if _gives_one_row(statement.sql):
         return Outcome(rows=recorded.affected)
@@ -89,6 +107,13 @@ def outcome(statement: Statement, recorded: Recorded) -> Outcome:
     if is_counted and recorded.affected == 0:
         return Outcome(rows=0)
     return Outcome()
+
+
+def _is_sequence_alone(recorded: Recorded) -> bool:
+    """Whether a statement that failed has logged the row of a sequence and nothing else."""
+    words = recorded.sql.lower()
+    is_alone = [event.type for event in recorded.events].count("Table_map") == 1
+    return is_alone and "nextval(" in words.replace(" ", "")
 
 
 def _gives_one_row(sql: str) -> bool:

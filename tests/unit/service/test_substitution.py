@@ -51,7 +51,10 @@ from binlane.store.reading import read_groups
 from binlane.store.settings import StoreSettings
 from binlane.store.store import Store
 from tests.fixture_sets import fixture_set
-from tests.groups import source_format
+from tests.groups import (
+    source_format,
+    sync_all,
+)
 from tests.routed_files import definitions, written
 from tests.unit.service.test_runs import after, items_of, never
 
@@ -227,7 +230,7 @@ class Run:
         assert not self.router.is_holding
 
     def groups(self, number: int) -> list[EventGroup]:
-        self.store.sync_all()
+        sync_all(self.store)
         binlog = self.outputs[number].binlog
         paths = [file.path for file in binlog.files()]
         return [group for group in read_groups(paths) if not group.is_control]
@@ -372,7 +375,7 @@ def test_what_is_made_of_bytes_is_what_the_reference_makes(
                 run.done(source, group, number)
             run.take(source)
             run.wait()
-            run.store.sync_all()
+            sync_all(run.store)
             files.append(
                 [file.path.read_bytes() for one in run.outputs for file in one.binlog.files()]
             )

@@ -287,8 +287,11 @@ class Evaluation:
         return Text(content, collation) if introducer else Text(content, BINARY, is_number=True)
 
     def _name(self, node: Name) -> Value:
+        return self._local(".".join(node.parts))
+
+    def _local(self, name: str) -> Value:
         try:
-            return self.environment.local(".".join(node.parts))
+            return self.environment.local(name)
         except LookupError:
             return UNKNOWN
 
@@ -447,6 +450,8 @@ class Evaluation:
 
     def _call(self, node: Call) -> Value:
         name = "" if node.database is not None or node.is_quoted else node.upper_name
+        if "%" in name:  # `cursor%FOUND` of sql_mode ORACLE
+            return self._local(name)
         lazy = self._lazy_functions.get(name)
         if lazy is not None:
             return lazy(self, node.arguments)

@@ -37,7 +37,7 @@ created =
   | algorithm [definer] [security] VIEW new_view
   | other_view VIEW new_view @mysql>=9.4
   | [definer] {
-      security { VIEW new_view | package @mariadb }
+      security VIEW new_view
     | VIEW new_view
     | package @mariadb
     | EVENT if_exists:[IF NOT EXISTS] name:object ON SCHEDULE schedule [completion] [ability]
@@ -77,7 +77,7 @@ package = PACKAGE verb:"CREATE PACKAGE" [BODY verb:"CREATE PACKAGE BODY"]
   if_exists:[IF NOT EXISTS] name:object [package_characteristic ...] {
       rest @any | {AS | IS} rest @oracle | !{AS IS} rest @!oracle @mariadb>=11.4
     | "what a package may hold" } -> ObjectStatement
-package_characteristic = COMMENT string | fixed | [NOT] DETERMINISTIC
+package_characteristic = COMMENT string | SQL SECURITY {DEFINER | INVOKER}
 
 database_option = [DEFAULT] {
     charset [=] charset_value name:"CHARACTER SET"

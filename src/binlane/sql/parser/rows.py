@@ -411,6 +411,11 @@ def read_call(c: Cursor) -> CallProcedure:
     """Read CALL."""
     at = c.start
     c.expect("CALL")
+    return read_called(c, at)
+
+
+def read_called(c: Cursor, at: int) -> CallProcedure:
+    """Read what is called: of CALL, or by its name alone, as sql_mode ORACLE has it."""
     start = c.start
     parts = [c.identifier()]
     while c.accept("."):
