@@ -554,7 +554,9 @@ class _CreationWithRows(_Creation):
             if name not in verdicts or (created.is_temporary and name not in held):
                 continue
             if verdicts[name].logging_format is LoggingFormat.ROW:
-                binlog.write_group([event], log_events.ROLLBACK)
+                if state.variables.settings.is_autocommit:
+                    # Else it waits for the end of a transaction, and is undone with the statement.
+                    binlog.write_group([event], log_events.ROLLBACK)
                 continue
             if is_run and not created.is_temporary and has_two_phases:
                 binlog.write_directly([state.query(statement.text, statement.database)])

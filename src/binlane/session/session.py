@@ -58,7 +58,7 @@ from binlane.sql.facts import (
 from binlane.sql.parser import TOO_DEEP
 from binlane.sql.reading import read
 from binlane.sql.schema import Routine, Trigger
-from binlane.sql.servers import Dialect, LoggingMode
+from binlane.sql.servers import Dialect, LoggingMode, RowImage
 from binlane.sql.tokens import ServerText, server_text
 from binlane.sql.tree.definitions import AccountStatement, CreateView
 from binlane.sql.tree.expressions import Literal, UserVariable
@@ -200,6 +200,11 @@ class Session:
         return state.safety.logs_rows_alone
 
     @property
+    def row_image(self) -> RowImage:
+        """Which columns of rows it wants in binlogs: binlog_row_image."""
+        return self.state.variables.settings.row_image
+
+    @property
     def may_log_rows(self) -> bool:
         """Whether every binlog may have in rows what the session changes: none has statements alone."""
         state = self.state
@@ -216,14 +221,6 @@ class Session:
             return state.variables.settings.logging_mode is LoggingMode.ROW
         modes = {one.logging_mode for one in state.safety.definitions}
         return not modes or LoggingMode.ROW in modes
-
-    @property
-    def has_statement_binlogs(self) -> bool:
-        """Whether some binlog has what the session changes as statements, safe or not."""
-        state = self.state
-        if state.safety is None or state.variables.is_format_set:
-            return state.variables.settings.logging_mode is LoggingMode.STATEMENT
-        return LoggingMode.STATEMENT in {one.logging_mode for one in state.safety.definitions}
 
     @property
     def locks_reads(self) -> bool:
@@ -630,7 +627,7 @@ class Session:
     def _carry_out_set(self, statement: SessionStatement) -> None:
         """Carry out a statement whose SET STATEMENT is done."""
         state = self.state
-        state.execution.is_unlogged |= not state.is_logging
+        state.execution.note_settings(state.variables.settings, is_inner=statement.is_inner)
         name_variables(statement.facts, SessionEnvironment(self))
         for name, binlog in state.binlogs.items():
             binlog.status_vars = state.variables.status_vars()

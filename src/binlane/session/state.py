@@ -32,13 +32,13 @@ from binlane.session.transaction import (
     Transaction,
     WriteContext,
 )
-from binlane.session.variables import Variables
+from binlane.session.variables import Settings, Variables
 from binlane.sql.accounts import OWN, ROOT, AccountName, Situation, named
 from binlane.sql.catalog import SchemaCatalog
 from binlane.sql.evaluation.evaluator import Environment
 from binlane.sql.facts import DDL_KINDS, VIEW_KINDS, StatementEffects, StatementFacts, StatementKind
 from binlane.sql.schema import Routine, Table, Trigger
-from binlane.sql.servers import LoggingFormat, LoggingMode
+from binlane.sql.servers import LoggingFormat, LoggingMode, RowImage
 from binlane.sql.tree.definitions import Account
 
 _NO_NAME: Final = "\U0010ffff"
@@ -147,6 +147,7 @@ class Execution:
         is_in_procedure: What runs now stands in a procedure.
         number: Of what runs now; see `SessionState.number`.
         is_unlogged: Some of it ran with sql_log_bin=0.
+        row_image: The binlog_row_image with which it ran.
         temporary: Temporary tables that it used, by the number of the statement and their names.
         failed: Numbers of the statements of its programs that failed.
     """
@@ -160,6 +161,7 @@ class Execution:
     is_in_procedure: bool = False
     number: int = 0
     is_unlogged: bool = False
+    row_image: RowImage = RowImage.FULL
     temporary: dict[int, dict[TableName, TemporaryUse]] = field(default_factory=dict)
     failed: set[int] = field(default_factory=set)
 
@@ -172,6 +174,12 @@ class Execution:
             yield
         finally:
             self.error, self.is_in_procedure = outer
+
+    def note_settings(self, settings: Settings, *, is_inner: bool) -> None:
+        """Note with which settings the statement runs, or one of its programs."""
+        self.is_unlogged |= not settings.is_logged
+        if not is_inner:
+            self.row_image = settings.row_image
 
     def log(self, name: str, logging_format: LoggingFormat) -> None:
         """Note that changes of the statement are logged in a format."""
@@ -196,6 +204,7 @@ class Execution:
             is_in_procedure=self.is_in_procedure,
             number=self.number,
             is_unlogged=self.is_unlogged,
+            row_image=self.row_image,
             temporary={number: dict(one) for number, one in self.temporary.items()},
             failed=self.failed.copy(),
         )

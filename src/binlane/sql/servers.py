@@ -151,6 +151,19 @@ class RowImage(Enum):
     """All columns before, and after it only what changed."""
 
 
+_BY_SIZE: Final = (RowImage.FULL, RowImage.FULL_NODUP, RowImage.NOBLOB, RowImage.MINIMAL)
+
+
+def smaller(*images: RowImage) -> RowImage:
+    """The image that leaves out most."""
+    return max(images, key=_BY_SIZE.index)
+
+
+def larger(*images: RowImage) -> RowImage:
+    """The image that leaves out least."""
+    return min(images, key=_BY_SIZE.index)
+
+
 class LoggingFormat(Enum):
     """How the effects of one statement are logged."""
 
@@ -266,6 +279,9 @@ class Fact(Enum):
     its sign. Measured as ANNOTATES_FIRST_CACHE."""
     PASSWORD_IS_UNSAFE = auto()
     """PASSWORD() counts among the unsafe functions. Manual: MySQL before 8.0.11, which has none."""
+    FULL_NODUP = auto()
+    """binlog_row_image takes FULL_NODUP. Manual: MariaDB 11.4; measured: 11.4.5 and 11.8, not 10.11
+    nor MySQL 9.7."""
 
 
 SINCE: Final[Mapping[Fact, tuple[Version, Version]]] = MappingProxyType(
@@ -296,6 +312,7 @@ SINCE: Final[Mapping[Fact, tuple[Version, Version]]] = MappingProxyType(
         Fact.LOADS_IN_SINGLE_SPACES: ((11, 8, 0), _NEVER),
         Fact.PREPARES_BODIES_ANEW: ((11, 2, 0), (0, 0, 0)),
         Fact.PASSWORD_IS_UNSAFE: (_NEVER, (5, 0, 0)),
+        Fact.FULL_NODUP: ((11, 4, 0), _NEVER),
     }
 )
 """By fact: the first version of MariaDB, and of MySQL."""
