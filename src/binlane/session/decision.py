@@ -21,7 +21,7 @@ from binlane.policy import reasons
 from binlane.policy.misnamed import misnamed
 from binlane.policy.privileges import denied_inside
 from binlane.policy.procedure import Verdict, decide_statement
-from binlane.policy.reasons import ReasonFound
+from binlane.policy.reasons import ReasonFound, has_random_default
 from binlane.policy.refusals import NONTRANSACTIONAL_AND_GTID, Outcome, Refusal, Why, refusal
 from binlane.policy.resolution import Opening, ResolvedStatement, resolve
 from binlane.policy.server import Circumstances, Isolation
@@ -38,6 +38,7 @@ from binlane.session.state import (
     SessionStatement,
     TemporaryChange,
 )
+from binlane.session.transactions import begins_transaction
 from binlane.sql.catalog import SchemaCatalog
 from binlane.sql.facts import (
     DDL_KINDS,
@@ -73,11 +74,12 @@ class Plan:
             out yet.
         may_recur: Statements of its shape do the same in the same state; None: not found out yet.
         misnamed: The error of columns that it names and that are not there.
+        random_tables: Those that it opens with a DEFAULT that calls RAND(), as often as it does.
     """
 
     __slots__ = (
         *("_verdicts", "can_depend", "changes", "facts", "is_alone", "may_branch", "may_recur"),
-        *("misnamed", "resolved", "traces"),
+        *("misnamed", "random_tables", "resolved", "traces"),
     )
 
     def __init__(
@@ -98,6 +100,11 @@ class Plan:
         self.can_depend: bool | None = None
         self.may_recur: bool | None = None
         self.misnamed: Refusal | None = None
+        self.random_tables = tuple(
+            access.name
+            for access in resolved.accesses
+            if not access.table.is_temporary and has_random_default(access.table)
+        )
         self._verdicts: dict[Circumstances, Verdict] = {}
 
     def verdict(self, circumstances: Circumstances) -> Verdict:
@@ -180,6 +187,7 @@ class Decided:
         shift: How its places differ from those of the plan; None: not at all.
         verdicts: Of the binlogs that log it, by name.
         changes: What it does to scopes; None where no binlogs are defined.
+        takes_seeds: It gets a table ready whose DEFAULT takes the session's seeds of RAND().
     """
 
     resolved: ResolvedStatement
@@ -187,6 +195,7 @@ class Decided:
     shift: Shift | None = None
     verdicts: Mapping[str, Verdict] = field(default_factory=dict)
     changes: Changes | None = None
+    takes_seeds: bool = False
 
     def verdict(self, circumstances: Circumstances) -> Verdict:
         """How it is logged in some circumstances."""
@@ -262,7 +271,12 @@ def decide(
         reasons_ = (*resolved.reasons, *remembered)
         resolved = replace(resolved, is_delayed=is_delayed, reasons=reasons_)
         plan, shift = Plan(statement.facts, resolved, state.objects), None
-    decided = _decide_resolved(state, statement, Decided(resolved=resolved, plan=plan, shift=shift))
+    takes_seeds = bool(plan.random_tables) and state.get_ready(plan.random_tables)
+    decided = _decide_resolved(
+        state,
+        statement,
+        Decided(resolved=resolved, plan=plan, shift=shift, takes_seeds=takes_seeds),
+    )
     if decided is not None and refusal is not None:
         state.fail(refusal)
         return None
@@ -341,6 +355,7 @@ def _decide_resolved(
         resolved=known.resolved,
         plan=known.plan,
         shift=known.shift,
+        takes_seeds=known.takes_seeds,
         verdicts=verdicts,
         changes=changes,
     )
@@ -680,7 +695,7 @@ def fails_under_locks(state: SessionState, statement: SessionStatement) -> bool:
         return False
     if error is None:
         return False
-    if not statement.facts.effects.is_temporary:
+    if not (statement.facts.effects.is_temporary or begins_transaction(statement.facts)):
         state.implicit_commit()
     state.fail(error)
     return True

@@ -336,7 +336,7 @@ class _StatementLog:
     def _text(self) -> tuple[Body, ...]:
         """The statement as its text, with the values that belong to it."""
         state, statement, decided = self._state, self._statement, self._decided
-        before = context_events(state, statement, decided.resolved, self._trace, plan=decided.plan)
+        before = context_events(state, statement, decided, self._trace)
         if statement.facts.effects.kind is StatementKind.LOAD_DATA:
             return (*before, load_event(state, statement))
         text = text_without_delay(state, statement)

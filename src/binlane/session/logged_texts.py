@@ -31,6 +31,7 @@ from binlane.sql.tree.definitions import (
     Account,
     AccountClause,
     AccountStatement,
+    CreateLibrary,
     CreateRoutine,
     CreateTrigger,
     CreateView,
@@ -38,8 +39,9 @@ from binlane.sql.tree.definitions import (
     Event,
     ObjectStatement,
     Privilege,
+    UsedLibrary,
 )
-from binlane.sql.tree.expressions import Literal, Name, Node, ObjectName, UserVariable
+from binlane.sql.tree.expressions import Literal, LiteralKind, Name, Node, ObjectName, UserVariable
 from binlane.sql.tree.statements import Assignment, LoadData
 from binlane.sql.views import attributes
 
@@ -53,7 +55,6 @@ _TRAITS: Final[Mapping[str, tuple[int, str]]] = MappingProxyType(
         "NOT DETERMINISTIC": (1, ""),
         "SQL SECURITY INVOKER": (2, "    SQL SECURITY INVOKER\n"),
         "SQL SECURITY DEFINER": (2, ""),
-        "LANGUAGE JAVASCRIPT": (3, "    LANGUAGE JAVASCRIPT\n"),
         "LANGUAGE SQL": (3, ""),
     }
 )
@@ -104,8 +105,6 @@ class _DefinitionWriter:
 
 
 def _view(writer: _DefinitionWriter, node: CreateView) -> str | None:
-    if node.kind:
-        return None
     verb = "CREATE OR REPLACE" if node.is_or_replace else node.verb.partition(" ")[0]
     shown = writer.name(node.name, is_default_shown=False)
     if node.columns:
@@ -115,9 +114,14 @@ def _view(writer: _DefinitionWriter, node: CreateView) -> str | None:
     old = objects.base_view(writer.facts.effects.objects[0])
     kept = attributes(node, old, is_mariadb=is_mariadb)
     definer = writer.definer(node.definer) if kept.definer is None else writer.shown(kept.definer)
+    algorithm, kind = kept.algorithm, ""
+    if node.kind == "MATERIALIZED":
+        algorithm += " MATERIALIZED /*(BY ENGINE=UNKNOWN)*/"
+    elif node.kind:
+        kind = "JSON RELATIONAL DUALITY "
     return (
-        f"{verb} ALGORITHM={kept.algorithm} DEFINER={definer} "
-        f"SQL SECURITY {'INVOKER' if kept.is_invoker else 'DEFINER'} VIEW {condition}{shown} AS "
+        f"{verb} ALGORITHM={algorithm} DEFINER={definer} SQL SECURITY "
+        f"{'INVOKER' if kept.is_invoker else 'DEFINER'} {kind}VIEW {condition}{shown} AS "
         f"{writer.rest(node.query_at)}"
     )
 
@@ -156,8 +160,29 @@ def _routine(writer: _DefinitionWriter, node: CreateRoutine) -> str | None:
     return (
         f"{verb} DEFINER={writer.definer(node.definer)} {aggregate}{kind} {condition}"
         f"{writer.name(node.name)}({_parameters(writer, node)}){returns}\n"
-        f"{_characteristics(writer, node)}{writer.rest(node.body_at)}"
+        f"{_characteristics(writer, node)}"
+        f"{writer.rest(node.body_at) if node.code is None else _code(writer, node.code, node.language)}"
     )
+
+
+def _library(writer: _DefinitionWriter, node: CreateLibrary) -> str:
+    condition = "IF NOT EXISTS " if node.if_not_exists else ""
+    assert node.code is not None, "it stands in each"
+    text = "" if node.comment is None else content_of(node.comment, writer.facts)
+    comment = f"    COMMENT '{text.translate(_ESCAPES_OF_LIBRARIES)}'\n" if text else ""
+    return (
+        f"CREATE LIBRARY {condition}{writer.name(node.name)}\n{comment}"
+        f"    LANGUAGE {node.language}\n{_code(writer, node.code, node.language)}"
+    )
+
+
+def _code(writer: _DefinitionWriter, code: Literal, language: str) -> str:
+    """What MySQL prints of code in another language, of which `$$` may be a part."""
+    content = content_of(code, writer.facts)
+    if code.kind is LiteralKind.HEX:
+        return f"AS 0x{content.encode('latin-1').hex().upper()}"
+    mark = f"${language}$" if "$$" in content else "$$"
+    return f"AS {mark}{content}{mark}"
 
 
 def _parameters(writer: _DefinitionWriter, node: CreateRoutine) -> str:
@@ -176,7 +201,8 @@ def _returned_type(writer: _DefinitionWriter, node: CreateRoutine) -> str:
     server_charset = charset or state.server.default("character_set_server")
     column = typed_column(node.returns, server_charset)
     shown = column_type(column, flavor)
-    if column.charset is None or column.charset == "binary":
+    is_json = column.type_name == "JSON" and flavor is Flavor.MYSQL
+    if column.charset is None or column.charset == "binary" or is_json:
         return shown
     shown += f" CHARSET {column.charset}"
     if flavor is Flavor.MARIADB:
@@ -188,12 +214,22 @@ def _returned_type(writer: _DefinitionWriter, node: CreateRoutine) -> str:
 def _characteristics(writer: _DefinitionWriter, node: CreateRoutine) -> str:
     """COMMENT, SQL SECURITY and their like, in the order in which the servers print them."""
     printed = [""] * 5
+    if node.language:
+        printed[3] = f"    LANGUAGE {node.language}\n"
+        used = ", ".join(_used_library(writer, one, node.name) for one in node.libraries)
+        printed[3] += f"    USING ({used})\n" if used else ""
     for words in node.characteristics:
         place, text = _TRAITS.get(words, (3, ""))
         printed[place] = text
     if node.comment is not None:
         printed[4] = _comment(writer, content_of(node.comment, writer.facts))
     return "".join(printed)
+
+
+def _used_library(writer: _DefinitionWriter, used: UsedLibrary, routine: ObjectName) -> str:
+    database = used.name.database or routine.database or writer.database
+    alias = f" AS {writer.state.quote(used.alias)}" if used.alias else ""
+    return f"{writer.state.quote(database)}.{writer.state.quote(used.name.name)}{alias}"
 
 
 def _comment(writer: _DefinitionWriter, text: str) -> str:
@@ -233,6 +269,7 @@ _WRITERS: Final[Mapping[type[Node], Callable[[_DefinitionWriter, Any], str | Non
             CreateTrigger: _trigger,
             Event: _event,
             CreateRoutine: _routine,
+            CreateLibrary: _library,
             ObjectStatement: _package,
         }
     )
@@ -241,6 +278,7 @@ _WRITERS: Final[Mapping[type[Node], Callable[[_DefinitionWriter, Any], str | Non
 _ESCAPES: Final = str.maketrans(
     {"\n": "\\n", "\r": "\\r", "\\": "\\\\", "\b": "\\b", "\t": "\\t", "'": "\\'", "\0": "\\0"}
 )
+_ESCAPES_OF_LIBRARIES: Final = {**_ESCAPES, ord("'"): "''"}
 _DUPLICATES: Final = MappingProxyType(
     {
         "": DuplicateHandling.ERROR,

@@ -6,12 +6,13 @@ What reads or changes rows finds that out when its tables are resolved; here is 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 from typing import Final
 
 from binlane.names import TableName
 from binlane.policy.lock_list import is_made
-from binlane.policy.misdeclared import disallowed, misdeclared, named_in_columns
+from binlane.policy.misdeclared import disallowed, disallowed_in_key, misdeclared, named_in_columns
 from binlane.policy.misdefined import Parents, misdefined, misreferenced
 from binlane.policy.misgenerated import changed_otherwise, uninitialized
 from binlane.policy.misnamed import column_names, misnamed
@@ -29,6 +30,7 @@ from binlane.policy.refusals import (
 )
 from binlane.session.ddl import preview
 from binlane.session.state import SessionState, SessionStatement
+from binlane.session.transactions import begins_transaction
 from binlane.sql.accounts import (
     DATABASE_PRIVILEGES,
     ROUTINE_PRIVILEGES,
@@ -45,8 +47,13 @@ from binlane.sql.facts import (
 )
 from binlane.sql.schema import Table, body_of, small
 from binlane.sql.servers import LoggingMode
-from binlane.sql.table_changes import engine_name
-from binlane.sql.tree.definitions import AccountStatement, CreateTable
+from binlane.sql.table_changes import engine_name, named_engine
+from binlane.sql.tree.definitions import (
+    AccountStatement,
+    CreateRoutine,
+    CreateTable,
+    ObjectStatement,
+)
 from binlane.sql.tree.expressions import (
     Call,
     DerivedTable,
@@ -55,7 +62,7 @@ from binlane.sql.tree.expressions import (
     TableUse,
     walk,
 )
-from binlane.sql.tree.statements import CallProcedure, Delete
+from binlane.sql.tree.statements import Administration, CallProcedure, Delete
 
 _SYSTEM_DATABASES: Final = frozenset(("information_schema", "performance_schema", "mysql", "sys"))
 _TOLERANT: Final = TABLE_DROPPING_KINDS | {
@@ -143,6 +150,11 @@ def unparsed(state: SessionState, statement: SessionStatement) -> Refusal | None
         return None
     if isinstance(facts.tree, Delete) and facts.tree.targets is not None:
         return _wrong_target(facts.tree.targets, facts.tree.tables)
+    if isinstance(facts.tree, CreateTable) and facts.tree.is_external:
+        engine = named_engine(facts.tree.options)
+        if engine is None:
+            return refusal(6513)
+        return refusal(6512, engine) if engine in _WITHOUT_EXTERNAL_TABLES else None
     if facts.effects.kind not in _PROGRAMS:
         return None
     return misdeclared(facts, state.objects, server=state.server, database=statement.database)
@@ -161,6 +173,9 @@ _REPLACED_OR_LEFT: Final = Refusal(
 _NO_STATEMENT: Final = Refusal(
     *(1064, "42000", "ER_PARSE_ERROR"),
     "You have an error in your SQL syntax: a procedure is called by its name alone in bodies only",
+)
+_WITHOUT_EXTERNAL_TABLES: Final = frozenset(
+    ("INNODB", "MYISAM", "MEMORY", "CSV", "ARCHIVE", "BLACKHOLE", "MRG_MYISAM")
 )
 
 
@@ -324,6 +339,11 @@ def _database_of_objects(state: SessionState, statement: SessionStatement) -> Re
     return None
 
 
+def _made_routine(state: SessionState, statement: SessionStatement) -> Refusal | None:
+    """The libraries that its code uses come first, also where IF NOT EXISTS finds it."""
+    return _used_libraries(state, statement) or _database_of_objects(state, statement)
+
+
 def _dropped_tables(state: SessionState, statement: SessionStatement) -> Refusal | None:
     effects = statement.facts.effects
     if effects.if_exists:
@@ -381,6 +401,29 @@ def _routines(state: SessionState, statement: SessionStatement) -> Refusal | Non
         if found is None and not is_loadable and name.database.lower() not in _SYSTEM_DATABASES:
             kind = "FUNCTION" if is_function else "PROCEDURE"
             return no_such_routine(kind if name.database else f"{kind} (UDF)", name)
+    return _used_libraries(state, statement)
+
+
+def _libraries(state: SessionState, statement: SessionStatement) -> Refusal | None:
+    effects = statement.facts.effects
+    if effects.if_exists or state.logs_source:  # nobody asks a source for its libraries
+        return None
+    absent = (name for name in effects.objects if not state.objects.library(name))
+    return next((no_such_routine("LIBRARY", name) for name in absent), None)
+
+
+def _used_libraries(state: SessionState, statement: SessionStatement) -> Refusal | None:
+    tree = statement.facts.tree
+    if not isinstance(tree, CreateRoutine | ObjectStatement) or state.logs_source:
+        return None
+    database = statement.database
+    if isinstance(tree, CreateRoutine):  # ALTER looks in the default database
+        database = tree.name.database or database
+    for used in tree.libraries:
+        name = TableName(used.name.database or database, used.name.name)
+        if not state.objects.library(name):
+            message = f"LIBRARY {name.table} does not exist"
+            return Refusal(1305, "42000", "ER_SP_DOES_NOT_EXIST", message)
     return None
 
 
@@ -434,9 +477,40 @@ def _altered_databases(state: SessionState, statement: SessionStatement) -> Refu
     return None
 
 
+_BUILT_IN: Final = frozenset(
+    (
+        *("binlog", "sha256_password", "caching_sha2_password", "daemon_keyring_proxy_plugin"),
+        *("csv", "memory", "innodb", "myisam", "mrg_myisam", "performance_schema", "temptable"),
+        *("archive", "blackhole", "federated", "ndbcluster", "ndbinfo", "ngram", "mysqlx"),
+        *("ndb_transid_mysql_connection_map", "mysqlx_cache_cleaner"),
+    )
+)
+"""Plugins that are part of MySQL 9.7, those of names in `innodb_…` left out."""
+
+
+def _uninstalled(state: SessionState, statement: SessionStatement) -> Refusal | None:
+    """What MySQL does not find to uninstall; nobody asks a source for what it has."""
+    tree = statement.facts.tree
+    assert isinstance(tree, Administration)
+    if state.server.is_mariadb or state.logs_source:
+        return None
+    for name in tree.names:
+        if "COMPONENT" in statement.facts.verb:
+            if not state.objects.is_installed(name):
+                return refusal(3537, name)
+        elif name.lower() in _BUILT_IN or name.lower().startswith("innodb_"):
+            return refusal(1619)
+        elif not state.objects.is_installed(name):
+            message = f"PLUGIN {name} does not exist"
+            return Refusal(1305, "42000", "ER_SP_DOES_NOT_EXIST", message)
+    return None
+
+
 def _used(state: SessionState, statement: SessionStatement) -> Refusal | None:
-    """USE."""
+    """USE, and UNINSTALL."""
     facts = statement.facts
+    if facts.verb.startswith("UNINSTALL"):
+        return _uninstalled(state, statement)
     if facts.verb != "USE" or _has_database(state, facts.name):
         return None
     return no_such_database(facts.name)
@@ -496,6 +570,9 @@ def _made_program(state: SessionState, statement: SessionStatement) -> Refusal |
         if facts.effects.kind is StatementKind.CREATE_TRIGGER:
             if objects.trigger(name) is not None:
                 return Refusal(1359, "HY000", "ER_TRG_ALREADY_EXISTS", "Trigger already exists")
+        elif facts.effects.kind is StatementKind.CREATE_LIBRARY:
+            if objects.library(name):
+                return refusal(1304, "LIBRARY", name.table)
         elif facts.effects.kind is StatementKind.CREATE_EVENT:
             if objects.event(name):
                 message = f"Event '{name.table}' already exists"
@@ -504,8 +581,7 @@ def _made_program(state: SessionState, statement: SessionStatement) -> Refusal |
             kind = "FUNCTION" if "FUNCTION" in facts.verb else "PROCEDURE"
             known = objects.function(name) if kind == "FUNCTION" else objects.procedure(name)
             if known is not None:
-                message = f"{kind} {name.table} already exists"
-                return Refusal(1304, "42000", "ER_SP_ALREADY_EXISTS", message)
+                return refusal(1304, kind, name.table)
     return None
 
 
@@ -676,7 +752,17 @@ def _misdefined(state: SessionState, statement: SessionStatement) -> Refusal | N
     if error is None and state.server.is_mariadb:
         error = changed_otherwise(facts, table)
     error = error or misdefined(
-        facts, table, server=state.server, engine=engine_name(engine), selected=selected
+        facts,
+        table,
+        server=state.server,
+        engine=engine_name(engine),
+        selected=selected,
+        disallowed=partial(
+            disallowed_in_key,
+            objects=state.objects,
+            database=statement.database,
+            dialect=facts.dialect,
+        ),
     )
     return error or _misreferenced(state, statement, table) or _misexpressed(state, statement)
 
@@ -709,6 +795,8 @@ def _misreferenced(
     child = preview(state, statement, facts.effects.writes[0])
     if child is None:
         return None
+    if begins_transaction(facts) and child.foreign_keys:
+        return refusal(3978)
 
     def parent(name: TableName) -> Table | None:
         found, visible = state.objects.base_table(name), state.objects.table(name)
@@ -755,7 +843,10 @@ _FINDERS: Final[Mapping[StatementKind, _Finder]] = MappingProxyType(
         StatementKind.RENAME_TABLE: _renamed,
         StatementKind.CREATE_TABLE: _database_of_objects,
         StatementKind.CREATE_SEQUENCE: _database_of_objects,
-        StatementKind.CREATE_ROUTINE: _database_of_objects,
+        StatementKind.CREATE_ROUTINE: _made_routine,
+        StatementKind.CREATE_LIBRARY: _database_of_objects,
+        StatementKind.ALTER_LIBRARY: _libraries,
+        StatementKind.DROP_LIBRARY: _libraries,
         StatementKind.CREATE_EVENT: _database_of_objects,
         StatementKind.CREATE_TABLE_LIKE: _read,
         StatementKind.CREATE_VIEW: _read,
@@ -786,6 +877,7 @@ _EXISTING: Final[Mapping[StatementKind, _Finder]] = MappingProxyType(
         StatementKind.CREATE_SEQUENCE: _made_table,
         StatementKind.CREATE_VIEW: _made_view,
         StatementKind.CREATE_ROUTINE: _made_program,
+        StatementKind.CREATE_LIBRARY: _made_program,
         StatementKind.CREATE_TRIGGER: _made_program,
         StatementKind.CREATE_EVENT: _made_program,
         StatementKind.CREATE_PACKAGE: _made_package,

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple, TypeVar
 
-from binlane.codec.query import AnnotateRowsEvent, QueryEvent
+from binlane.codec.query import AnnotateRowsEvent, QueryEvent, RowsQueryEvent
 from binlane.codec.variables import IntvarEvent, RandEvent
 from binlane.policy.refusals import NO_OUTCOME, Outcome, Refusal
 from binlane.policy.used_objects import body_use
@@ -194,7 +194,9 @@ class Recurring:
         self._binlogs = tuple(state.binlogs.values())
         if (
             transaction.xid is not None
+            or transaction.created is not None
             or transaction.unknown
+            or state.compresses
             or state.locked_tables is not None
             or state.is_read_locked
             or state.unknown_programs
@@ -452,7 +454,10 @@ class _Makers:
         def query(text: str) -> Body:
             return log_events.query(text, database, status)
 
-        self._makers: tuple[_Maker, ...] = (log_events.annotation, query)
+        def annotation(text: str) -> Body:
+            return log_events.annotation(text, state.server)
+
+        self._makers: tuple[_Maker, ...] = (annotation, query)
         self._made = [maker(text) for maker in self._makers]
 
     def made(self, bodies: Sequence[Body], waiting: Sequence[Body] = ()) -> _Made | None:
@@ -483,7 +488,7 @@ class _Makers:
 _NOTHING: Final = BinlogResult()
 _FRAMES: Final = frozenset((b"BEGIN", b"COMMIT", b"ROLLBACK"))
 _VALUES: Final = (IntvarEvent, RandEvent)
-_OF_ONE_STATEMENT: Final = (AnnotateRowsEvent, QueryEvent, LoggedVariable)
+_OF_ONE_STATEMENT: Final = (AnnotateRowsEvent, RowsQueryEvent, QueryEvent, LoggedVariable)
 """Events that hold a text or values."""
 
 
@@ -623,6 +628,7 @@ def _may_recur(plan: Plan, objects: SchemaCatalog) -> bool:
         or resolved.errors
         or resolved.notes
         or resolved.functions
+        or plan.random_tables
         or resolved.is_delayed
         or facts.user_variables
         or facts.has_into

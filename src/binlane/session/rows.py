@@ -69,12 +69,12 @@ def trace_of(state: SessionState, statement: SessionStatement, decided: Decided)
     plan = decided.plan
     known = plan.traces.get(statement.outcome)
     if known is not None:
-        return Trace(runs=known.runs, annotation=statement.text)
+        return Trace(runs=known.runs, annotation=_annotation(state, statement))
     resolved = decided.resolved
     traced = Traced(
         facts=statement.facts,
         resolved=resolved,
-        logged=statement.text,
+        logged=_annotation(state, statement),
         outcome=statement.outcome,
     )
     environment = statement.environment
@@ -91,6 +91,12 @@ def trace_of(state: SessionState, statement: SessionStatement, decided: Decided)
     if plan.is_alone and found.error is None:
         plan.traces[statement.outcome] = found
     return found
+
+
+def _annotation(state: SessionState, statement: SessionStatement) -> str:
+    """The text that stands before rows: in bodies MySQL has it as it is written there."""
+    is_written = statement.is_in_body and not state.server.is_mariadb
+    return statement.sql if is_written else statement.text
 
 
 def _without_rows_of_nothing(found: Trace, resolved: ResolvedStatement) -> Trace:
@@ -493,7 +499,9 @@ def logged_rows(
     if server.is_mariadb and variables.is_on("binlog_annotate_row_events", default=True):
         is_first_cache = server.has(Fact.ANNOTATES_FIRST_CACHE)
         is_transactional = all(places.values()) if is_first_cache else places[mapped[0].name]
-        first.append((is_transactional, log_events.annotation(trace.annotation)))
+        first.append((is_transactional, log_events.annotation(trace.annotation, server)))
+    elif state.safety is None and variables.is_on("binlog_rows_query_log_events", default=False):
+        first.append((places[mapped[0].name], log_events.annotation(trace.annotation, server)))
     first.extend((places[table.name], log_events.MappedTable(table.name)) for table in mapped)
     checks_foreign_keys = variables.is_on("foreign_key_checks", default=True)
     checks_unique = variables.is_on("unique_checks", default=True)

@@ -552,7 +552,7 @@ class Session:
         state = self.state
         state.number += 1
         state.execution = Execution(number=state.number)
-        state.transaction.xid = state.transaction.xa_phase = None
+        transactions.leave_xa_at_end(state)
         # Its text is in UTF-8, whatever set the client was in.
         with state.variables.running(None):
             if state.server.is_mariadb:
@@ -631,6 +631,7 @@ class Session:
         name_variables(statement.facts, SessionEnvironment(self))
         for name, binlog in state.binlogs.items():
             binlog.status_vars = state.variables.status_vars()
+            binlog.is_compressing = state.compresses
             state.is_row_now(name)
         if self._hangs_on_unknown(statement.facts):
             state.programs.effort.unfollowed = "what was made of its programs was not analysed"
@@ -638,14 +639,14 @@ class Session:
         if is_stated_of_parser(statement):
             state.fail_as_stated(statement)
             return
-        failure = unparsed(state, statement) or no_database(statement)
-        failure = failure or _denied_at_once(state, statement)
+        failure = self._refusal_at_once(statement)
         if failure is not None:
             state.fail(failure)
             return
         if fails_under_locks(state, statement):
             return
-        if fails_read_only(state, statement):
+        begins = transactions.begins_transaction(statement.facts)
+        if not begins and fails_read_only(state, statement):
             return
         failure = missing(state, statement) if _is_told_by_objects(statement) else None
         if failure is not None and failure.errno != statement.outcome.error:
@@ -658,6 +659,17 @@ class Session:
             handler = _HANDLERS.get(statement.facts.effects.kind, _do_nothing)
             with ddl.consequences(state, statement.facts):
                 handler(state, statement)
+
+    def _refusal_at_once(self, statement: SessionStatement) -> Refusal | None:
+        """Why a statement comes to nothing, found before its objects are looked at."""
+        state, facts = self.state, statement.facts
+        failure = unparsed(state, statement) or no_database(statement)
+        if not statement.is_condition:
+            failure = failure or transactions.refusal_behind_table(state, facts)
+        failure = failure or _denied_at_once(state, statement)
+        if failure is None and transactions.begins_transaction(facts):
+            failure = transactions.begin_with_table(state, statement)
+        return failure
 
     def _hangs_on_unknown(self, facts: StatementFacts) -> bool:
         """Whether a statement names programs that nobody knows; one that makes them anew does not."""
@@ -778,6 +790,8 @@ def _look_or_use(state: SessionState, statement: SessionStatement) -> None:
         state.fail_as_stated(statement)
     elif verb == "USE":
         state.database = statement.facts.name
+    elif verb.startswith(("INSTALL", "UNINSTALL")):
+        ddl.apply(state, statement)
 
 
 def _do_nothing(state: SessionState, statement: SessionStatement) -> None:

@@ -5,7 +5,7 @@ Handlers of statements (`dml`, `ddl`, `settings` …) work on it; `session` choo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from enum import IntEnum
@@ -314,6 +314,8 @@ class SessionState:
         execution: The current statement of the client.
         empty_tables: Those that the session made or emptied, and did not fill since, whose engine
             tells so to the optimizer of servers that ask it.
+        ready_tables: MySQL: tables that were opened whose DEFAULT calls RAND(), with how often they
+            had changed by then, and how often they were open at a time.
         null_is_insert_id: An AUTO_INCREMENT value was chosen that `IS NULL` may look for.
         unknown_programs: Routines and other programs that a statement may have made, altered or
             dropped which was not analysed.
@@ -340,6 +342,7 @@ class SessionState:
     programs: ProgramState = field(default_factory=ProgramState)
     execution: Execution = field(default_factory=Execution)
     empty_tables: set[TableName] = field(default_factory=set)
+    ready_tables: dict[TableName | None, tuple[tuple[int, ...], int]] = field(default_factory=dict)
     null_is_insert_id: bool = False
     unknown_programs: frozenset[TableName] = frozenset()
     knows_accounts: bool = False
@@ -362,6 +365,7 @@ class SessionState:
             programs=self.programs.copy(),
             execution=self.execution.copy(),
             empty_tables=self.empty_tables.copy(),
+            ready_tables=self.ready_tables.copy(),
         )
 
     def restore(self, snapshot: SessionState) -> None:
@@ -454,6 +458,12 @@ class SessionState:
     def is_logging(self) -> bool:
         """Whether anything of the session is logged."""
         return self.variables.settings.is_logged
+
+    @property
+    def compresses(self) -> bool:
+        """Whether MySQL compresses the transactions of its own log; binlogs say so themselves."""
+        is_on = self.variables.is_on("binlog_transaction_compression", default=False)
+        return is_on and self.safety is None and not self.server.is_mariadb
 
     @property
     def characteristics(self) -> Characteristics:
@@ -584,6 +594,8 @@ class SessionState:
             if is_xa:
                 binlog.keep_unsafe(context)
             binlog.roll_back(context)
+        for table in self.transaction.created or ():
+            self.objects.apply(f"DROP TABLE {table}", database=table.database)
         self.end_transaction()
 
     def end_transaction(self) -> None:
@@ -641,6 +653,23 @@ class SessionState:
         self.transaction.is_active |= self.is_in_transaction and any(
             traits(one.table, self.server).is_transactional for one in accesses
         )
+
+    def get_ready(self, tables: Sequence[TableName]) -> bool:
+        """Open tables, some of them more than once; whether MySQL gets one ready for that.
+
+        It keeps what it has got ready for as long as a table stays as it is. What other sessions
+        have opened is not known. A log of a source tells what stands in it.
+        """
+        if self.server.is_mariadb or self.logs_source:
+            return False
+        is_new = False
+        for name in set(tables):
+            changes, count = self.programs.changes_of((name,)), tables.count(name)
+            known, ready = self.ready_tables.get(name, (changes, 0))
+            ready = ready if known == changes else 0
+            is_new |= count > ready
+            self.ready_tables[name] = (changes, max(count, ready))
+        return is_new
 
     def _merge_failed(self, engine_changes: EngineChanges) -> None:
         for name, use in engine_changes.engines.items():

@@ -328,7 +328,12 @@ def _members(own: TableColumn, collation_id: int | None) -> tuple[str, ...]:
     return tuple(member.rstrip(" ") for member in own.arguments)
 
 
-_CHANGES: Final = frozenset({"CREATE", "ALTER", "RENAME", "DROP", "SET", "GRANT", "REVOKE"})
+_CHANGES: Final = frozenset(
+    {
+        *("CREATE", "ALTER", "RENAME", "DROP", "SET", "GRANT", "REVOKE"),
+        *("INSTALL", "UNINSTALL"),
+    }
+)
 """What statements begin with that change objects."""
 _KNOWN: Final = frozenset(
     {

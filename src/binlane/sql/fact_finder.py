@@ -621,6 +621,10 @@ class FactFinder(NameFinder):
         elif node.name is not None and self.kind is not StatementKind.TABLESPACE:
             self.change_objects(self.resolve(node.name))
 
+    def library(self, node: definitions.CreateLibrary) -> None:
+        """CREATE LIBRARY."""
+        self.change_objects(self.resolve(node.name))
+
     def account(self, node: definitions.AccountStatement) -> None:
         """What is done to users and roles."""
         if node.verb == "SET ROLE":
@@ -670,6 +674,7 @@ STATEMENTS: Final[Mapping[type, Callable[[FactFinder, Any], None]]] = MappingPro
         definitions.CreateRoutine: FactFinder.routine,
         definitions.CreateTrigger: FactFinder.trigger,
         definitions.Event: FactFinder.event,
+        definitions.CreateLibrary: FactFinder.library,
         definitions.ObjectStatement: FactFinder.object,
         definitions.AccountStatement: FactFinder.account,
     }

@@ -60,7 +60,7 @@ from binlane.sql.table_definitions import (
 from binlane.sql.tokens import SqlSyntaxError
 from binlane.sql.tree import definitions
 from binlane.sql.tree.expressions import Literal, LiteralKind, Name, Node, ObjectName
-from binlane.sql.tree.statements import Set, SetItem
+from binlane.sql.tree.statements import Administration, Set, SetItem
 from binlane.sql.views import attributes
 
 _GLOBAL_SCOPES: Final = ("global", "persist", "persist_only")
@@ -519,6 +519,24 @@ class ObjectChange:
         """DROP EVENT."""
         self.store.events.difference_update(map(small, self.effects.objects))
 
+    def create_library(self) -> None:
+        """CREATE LIBRARY."""
+        self.store.libraries.add(small(self.effects.objects[0]))
+
+    def drop_library(self) -> None:
+        """DROP LIBRARY."""
+        self.store.libraries.discard(small(self.effects.objects[0]))
+
+    def install(self) -> None:
+        """INSTALL and UNINSTALL of plugins and components."""
+        node = self.facts.tree
+        names = node.names if isinstance(node, Administration) else ()
+        found = {name.lower() for name in names}
+        if self.facts.verb.startswith("INSTALL"):
+            self.store.plugins |= found
+        else:
+            self.store.plugins -= found
+
     def change_reference_system(self) -> None:
         """CREATE and DROP SPATIAL REFERENCE SYSTEM."""
         node = self.node(definitions.ObjectStatement)
@@ -628,9 +646,12 @@ SERVER_HANDLERS: Final[Mapping[StatementKind, Callable[[ObjectChange], None]]] =
         StatementKind.CREATE_EVENT: ObjectChange.create_event,
         StatementKind.ALTER_EVENT: ObjectChange.alter_event,
         StatementKind.DROP_EVENT: ObjectChange.drop_events,
+        StatementKind.CREATE_LIBRARY: ObjectChange.create_library,
+        StatementKind.DROP_LIBRARY: ObjectChange.drop_library,
         StatementKind.CREATE_REFERENCE_SYSTEM: ObjectChange.change_reference_system,
         StatementKind.DROP_REFERENCE_SYSTEM: ObjectChange.change_reference_system,
         StatementKind.ACCOUNT: ObjectChange.change_accounts,
         StatementKind.SET: ObjectChange.set_globals,
+        StatementKind.SESSION: ObjectChange.install,
     }
 )

@@ -95,6 +95,8 @@ class Table:
             tables, and behind a CREATE … SELECT whose columns the text does not tell.
         options: Options of CREATE TABLE as the server prints them, such as `ENGINE` and `InnoDB`.
         checks: CONSTRAINT … CHECK of the table, as the server prints them.
+        unenforced: Names of MySQL's checks that are NOT ENFORCED, in small letters; empty of one
+            without a name.
         partitioning: PARTITION BY to its end, as the user wrote it; empty without.
     """
 
@@ -112,6 +114,7 @@ class Table:
     is_complete: bool = True
     options: tuple[tuple[str, str], ...] = ()
     checks: tuple[str, ...] = ()
+    unenforced: frozenset[str] = frozenset()
     partitioning: str = ""
     dialect: Dialect = field(default=ANY, compare=False)
 
@@ -395,6 +398,8 @@ class ObjectStore:
         loadable: Names of loadable functions, in small letters.
         events: Names in small letters.
         packages: Names in small letters; that of a package with a body also with ` body` behind it.
+        libraries: Names in small letters.
+        plugins: Those that were installed: names in small letters, and URNs of components.
         reference_systems: Spatial ones by their ids: whether one is there that was made or dropped.
         accounts: Users and roles.
         settings: What SET GLOBAL said.
@@ -412,6 +417,8 @@ class ObjectStore:
     loadable: set[str] = field(default_factory=set)
     events: set[TableName] = field(default_factory=set)
     packages: set[TableName] = field(default_factory=set)
+    libraries: set[TableName] = field(default_factory=set)
+    plugins: set[str] = field(default_factory=set)
     reference_systems: dict[int, bool] = field(default_factory=dict)
     accounts: Accounts = field(default_factory=dict)
     settings: dict[str, str] = field(default_factory=dict)
@@ -536,7 +543,7 @@ class ObjectStore:
                 del tables[name]
         for kind, name in [key for key in self.routines if key[1].database == database]:
             del self.routines[kind, name]
-        for names in (self.unknown, self.events, self.packages):
+        for names in (self.unknown, self.events, self.packages, self.libraries):
             names.difference_update({name for name in names if name.database == database})
 
 
@@ -705,6 +712,14 @@ class Objects:
     def event(self, name: TableName) -> bool:
         """Whether there is such an event."""
         return small(name) in self.store.events
+
+    def library(self, name: TableName) -> bool:
+        """Whether there is such a library."""
+        return small(name) in self.store.libraries
+
+    def is_installed(self, name: str) -> bool:
+        """Whether a plugin, or a component of that URN, was installed."""
+        return name.lower() in self.store.plugins
 
     def reference_system(self, number: int) -> bool:
         """Whether there is a spatial reference system of an id; 0 is always there."""

@@ -39,7 +39,7 @@ from binlane.sql.evaluation.values import (
     truth,
 )
 from binlane.sql.servers import Dialect
-from binlane.sql.tokens import TokenKind, tokenise
+from binlane.sql.tokens import TokenKind, tokenise, value_of
 from binlane.sql.tree.expressions import (
     Assign,
     Call,
@@ -175,6 +175,8 @@ def selected_alone(query: Query) -> Expression | None:
 def string_content(text: str, dialect: Dialect) -> str:
     """What a literal of a string says: of several strings side by side, of one with a prefix."""
     inside = text[1:-1]
+    if text[:1] == "$":  # $$ … $$
+        return value_of(TokenKind.STRING, text, dialect)
     if text[:1] == "'" == text[-1:] and "'" not in inside and "\\" not in inside:
         return told_text(inside, dialect.charset) if dialect.charset else inside
     tokens = tokenise(text, dialect)

@@ -208,15 +208,15 @@ HELP = HELP name_or_text -> Administration "HELP"
 KILL = KILL [{HARD | SOFT} @mariadb] [CONNECTION | QUERY] {
     USER account @mariadb | [ID @mariadb] expression } -> Administration "KILL"
 INSTALL = words:{INSTALL {
-    PLUGIN [IF NOT EXISTS @mariadb] name SONAME string
+    PLUGIN [IF NOT EXISTS @mariadb] names:name SONAME string
   | SONAME string @mariadb
-  | COMPONENT string, ... [SET {
+  | COMPONENT names:text, ... [SET {
       [GLOBAL | PERSIST] name [. name] {= | :=} {ON | expression} }, ... @mysql>=8.0.33] @mysql>=8 }}
   -> command
 UNINSTALL = words:{UNINSTALL {
-    PLUGIN [IF EXISTS @mariadb] name
+    PLUGIN [IF EXISTS @mariadb] names:name
   | SONAME [IF EXISTS] string @mariadb
-  | COMPONENT string, ... @mysql>=8 }} -> command
+  | COMPONENT names:text, ... @mysql>=8 }} -> command
 RESET = words:{RESET { PERSIST [[IF EXISTS] name [. name]] @mysql>=8 | {
     MASTER [TO number] @mariadb|mysql<8.4
   | BINARY LOGS AND GTIDS [TO number] @mysql>=8.2
