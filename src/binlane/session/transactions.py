@@ -250,8 +250,7 @@ def _uses_temporary(state: SessionState, facts: StatementFacts) -> bool:
 _UNTOUCHED_KINDS: Final = frozenset(
     (
         *(StatementKind.MAINTENANCE, StatementKind.FLUSH, StatementKind.SERVER),
-        *(StatementKind.TABLESPACE, StatementKind.CREATE_SEQUENCE, StatementKind.ALTER_SEQUENCE),
-        StatementKind.DROP_SEQUENCE,
+        StatementKind.TABLESPACE,
     )
 )
 """What read-only transactions allow, as far as it is not measured otherwise."""
@@ -509,7 +508,7 @@ def execute_lock(state: SessionState, statement: SessionStatement) -> None:
                     - {use.name for use in statement.facts.tables},
                     state.characteristics.isolation,
                 )
-                state.opened(opened)
+                state.opened(one.table for one in opened)
     elif statement.facts.verb == "UNLOCK TABLES":
         if state.locked_tables is not None:
             state.implicit_commit()
