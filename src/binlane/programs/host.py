@@ -332,6 +332,9 @@ class Host(Protocol):
     def system_variable(self, name: str) -> Value:
         """The value of `@@name`; `name` in lower case, with its scope if one is given."""
 
+    def quote(self, name: TableName) -> str:
+        """A name as texts that the server writes have it."""
+
     def has_sql_mode(self, mode: str) -> bool:
         """Whether a mode, in capitals, is one of sql_mode."""
 

@@ -487,10 +487,7 @@ def _call_text(
         )
         for parameter in routine.parameters[: len(arguments)]
     ]
-    mark = '"' if environment.dialect.ansi_quotes else "`"
-    names = (routine.name.database, routine.name.table)
-    shown = ".".join(mark + name.replace(mark, mark * 2) + mark for name in names)
-    return f"SELECT {shown}({','.join(given)})"
+    return f"SELECT {environment.host.quote(routine.name)}({','.join(given)})"
 
 
 def trace(statement: Traced, host: Host, environment: SessionEnvironment | None = None) -> Trace:

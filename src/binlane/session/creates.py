@@ -256,7 +256,8 @@ class _Creation:
         text = create_table_text(
             created,
             flavor=Flavor(self.state.server.flavor),
-            is_or_replace=self.statement.facts.is_or_replace,
+            is_or_replace=self.replaces,
+            sql_modes=frozenset(self.state.variables.text("sql_mode").split(",")),
             if_not_exists=self.effects.if_exists,
             is_transaction=is_transaction,
             quoted=self.state.quote,
@@ -349,8 +350,10 @@ class _Creation:
 
     @property
     def replaces(self) -> bool:
-        """Whether it is MariaDB's CREATE OR REPLACE."""
-        return self.state.server.is_mariadb and self.statement.facts.is_or_replace
+        """Whether it is MariaDB's CREATE OR REPLACE, which sql_if_exists makes a mere CREATE."""
+        is_tolerant = self.state.variables.is_on("sql_if_exists", default=False)
+        is_or_replace = self.statement.facts.is_or_replace and not is_tolerant
+        return self.state.server.is_mariadb and is_or_replace
 
     @property
     def replaces_before_error(self) -> bool:

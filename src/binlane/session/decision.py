@@ -251,7 +251,7 @@ def decide(
         return None
     failure = resolved.errors[0] if resolved.errors else _denied(state, statement)
     if failure is not None:
-        state.fail(failure)
+        _fail_behind_locks(state, statement, resolved, failure)
         return None
     # MySQL looks up columns before it decides, MariaDB behind that.
     refusal = plan.misnamed if statement.outcome.error not in _BEFORE_COLUMNS else None
@@ -278,11 +278,23 @@ def decide(
         Decided(resolved=resolved, plan=plan, shift=shift, takes_seeds=takes_seeds),
     )
     if decided is not None and refusal is not None:
-        state.fail(refusal)
+        _fail_behind_locks(state, statement, resolved, refusal)
         return None
     if decided is not None:
         _remember(state, statement, decided)
     return decided
+
+
+def _fail_behind_locks(
+    state: SessionState, statement: SessionStatement, resolved: ResolvedStatement, failure: Refusal
+) -> None:
+    """Fail a statement of which MariaDB has locked the tables when it finds a name wrong."""
+    effects = statement.facts.effects
+    # DDL ends with a rollback.
+    may_begin = effects.kind is not StatementKind.CREATE_TABLE_SELECT or effects.is_temporary
+    if may_begin and state.server.is_mariadb and failure.errno in _BEHIND_LOCKS:
+        state.opened(access.table for access in resolved.accesses)
+    state.fail(failure)
 
 
 def _still_remembered(
@@ -598,6 +610,11 @@ _NOT_LOCKED: Final = 1100
 _READ_LOCKED: Final = 1223
 _READ_LOCKS: Final = frozenset(("WITH READ LOCK", "FOR EXPORT"))
 _UNDER_READ_LOCK: Final = frozenset((StatementKind.MAINTENANCE, StatementKind.FLUSH))
+_BEHIND_LOCKS: Final = frozenset((1052, 1054, 1110, 1136, 1305))
+_BEFORE_OPENING: Final = frozenset((1066, 1327, 1747))
+"""What is wrong with aliases, partitions and variables: no table is locked yet."""
+_BEFORE_LOCKING: Final = _BEFORE_OPENING | {1222, 1241}
+"""The same of MySQL, which prepares a statement before it locks its tables."""
 _OF_THE_TEXT: Final = frozenset((1052, 1054, 1093, 1110, 1136, 1288, 1348, 1394, 1443, 1471))
 """What is wrong with columns and targets: known of a statement before it runs."""
 
@@ -766,13 +783,18 @@ def _looks_at_partitions(tree: Node) -> bool:
     )
 
 
-def is_of_the_text(errno: int | None) -> bool:
-    """Whether an error is one of columns and targets."""
-    return errno in _OF_THE_TEXT
+def fails_before_locking(
+    state: SessionState, statement: SessionStatement, resolved: ResolvedStatement
+) -> bool:
+    """Whether the script states an error with which a server locks none of the statement's tables."""
+    errors = _BEFORE_OPENING if state.server.is_mariadb else _BEFORE_LOCKING
+    return statement.outcome.error in errors and not _has_bodies(resolved)
+
+
+def _has_bodies(resolved: ResolvedStatement) -> bool:
+    return any(access.is_prelocked for access in resolved.accesses)
 
 
 def fails_at_once(statement: SessionStatement, resolved: ResolvedStatement) -> bool:
     """Whether the script states an error of the text, and no body that could be meant has tables."""
-    return statement.outcome.error in _OF_THE_TEXT and not any(
-        access.is_prelocked for access in resolved.accesses
-    )
+    return statement.outcome.error in _OF_THE_TEXT and not _has_bodies(resolved)

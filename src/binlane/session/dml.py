@@ -33,10 +33,10 @@ from binlane.session.decision import (
     Decided,
     decide,
     fails_at_once,
+    fails_before_locking,
     forget,
     give_notes,
     is_not_locked,
-    is_of_the_text,
 )
 from binlane.session.log_events import SOURCE_LOG, Body
 from binlane.session.logged_texts import load_event
@@ -115,6 +115,7 @@ def execute_rows(state: SessionState, statement: SessionStatement) -> None:
         formats=decided.formats,
         keeps_rows_open=_keeps_rows_open(state, decided.resolved),
     )
+    state.opened(_looked_at(decided.resolved))
     if not state.is_in_transaction and (written < _written(state) or _is_begun(state, decided)):
         state.reset_characteristics()
 
@@ -199,9 +200,9 @@ def _written(state: SessionState) -> int:
 
 def _is_begun(state: SessionState, decided: Decided) -> bool:
     """Whether an engine that has transactions took part, if only by being read."""
-    return any(
-        traits(access.table, state.server).is_transactional for access in decided.resolved.accesses
-    )
+    resolved = decided.resolved
+    accesses = (*resolved.accesses, *resolved.dictionary)
+    return any(traits(access.table, state.server).is_transactional for access in accesses)
 
 
 def _with_rows_known(
@@ -227,6 +228,12 @@ def _with_rows_known(
     return statement
 
 
+def _looked_at(resolved: ResolvedStatement) -> Iterator[Table]:
+    """What is read without a part in the decision, but begins its engine's transaction."""
+    yield from (access.table for access in resolved.dictionary)
+    yield from (access.table for access in resolved.accesses if access.table.is_sequence)
+
+
 def _was_foreseen(state: SessionState, decided: Decided, trace: Trace) -> bool:
     """Whether all tables that were changed were known at the decision; else `state` knows of one.
 
@@ -247,14 +254,16 @@ def _open(state: SessionState, statement: SessionStatement) -> Decided | None:
     """Open the tables and decide; None if the statement comes to nothing, which `state` knows."""
     if is_not_locked(state, statement):
         return None
-    # MySQL looks at the text before it decides.
-    if not state.server.is_mariadb and is_of_the_text(statement.outcome.error):
+    if not statement.succeeds:
         resolved = state.host.resolved(statement.facts, statement.database)
-        if fails_at_once(statement, resolved):
+        # MySQL looks at the text before it decides.
+        is_early = not state.server.is_mariadb and fails_at_once(statement, resolved)
+        if is_early or fails_before_locking(state, statement, resolved):
             state.fail_as_stated(statement)
             return None
     decided = decide(state, statement)
     if decided is not None and fails_at_once(statement, decided.resolved):
+        state.opened(access.table for access in decided.resolved.accesses)
         state.fail_as_stated(statement)
         return None
     return decided

@@ -518,6 +518,11 @@ def _used(state: SessionState, statement: SessionStatement) -> Refusal | None:
 
 def _opened(state: SessionState, statement: SessionStatement) -> Refusal | None:
     """HANDLER … OPEN."""
+    for name in statement.facts.effects.reads:
+        if _has_view(state, name):
+            return Refusal(
+                *(1347, "HY000", "ER_WRONG_OBJECT"), f"'{name.plain}' is not of type 'BASE TABLE'"
+            )
     names: Iterator[TableName] = iter(statement.facts.effects.reads)
     return next((no_such_table(name) for name in names if not _has_table(state, name)), None)
 
@@ -538,7 +543,10 @@ def _made_table(
     state: SessionState, statement: SessionStatement, *, is_tolerant: bool = True
 ) -> Refusal | None:
     effects, name = statement.facts.effects, statement.facts.effects.writes[0]
-    if is_tolerant and (effects.if_exists or statement.facts.is_or_replace):
+    replaces = statement.facts.is_or_replace
+    if replaces and state.variables.is_on("sql_if_exists", default=False):
+        replaces = False
+    if is_tolerant and (effects.if_exists or replaces):
         return None
     if effects.is_temporary:
         table = state.objects.table(name)

@@ -26,7 +26,7 @@ from binlane.programs.environment import SessionEnvironment, name_variables
 from binlane.programs.host import InnerStatement, ProgramState, SessionValues
 from binlane.programs.routines import trimmed
 from binlane.scope.definition import Definition
-from binlane.session import creates, ddl, drops, settings, transactions
+from binlane.session import creates, ddl, drops, lookups, settings, transactions
 from binlane.session.context_events import SessionUse
 from binlane.session.creates import execute_create_select
 from binlane.session.decision import Plan, fails_under_locks, plan_of, refusal_beyond_locks
@@ -284,6 +284,10 @@ class Session:
         modes = modes or {LoggingMode.ROW.value}
         return values.get(name, "") or (modes.pop() if len(modes) == 1 else "MIXED")
 
+    def quote(self, name: TableName) -> str:
+        """A name as texts that the server writes have it."""
+        return self.state.quote(name)
+
     def has_sql_mode(self, mode: str) -> bool:
         """Whether a mode, in capitals, is one of sql_mode."""
         return mode in self.state.variables.text("sql_mode").split(",")
@@ -500,7 +504,7 @@ class Session:
             refusal = refusal_beyond_locks(state, facts, resolved)
             if refusal is not None:
                 return refusal
-            state.opened(resolved.accesses)
+            state.opened(one.table for one in resolved.accesses)
         if state.server.is_mariadb and not facts.tables:
             return None
         mixed = [name for name in state.binlogs if state.mode(name) is LoggingMode.MIXED]
@@ -779,21 +783,6 @@ def _merged(notes: Sequence[Note]) -> list[Note]:
     return sorted(first.values(), key=lambda note: _POSITIONS[note.reason])
 
 
-def _look_or_use(state: SessionState, statement: SessionStatement) -> None:
-    verb = statement.facts.verb
-    if (refused := transactions.refusal_of_command(state, verb)) is not None:
-        state.fail(refused)
-        return
-    if transactions.command_commits(state, verb):
-        state.implicit_commit()
-    if not statement.succeeds:
-        state.fail_as_stated(statement)
-    elif verb == "USE":
-        state.database = statement.facts.name
-    elif verb.startswith(("INSTALL", "UNINSTALL")):
-        ddl.apply(state, statement)
-
-
 def _do_nothing(state: SessionState, statement: SessionStatement) -> None:
     """What changes nothing that is logged."""
     if not statement.succeeds:
@@ -816,6 +805,7 @@ _HANDLERS: Final[Mapping[StatementKind, Handler]] = MappingProxyType(
         StatementKind.RELEASE_SAVEPOINT: transactions.release_savepoint,
         StatementKind.XA: transactions.execute_xa,
         StatementKind.LOCK: execute_lock,
-        StatementKind.SESSION: _look_or_use,
+        StatementKind.SESSION: lookups.look_or_use,
+        StatementKind.HANDLER: lookups.handle,
     }
 )

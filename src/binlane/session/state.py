@@ -14,11 +14,12 @@ from typing import Final, NamedTuple
 from binlane.codec.client_text import text_of_name
 from binlane.codec.query import QueryEvent
 from binlane.codec.transaction import GtidEvent
+from binlane.codec.types import Flavor
 from binlane.names import TableName
-from binlane.policy.engines import traits
+from binlane.policy.engines import engine_traits, traits
 from binlane.policy.privileges import Asked, Identity, Rights, denied_to_definer, no_definer
 from binlane.policy.refusals import Outcome, Refusal, refusal
-from binlane.policy.resolution import Opening, TableAccess
+from binlane.policy.resolution import Opening
 from binlane.policy.server import Characteristics, Isolation, Server
 from binlane.programs.environment import RoutineEnvironment
 from binlane.programs.host import Host, ProgramState, Remembered
@@ -37,6 +38,7 @@ from binlane.sql.accounts import OWN, ROOT, AccountName, Situation, named
 from binlane.sql.catalog import SchemaCatalog
 from binlane.sql.evaluation.evaluator import Environment
 from binlane.sql.facts import DDL_KINDS, VIEW_KINDS, StatementEffects, StatementFacts, StatementKind
+from binlane.sql.keywords import needs_quotes
 from binlane.sql.schema import Routine, Table, Trigger
 from binlane.sql.servers import LoggingFormat, LoggingMode, RowImage
 from binlane.sql.tree.definitions import Account
@@ -312,6 +314,8 @@ class SessionState:
         sequence_values: Where the sequences stand that were used.
         programs: User variables, prepared statements and what procedures leave behind.
         execution: The current statement of the client.
+        handlers: The tables that HANDLER … OPEN opened, by the names that it gave them, in small
+            letters; never changed in place.
         empty_tables: Those that the session made or emptied, and did not fill since, whose engine
             tells so to the optimizer of servers that ask it.
         ready_tables: MySQL: tables that were opened whose DEFAULT calls RAND(), with how often they
@@ -341,6 +345,7 @@ class SessionState:
     sequence_values: dict[TableName, SequenceValues] = field(default_factory=dict)
     programs: ProgramState = field(default_factory=ProgramState)
     execution: Execution = field(default_factory=Execution)
+    handlers: Mapping[str, TableName] = field(default_factory=dict)
     empty_tables: set[TableName] = field(default_factory=set)
     ready_tables: dict[TableName | None, tuple[tuple[int, ...], int]] = field(default_factory=dict)
     null_is_insert_id: bool = False
@@ -548,14 +553,21 @@ class SessionState:
         """
         return query(text, database, self.variables.status_vars(is_atomic=is_atomic))
 
-    def quote(self, name: str | TableName) -> str:
+    def quote(self, name: str | TableName, *, always: bool = False) -> str:
         """A name as the servers write it anew: with double quotes where sql_mode has them so.
 
         It is in the character set of the client; the text of one that has none there cannot be written.
+
+        Args:
+            name: One, or two with a point between them.
+            always: Whatever sql_quote_show_create says.
         """
         if isinstance(name, TableName):
             return f"{self.quote(name.database)}.{self.quote(name.table)}"
         dialect = self.variables.settings.dialect
+        is_quoted = always or self.variables.is_on("sql_quote_show_create", default=True)
+        if not is_quoted and not needs_quotes(name, Flavor(self.server.flavor)):
+            return name
         mark = '"' if dialect.ansi_quotes else "`"
         return text_of_name(name, dialect.charset, mark) or _NO_NAME
 
@@ -648,11 +660,18 @@ class SessionState:
         elif engine_changes.engines:
             self.reset_characteristics()
 
-    def opened(self, accesses: Iterable[TableAccess]) -> None:
-        """Note tables that are read or locked: with autocommit=0 their engines begin with that."""
-        self.transaction.is_active |= self.is_in_transaction and any(
-            traits(one.table, self.server).is_transactional for one in accesses
-        )
+    def opened(self, tables: Iterable[Table]) -> None:
+        """Note tables that are read or locked: the transaction of their engines begins with that.
+
+        With autocommit it ends at once, and with it what SET TRANSACTION gave to the next one.
+        """
+        engines = (engine_traits(table.engine, self.server.flavor) for table in tables)
+        if not any(engine.is_transactional for engine in engines):
+            return
+        if self.is_in_transaction:
+            self.transaction.is_active = True
+        else:
+            self.reset_characteristics()
 
     def get_ready(self, tables: Sequence[TableName]) -> bool:
         """Open tables, some of them more than once; whether MySQL gets one ready for that.

@@ -271,16 +271,30 @@ def is_forbidden(state: SessionState, statement: SessionStatement) -> bool:
     kind = facts.effects.kind
     if facts.verb.startswith(_LOOKS):
         return False
+    if kind in _NAMING_SAVEPOINTS and _lacks_savepoint(state, facts.name):
+        state.fail(_no_savepoint(facts.name))
+        return True
     if kind is StatementKind.SESSION:
         is_allowed = not command_commits(state, facts.verb)
     elif state.transaction.xa_phase is XaPhase.ACTIVE:
         is_allowed = kind in _WHILE_ACTIVE or facts.effects.is_temporary
     else:
         is_allowed = kind in _ALWAYS or (kind in _WITHOUT_TABLES and not facts.tables)
+        is_allowed |= kind is StatementKind.RELEASE_SAVEPOINT and state.server.is_mariadb
     if is_allowed and not _uses_temporary(state, facts):
         return False
     state.fail(TEMPORARY_IN_XA if is_allowed else refusal_in_xa(state))
     return True
+
+
+_NAMING_SAVEPOINTS: Final = frozenset((StatementKind.ROLLBACK_TO, StatementKind.RELEASE_SAVEPOINT))
+
+
+def _lacks_savepoint(state: SessionState, name: str) -> bool:
+    """Whether a savepoint is not there, as none is of a transaction that is prepared."""
+    transaction = state.transaction
+    is_prepared = transaction.xa_phase is XaPhase.PREPARED
+    return is_prepared or _index(transaction.savepoints, name) is None
 
 
 def _uses_temporary(state: SessionState, facts: StatementFacts) -> bool:
@@ -302,8 +316,7 @@ def _uses_temporary(state: SessionState, facts: StatementFacts) -> bool:
 _UNTOUCHED_KINDS: Final = frozenset(
     (
         *(StatementKind.MAINTENANCE, StatementKind.FLUSH, StatementKind.SERVER),
-        *(StatementKind.TABLESPACE, StatementKind.CREATE_SEQUENCE, StatementKind.ALTER_SEQUENCE),
-        StatementKind.DROP_SEQUENCE,
+        StatementKind.TABLESPACE,
     )
 )
 """What read-only transactions allow, as far as it is not measured otherwise."""
@@ -323,6 +336,10 @@ def fails_read_only(state: SessionState, statement: SessionStatement) -> bool:
     commits = effects.kind is StatementKind.LOCK or (
         effects.kind in DDL_KINDS and not effects.is_temporary
     )
+    if state.transaction.xa_phase is not None and _is_no_part_of_xa(
+        state, effects.kind, commits=commits
+    ):
+        return False
     in_force = later if commits else now
     if not in_force.is_read_only or not _changes_tables(state, statement):
         return False
@@ -333,6 +350,12 @@ def fails_read_only(state: SessionState, statement: SessionStatement) -> bool:
     else:
         state.fail(refusal(1792, server=state.server))
     return True
+
+
+def _is_no_part_of_xa(state: SessionState, kind: StatementKind, *, commits: bool) -> bool:
+    """Whether an XA transaction forbids a statement before it is asked if it is read-only."""
+    is_active = state.transaction.xa_phase is XaPhase.ACTIVE
+    return commits or (kind in WRITING_KINDS and state.server.is_mariadb and not is_active)
 
 
 _BEFORE_TRANSACTIONS: Final = frozenset((1064, 1193, 1231, 1238, 1792))
@@ -574,7 +597,7 @@ def execute_lock(state: SessionState, statement: SessionStatement) -> None:
                     - {use.name for use in statement.facts.tables},
                     state.characteristics.isolation,
                 )
-                state.opened(opened)
+                state.opened(one.table for one in opened)
                 state.get_ready([one.name for one in opened if has_random_default(one.table)])
     elif statement.facts.verb == "UNLOCK TABLES":
         if state.locked_tables is not None:

@@ -136,6 +136,7 @@ _STATE: Final = {
         " empty_tables unknown_programs knows_accounts objects identity"
         # What no statement that is kept looks at.
         " host prepared_xa sequence_values programs execution null_is_insert_id account_name number"
+        " handlers"
     ),
     Variables: "server values global_values is_format_set connection _settings",
     Transaction: ("is_begun is_active own coming changes savepoints xid xa_phase unknown created"),
