@@ -209,7 +209,8 @@ class LockedTables(NamedTuple):
             keys included.
         locks: Each table and view with its alias in small letters, and whether the lock is for
             writing.
-        implied: Those that triggers, foreign keys and views need, which it did not name.
+        implied: Those that it did not name for writing: that triggers, foreign keys and views need,
+            and that it named for reading.
         isolation: The level with which it locked: that decides how its tables may be logged, whatever
             is set later.
         opened_anew: Tables that were opened again since, each with its level then.
