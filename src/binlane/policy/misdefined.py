@@ -501,12 +501,14 @@ class Parents:
             `LookupError` where that is not known.
         checks: foreign_key_checks.
         must_be_unique: MySQL's restrict_fk_on_non_standard_key.
+        named: Names, in small letters, of the foreign keys of the child's database.
     """
 
     server: Server
     find: Callable[[TableName], Table | None]
     checks: bool
     must_be_unique: bool
+    named: Callable[[], Iterable[str]]
 
 
 def misreferenced(
@@ -523,6 +525,7 @@ def misreferenced(
     if child.engine != "INNODB" or child.partitioning or not child.is_complete:
         return None
     unnamed = 0 if before is None else sum(not key.name for key in before.foreign_keys)
+    taken: set[str] | None = None
     for key in _new_references(facts, child.name, parents.server):
         unnamed += not key.name
         shown = key.name or f"{child.name.table}_ibfk_{unnamed}"
@@ -532,7 +535,29 @@ def misreferenced(
             continue
         except _Wrong as wrong:
             return wrong.error
+        if not key.name:
+            continue
+        taken = set(parents.named()) if taken is None else taken
+        if key.name.lower() in taken:
+            return _name_is_taken(key.name, child, parents, is_altered=before is not None)
+        taken.add(key.name.lower())
     return None
+
+
+def _name_is_taken(name: str, child: Table, parents: Parents, *, is_altered: bool) -> Refusal:
+    """Why no two foreign keys of a database have one name.
+
+    Source: measured on MariaDB 10.11.19 and MySQL 9.7.4.
+    """
+    if not parents.server.is_mariadb:
+        return refusal(1826, name)
+    if is_altered and not parents.checks:
+        return refusal(1823, f"{child.name.database}/{name}")
+    return Refusal(
+        *(1005, "HY000", "ER_CANT_CREATE_TABLE"),
+        f"Can't create table `{child.name.database}`.`{child.name.table}` "
+        '(errno: 121 "Duplicate key on write or update")',
+    )
 
 
 def _new_references(
@@ -546,7 +571,7 @@ def _new_references(
         for action in tree.actions:
             elements += (*action.columns, *action.keys, *filter(None, (action.key,)))
     for one in elements:
-        if isinstance(one, KeyDefinition) and one.kind == "FOREIGN":
+        if isinstance(one, KeyDefinition) and one.kind == "FOREIGN" and not one.if_not_exists:
             key = foreign_key_of(one, table)
             # MySQL gives the name of an index to the index alone.
             yield key if server.is_mariadb else replace(key, name=one.constraint)

@@ -352,6 +352,11 @@ _TEXTS: Final[Mapping[int, tuple[str, ...]]] = MappingProxyType(
             "Table '{}' was locked with a READ lock and can't be updated",
         ),
         1100: ("HY000", "ER_TABLE_NOT_LOCKED", "Table '{}' was not locked with LOCK TABLES"),
+        1823: (
+            *("HY000", "ER_FK_FAIL_ADD_SYSTEM"),
+            "Failed to add the foreign key constraint '{}' to system tables",
+        ),
+        1826: ("HY000", "ER_FK_DUP_NAME", "Duplicate foreign key constraint name '{}'"),
         1066: ("42000", "ER_NONUNIQ_TABLE", "Not unique table/alias: '{}'"),
         1109: ("42S02", "ER_UNKNOWN_TABLE", "Unknown table '{}' in MULTI DELETE"),
         1110: ("42000", "ER_FIELD_SPECIFIED_TWICE", "Column '{}' specified twice"),

@@ -84,6 +84,8 @@ def execute_create_select(state: SessionState, statement: SessionStatement) -> N
         state.fail(refusals.CREATE_SELECT_AND_GTID)
     elif not (new.exists and new.effects.if_exists and statement.succeeds):
         new.carry_out()
+        if state.objects.filled is not None and statement.outcome.rows != 0:
+            state.objects.filled.add(new.effects.writes[0])
     elif state.locked_tables is not None or state.is_read_locked:
         resolved = state.host.resolved(statement.facts, statement.database)
         error = refusal_beyond_locks(state, statement.facts, resolved)

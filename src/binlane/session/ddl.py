@@ -37,9 +37,16 @@ from binlane.session.state import (
 )
 from binlane.session.transaction import EngineChanges
 from binlane.session.transactions import KEY_CACHE
+from binlane.session.unchanged import note_emptied
 from binlane.sql.accounts import Changed, change
 from binlane.sql.catalog import SchemaCatalog
-from binlane.sql.facts import DDL_KINDS, TABLE_MAKING_KINDS, StatementFacts, StatementKind
+from binlane.sql.facts import (
+    DDL_KINDS,
+    TABLE_DROPPING_KINDS,
+    TABLE_MAKING_KINDS,
+    StatementFacts,
+    StatementKind,
+)
 from binlane.sql.schema import Table
 from binlane.sql.servers import Fact, LoggingMode
 from binlane.sql.tree.definitions import (
@@ -656,6 +663,9 @@ def consequences(state: SessionState, facts: StatementFacts) -> Iterator[None]:
         anew = _isolated_anew(state, facts, state.locked_tables)
         isolation = state.characteristics.isolation
         state.locked_tables = state.locked_tables.opening_anew(anew, isolation)
+        if facts.effects.kind in TABLE_DROPPING_KINDS:
+            gone = [name for name in facts.effects.drops if not _is_there(state, name)]
+            state.locked_tables = state.locked_tables.without(gone)
     if state.execution.error is None:
         if changes_routines:
             state.programs.forget_routines()
@@ -663,6 +673,10 @@ def consequences(state: SessionState, facts: StatementFacts) -> Iterator[None]:
         _note_ready(state, facts, of_trigger)
         _note_empty(state, facts, emptied)
         release_ranges(state, facts)
+
+
+def _is_there(state: SessionState, name: TableName) -> bool:
+    return state.objects.base_table(name) is not None or state.objects.is_unknown(name)
 
 
 def _changes_routines(state: SessionState, facts: StatementFacts) -> bool:
@@ -772,9 +786,9 @@ def _isolated_anew(
 
 
 def _emptied_table(state: SessionState, facts: StatementFacts) -> TableName | None:
-    """The table that is empty behind a statement, as servers know whose optimizer asks for it."""
+    """The table that is empty behind a statement."""
     effects, objects = facts.effects, state.objects
-    if effects.kind not in _EMPTYING or not state.server.has(Fact.UPDATES_AS_QUERIES):
+    if effects.kind not in _EMPTYING:
         return None
     name = effects.writes[0]
     if effects.kind is not StatementKind.TRUNCATE_TABLE:
@@ -786,10 +800,17 @@ def _emptied_table(state: SessionState, facts: StatementFacts) -> TableName | No
 
 def _note_empty(state: SessionState, facts: StatementFacts, emptied: TableName | None) -> None:
     """Know which tables are empty behind DDL that succeeded."""
-    effects = facts.effects
+    effects, filled = facts.effects, state.objects.filled
     if state.empty_tables and effects.kind in DDL_KINDS:
         state.empty_tables.difference_update((*effects.writes, *effects.drops))
-    if emptied is not None:
-        table = state.objects.table(emptied)
-        if table is not None and table.engine in _COUNTING_ENGINES:
-            state.empty_tables.add(emptied)
+    if filled is not None:
+        filled.update([new for old, new in effects.renames if old in filled])
+    if effects.kind in TABLE_DROPPING_KINDS:
+        note_emptied(state, effects.drops)
+    if emptied is None:
+        return
+    note_emptied(state, (emptied,))
+    table = state.objects.table(emptied)
+    is_asked = state.server.has(Fact.UPDATES_AS_QUERIES)
+    if is_asked and table is not None and table.engine in _COUNTING_ENGINES:
+        state.empty_tables.add(emptied)

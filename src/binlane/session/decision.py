@@ -21,7 +21,7 @@ from binlane.policy import reasons
 from binlane.policy.misnamed import misnamed
 from binlane.policy.privileges import denied_inside
 from binlane.policy.procedure import Verdict, decide_statement
-from binlane.policy.reasons import ReasonFound, has_random_default
+from binlane.policy.reasons import ReasonFound, added_unsafe_defaults, has_random_default
 from binlane.policy.refusals import NONTRANSACTIONAL_AND_GTID, Outcome, Refusal, Why, refusal
 from binlane.policy.resolution import Opening, ResolvedStatement, resolve
 from binlane.policy.server import Circumstances, Isolation
@@ -648,7 +648,7 @@ def refusal_beyond_locks(
 ) -> Refusal | None:
     """Why a statement fails that opens what LOCK TABLES did not lock, or not so, or not so often.
 
-    What foreign keys lead to is locked with their tables.
+    What foreign keys lead to is locked with their tables, but for those that are locked for reading.
     """
     locked = state.locked_tables
     if state.is_read_locked and any(
@@ -671,7 +671,18 @@ def refusal_beyond_locks(
         and not (access.changes and access.name == made)
     ]
     opened += [(name, name.table, True) for name in resolved.absent]
-    return locked.refusal(opened)
+    led_to = [
+        access.name
+        for access in resolved.accesses
+        if access.is_foreign_key and not access.table.is_temporary
+    ]
+    error = locked.refusal(opened, led_to)
+    if state.server.is_mariadb and error is not None:
+        # It opens all children of what is locked for reading, whatever would happen to their rows.
+        written = (one for one in resolved.accesses if one.changes and not one.is_prelocked)
+        led_to += [key.table for one in written for key in state.objects.children(one.name)]
+        return locked.refusal(opened, led_to)
+    return error
 
 
 _CREATES_TABLES: Final = frozenset(
@@ -705,7 +716,9 @@ def fails_under_locks(state: SessionState, statement: SessionStatement) -> bool:
     """
     locked = state.locked_tables
     if locked is not None:
-        error = _refusal_under_locks(state, statement, locked)
+        # What MySQL says of an unsafe DEFAULT it says first.
+        is_unsafe = is_unsafe_default_added(state, statement.facts)
+        error = None if is_unsafe else _refusal_under_locks(state, statement, locked)
     elif state.is_read_locked:
         error = _refusal_under_read_lock(statement)
     else:
@@ -716,6 +729,14 @@ def fails_under_locks(state: SessionState, statement: SessionStatement) -> bool:
         state.implicit_commit()
     state.fail(error)
     return True
+
+
+def is_unsafe_default_added(state: SessionState, facts: StatementFacts) -> bool:
+    """Whether MySQL refuses an ALTER TABLE that gives an unsafe DEFAULT, whatever its table is."""
+    if facts.effects.kind is not StatementKind.ALTER_TABLE or state.server.is_mariadb:
+        return False
+    modes = {state.mode(name) for name in state.each_logging()}
+    return not modes <= {LoggingMode.STATEMENT} and any(added_unsafe_defaults(facts, state.server))
 
 
 def _refusal_under_locks(
@@ -764,7 +785,11 @@ def _changed_under_locks(
     if not effects.is_temporary:
         names = (*effects.writes, *effects.drops)
         if effects.renames:
-            names = tuple(old for old, _ in effects.renames)
+            made: set[TableName] = set()
+            names = ()
+            for old, new in effects.renames:
+                names += () if old in made else (old,)
+                made.add(new)
         for name in dict.fromkeys(names):
             table = state.objects.table(name)
             if makes or table is None or not table.is_temporary:

@@ -43,6 +43,7 @@ from binlane.session.logged_texts import load_event
 from binlane.session.rows import (
     LoggedRows,
     holds_for_all,
+    is_joined_to_nothing,
     is_proven_empty,
     is_row_logged,
     logged_rows,
@@ -57,6 +58,7 @@ from binlane.session.transaction import (
     engine_changes_of,
     note_tries,
 )
+from binlane.session.unchanged import fails_foreign_keys, note_rows, tries_own_rows, tries_unchanged
 from binlane.sql.facts import READING_KINDS, RowChange, StatementFacts, StatementKind
 from binlane.sql.schema import Table, TriggerTime
 from binlane.sql.servers import Fact, LoggingFormat, LoggingMode
@@ -95,7 +97,9 @@ def execute_rows(state: SessionState, statement: SessionStatement) -> None:
     is_left_to_others = any(is_delayed(state, name, decided.resolved) for name in decided.verdicts)
     runs = () if is_left_to_others else trace.runs
     engine_changes = engine_changes_of(state.server, decided.resolved, runs)
-    if statement.succeeds and (_tries_rows(statement) or _empties_table(state, statement, decided)):
+    if statement.succeeds and (
+        _tries_rows(state, statement, decided.resolved) or _empties_table(state, statement, decided)
+    ):
         note_tries(state.server, decided.resolved, engine_changes)
     written = _written(state)
     logged = _StatementLog(state, statement, decided, trace, engine_changes).write()
@@ -109,6 +113,7 @@ def execute_rows(state: SessionState, statement: SessionStatement) -> None:
     if statement.succeeds or engine_changes.changed_nontransactional:
         _remember_writes(state, decided)
         _fill(state, decided.resolved)
+        note_rows(state, statement, decided.resolved)
     state.end_statement(
         engine_changes,
         succeeds=statement.succeeds,
@@ -269,16 +274,21 @@ def _open(state: SessionState, statement: SessionStatement) -> Decided | None:
     return decided
 
 
-def _tries_rows(statement: SessionStatement) -> bool:
+def _tries_rows(
+    state: SessionState, statement: SessionStatement, resolved: ResolvedStatement
+) -> bool:
     """Whether a statement gives its engine rows that need not all be kept."""
     facts = statement.facts
     if statement.outcome.is_proven_empty:
         return False
     if facts.effects.kind is StatementKind.UPDATE:
-        # Rows that are there, and keep their values, are tried; nothing says that there are none.
-        return not (facts.has_where or facts.is_multi_table or facts.limits)
+        return tries_unchanged(state, facts, resolved)
     kinds = (StatementKind.INSERT, StatementKind.REPLACE)
-    return facts.effects.kind in kinds and not facts.has_query
+    if facts.effects.kind not in kinds:
+        return False
+    if facts.has_query:
+        return tries_own_rows(state, statement, resolved)
+    return statement.outcome.rows != 0 or not fails_foreign_keys(state, facts, resolved)
 
 
 def _empties_table(state: SessionState, statement: SessionStatement, decided: Decided) -> bool:
@@ -346,6 +356,9 @@ class _StatementLog:
         """The statement as its text, with the values that belong to it."""
         state, statement, decided = self._state, self._statement, self._decided
         before = context_events(state, statement, decided, self._trace)
+        is_left_out = statement.outcome.rows == 0 and isinstance(statement.facts.tree, Insert)
+        if is_left_out and fails_foreign_keys(state, statement.facts, decided.resolved):
+            before = [event for event in before if event is not log_events.INSERT_ID]
         if statement.facts.effects.kind is StatementKind.LOAD_DATA:
             return (*before, load_event(state, statement))
         text = text_without_delay(state, statement)
@@ -499,12 +512,14 @@ def _is_transactional(state: SessionState, resolved: ResolvedStatement) -> bool:
 def _updates_nothing(
     state: SessionState, statement: SessionStatement, resolved: ResolvedStatement
 ) -> bool:
-    """Whether it is an UPDATE of several tables to which MariaDB found no row to change.
+    """Whether it is an UPDATE or DELETE of several tables of which MariaDB found no row to change.
 
     Only with the first row that it changes does it learn whether its tables are transactional. One
     whose subquery reads its table is of several tables, too.
     """
     facts = statement.facts
+    if state.server.is_mariadb and is_joined_to_nothing(state, statement):
+        return True
     return (
         state.server.is_mariadb
         and facts.effects.kind is StatementKind.UPDATE

@@ -29,6 +29,7 @@ from binlane.policy.refusals import (
     unsafe_default_is_added,
 )
 from binlane.session.ddl import preview
+from binlane.session.decision import is_unsafe_default_added
 from binlane.session.state import SessionState, SessionStatement
 from binlane.session.transactions import begins_transaction
 from binlane.sql.accounts import (
@@ -46,7 +47,6 @@ from binlane.sql.facts import (
     StatementKind,
 )
 from binlane.sql.schema import Table, body_of, small
-from binlane.sql.servers import LoggingMode
 from binlane.sql.table_changes import engine_name, named_engine
 from binlane.sql.tree.definitions import (
     AccountStatement,
@@ -113,13 +113,10 @@ def missing(state: SessionState, statement: SessionStatement) -> Refusal | None:
 
 def _added_default(state: SessionState, statement: SessionStatement) -> Refusal | None:
     """1674: MySQL logs no ALTER TABLE as rows, and looks at no table before it says so."""
-    if statement.facts.effects.kind is not StatementKind.ALTER_TABLE or state.server.is_mariadb:
+    if not is_unsafe_default_added(state, statement.facts):
         return None
-    modes = {state.mode(name) for name in state.each_logging()}
-    if modes <= {LoggingMode.STATEMENT}:
-        return None
-    found = next(added_unsafe_defaults(statement.facts, state.server), None)
-    return None if found is None else unsafe_default_is_added(found, state.server)
+    found = next(added_unsafe_defaults(statement.facts, state.server))
+    return unsafe_default_is_added(found, state.server)
 
 
 _OF_THE_PARSER: Final = frozenset(
@@ -130,6 +127,13 @@ _OF_THE_PARSER: Final = frozenset(
     }
 )
 """Errors of definitions before which a server has done nothing, and has committed nothing."""
+
+
+_NAMED_TWICE: Final = 1066
+_LISTING: Final = TABLE_DROPPING_KINDS | {
+    *(StatementKind.DROP_VIEW, StatementKind.MAINTENANCE, StatementKind.FLUSH),
+}
+"""Statements of which the parser takes no table twice."""
 
 
 def is_stated_of_parser(statement: SessionStatement) -> bool:
@@ -146,6 +150,8 @@ def unparsed(state: SessionState, statement: SessionStatement) -> Refusal | None
         return None if statement.is_inner else _NO_STATEMENT
     if facts.is_or_replace and state.server.is_mariadb and _is_left_too(facts):
         return _REPLACED_OR_LEFT
+    if facts.effects.kind in _LISTING and (name := _named_twice(facts)):
+        return refusal(_NAMED_TWICE, name)
     if not statement.succeeds:
         return None
     if isinstance(facts.tree, Delete) and facts.tree.targets is not None:
@@ -158,6 +164,16 @@ def unparsed(state: SessionState, statement: SessionStatement) -> Refusal | None
     if facts.effects.kind not in _PROGRAMS:
         return None
     return misdeclared(facts, state.objects, server=state.server, database=statement.database)
+
+
+def _named_twice(facts: StatementFacts) -> str:
+    """The first table that a list has more than once; empty if none is."""
+    seen: set[TableName] = set()
+    for use in facts.tables:
+        if use.name in seen:
+            return use.name.table
+        seen.add(use.name)
+    return ""
 
 
 def _is_left_too(facts: StatementFacts) -> bool:
@@ -193,7 +209,7 @@ def _wrong_target(
     for target in targets:
         key = (target.database, target.name.lower())
         if key in seen:
-            return refusal(1066, target.name)
+            return refusal(_NAMED_TWICE, target.name)
         seen.add(key)
         if not any(_means(target, use) for use in uses):
             return refusal(1109, target.name)
@@ -819,9 +835,24 @@ def _misreferenced(
     must_be_unique = variables.is_on("restrict_fk_on_non_standard_key", default=True)
     checks = variables.settings.checks_foreign_keys
     parents = Parents(
-        server=state.server, find=parent, checks=checks, must_be_unique=must_be_unique
+        server=state.server,
+        find=parent,
+        checks=checks,
+        must_be_unique=must_be_unique,
+        named=lambda: _reference_names(state, child.name, is_made=before is None),
     )
     return misreferenced(facts, before, child, parents)
+
+
+def _reference_names(state: SessionState, child: TableName, *, is_made: bool) -> Iterator[str]:
+    """Names of a database's foreign keys, those of a table that is made anew left out."""
+    for table in state.objects.store.tables.values():
+        if table.name.database != child.database or (is_made and table.name == child):
+            continue
+        unnamed = 0
+        for key in table.foreign_keys if table.engine == "INNODB" else ():
+            unnamed += not key.name
+            yield (key.name or f"{table.name.table}_ibfk_{unnamed}").lower()
 
 
 def _misnamed_view(state: SessionState, statement: SessionStatement) -> Refusal | None:

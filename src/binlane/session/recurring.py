@@ -91,7 +91,7 @@ class Recurring:
 
     def foresee(self, text: str, outcome: Outcome) -> Foreseen | None:
         """Tell what a statement will do, if that is known; see `again`."""
-        is_kept = len(text) <= LONG and not outcome.is_proven_empty
+        is_kept = len(text) <= LONG and self._may_come_again(outcome)
         place = (self._at or self.find()) if is_kept else None
         if place is None or place.version is not self._state.objects.version:
             return None
@@ -100,6 +100,11 @@ class Recurring:
             return None
         found = self._foreseen = Foreseen(text, kept.told(self._binlogs, text), kept)
         return found
+
+    def _may_come_again(self, outcome: Outcome) -> bool:
+        """Whether an outcome leads to the same, whatever tables have got or lost rows."""
+        is_told = outcome.rows == 0 and self._state.objects.filled is not None
+        return not (is_told or outcome.is_proven_empty)
 
     def _key(self, text: str, dialect: Dialect, outcome: Outcome) -> _Key:
         """What is alike in all statements that do the same in one state."""
@@ -125,7 +130,7 @@ class Recurring:
             What it did. If that is not known, what has to be told of it when it is carried out;
             None in states in which little comes again. Then the session goes on by itself.
         """
-        is_kept = len(text) <= LONG and not outcome.is_proven_empty
+        is_kept = len(text) <= LONG and self._may_come_again(outcome)
         place = (self._at or self.find()) if is_kept else None
         if place is None:
             self.leave()

@@ -34,7 +34,12 @@ from binlane.session.state import SequenceValues, SessionState, SessionStatement
 from binlane.session.transaction import BinlogCaches, WriteContext
 from binlane.sql.evaluation.contradictions import NO_COLUMNS, KnownColumns
 from binlane.sql.evaluation.key_ranges import cannot_be_met
-from binlane.sql.evaluation.statements import is_constant, is_multi_table, where_holds
+from binlane.sql.evaluation.statements import (
+    is_constant,
+    is_multi_table,
+    joins_nothing,
+    where_holds,
+)
 from binlane.sql.evaluation.statements import is_proven_empty as proves_empty
 from binlane.sql.facts import (
     DDL_KINDS,
@@ -202,6 +207,16 @@ def _compared_with_null(node: Node) -> Iterator[str]:
 
 
 # UPDATE and DELETE that are known to change nothing -----------------------------------------------
+
+
+def is_joined_to_nothing(state: SessionState, statement: SessionStatement) -> bool:
+    """Whether a DELETE of several tables joins them by what never holds."""
+    tree = statement.facts.tree
+    if not isinstance(tree, Delete) or len(statement.facts.tables) < 2:
+        return False
+    environment = environment_of(state, statement)
+    with silent(environment):
+        return joins_nothing(tree, statement.facts, environment)
 
 
 def is_proven_empty(

@@ -594,7 +594,7 @@ def execute_lock(state: SessionState, statement: SessionStatement) -> None:
                     tuple(table.name for table in written),
                     _locks(state, statement, opened),
                     frozenset(one.name for one in opened)
-                    - {use.name for use in statement.facts.tables},
+                    - {use.name for use in statement.facts.tables if is_for_writing(use.lock)},
                     state.characteristics.isolation,
                 )
                 state.opened(one.table for one in opened)

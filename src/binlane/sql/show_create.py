@@ -351,7 +351,8 @@ class _Writer:
                 return ""
             return "" if not self.is_mariadb and has_none else " DEFAULT NULL"
         if column.default_form == "null":
-            return " DEFAULT NULL"
+            has_none = column_type(column, self.flavor) in _TEXTS | _BLOBS
+            return "" if not self.is_mariadb and has_none else " DEFAULT NULL"
         if column.default_form == "now":
             return f" DEFAULT {self._now(value)}"
         if column.has_default_expression:

@@ -28,6 +28,7 @@ CONFIGURATION: Final = {
 _REFUSALS: Final = frozenset(
     {
         *range(1661, 1669),
+        1066,
         1068,
         1099,
         1100,
