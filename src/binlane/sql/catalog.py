@@ -448,6 +448,7 @@ class SchemaCatalog(Objects):
             problems=self.problems.copy(),
             server_version=self.server_version,
             store=self.store.copy(),
+            knows_components=self.knows_components,
         )
 
     def forget(self, *tables: TableName) -> None:

@@ -418,6 +418,7 @@ class ObjectChange:
             charset=self.store.databases.get(name.database) or self.server_charset,
             definer=self._definer(node.definer),
             is_invoker="SQL SECURITY INVOKER" in node.characteristics,
+            language=node.language,
         )
         self.store.databases.setdefault(name.database, None)
         give_routine(self.store.accounts, self.account, _level(name, is_function=key[0]))
