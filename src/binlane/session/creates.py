@@ -443,6 +443,8 @@ class _CreationWithRows(_Creation):
             )
         trace = trace_of(state, statement, decided)
         self.trace = with_null_ids(state, statement, decided.resolved, trace)
+        if trace.error is not None and statement.succeeds:
+            self.statement = statement = statement.failing(trace.error)
         if not statement.succeeds:
             if state.server.is_mariadb:
                 self._log_failed_rows()

@@ -214,13 +214,13 @@ def _returned_type(writer: _DefinitionWriter, node: CreateRoutine) -> str:
 def _characteristics(writer: _DefinitionWriter, node: CreateRoutine) -> str:
     """COMMENT, SQL SECURITY and their like, in the order in which the servers print them."""
     printed = [""] * 5
+    for words in node.characteristics:
+        place, text = _TRAITS.get(words, (3, ""))
+        printed[place] = text
     if node.language:
         printed[3] = f"    LANGUAGE {node.language}\n"
         used = ", ".join(_used_library(writer, one, node.name) for one in node.libraries)
         printed[3] += f"    USING ({used})\n" if used else ""
-    for words in node.characteristics:
-        place, text = _TRAITS.get(words, (3, ""))
-        printed[place] = text
     if node.comment is not None:
         printed[4] = _comment(writer, content_of(node.comment, writer.facts))
     return "".join(printed)

@@ -116,6 +116,7 @@ class Session:
             names.append(SOURCE_LOG)
         variables = Variables(server, global_values=_global_values(objects))
         objects.server_version = objects.server_version or server.version
+        objects.knows_components &= not logs_source
         self.state = SessionState(
             server=server,
             objects=objects,

@@ -455,6 +455,7 @@ class SchemaCatalog(Objects):
             server_version=self.server_version,
             store=self.store.copy(),
             filled=None if self.filled is None else self.filled.copy(),
+            knows_components=self.knows_components,
         )
 
     def forget(self, *tables: TableName) -> None:

@@ -435,6 +435,7 @@ class ObjectChange:
             definer=self._definer(node.definer),
             is_invoker="SQL SECURITY INVOKER" in node.characteristics,
             outer=outer,
+            language=node.language,
         )
 
     def create_package(self) -> None:

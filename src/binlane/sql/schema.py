@@ -224,6 +224,7 @@ class Routine:
         definer: Whose privileges hold in it.
         is_invoker: SQL SECURITY INVOKER: those of who calls it.
         outer: Names of the variables of its package.
+        language: In which the body is written; empty for SQL.
         unread: Why only its name is known, and the body is empty: the server does not tell what it
             is, or that is not understood; empty where it is read.
     """
@@ -239,6 +240,7 @@ class Routine:
     definer: AccountName = ROOT
     is_invoker: bool = False
     outer: tuple[str, ...] = ()
+    language: str = ""
     unread: str = ""
 
     def takes(self, count: int) -> bool:
@@ -547,6 +549,11 @@ class ObjectStore:
             names.difference_update({name for name in names if name.database == database})
 
 
+_COMPONENT_OF_LANGUAGES: Final = "file://component_mle"
+_WITHOUT_COMPONENT: Final = (
+    "BEGIN SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = 6001, "
+    "MESSAGE_TEXT = 'Language component: Not available.'; END"
+)
 _FIRST_SYSTEMS: Final = range(2_000, 32_767)
 """The ids of the spatial reference systems that MySQL 9.7 comes with; a sixth of these has one."""
 
@@ -577,6 +584,7 @@ class Objects:
         store: Where they are; `object_changes` changes it.
         missed: Tables and routines that were looked for and are not there, for whoever reads them
             when they are needed, and takes them away.
+        knows_components: There are no others than those that were installed here.
     """
 
     flavor: Flavor | None = None
@@ -584,6 +592,7 @@ class Objects:
     server_version: Version | None = None
     store: ObjectStore = field(default_factory=ObjectStore)
     missed: set[TableName] = field(default_factory=set, compare=False, repr=False)
+    knows_components: bool = True
 
     @property
     def server_charset(self) -> str | None:
@@ -695,11 +704,21 @@ class Objects:
 
     def procedure(self, name: TableName) -> Routine | None:
         """A stored procedure; its name without regard to case."""
-        return self.store.routines.get((False, small(name)))
+        return self._as_run(self.store.routines.get((False, small(name))))
 
     def function(self, name: TableName) -> Routine | None:
         """A stored function; its name without regard to case."""
-        return self.store.routines.get((True, small(name)))
+        return self._as_run(self.store.routines.get((True, small(name))))
+
+    def _as_run(self, routine: Routine | None) -> Routine | None:
+        """A routine as a server runs it: without its component, another language is an error."""
+        if (
+            routine is None
+            or not (routine.language and self.knows_components)
+            or self.is_installed(_COMPONENT_OF_LANGUAGES)
+        ):
+            return routine
+        return replace(routine, body=_WITHOUT_COMPONENT)
 
     def is_loadable_function(self, name: str) -> bool:
         """Whether CREATE FUNCTION … SONAME made it (a UDF)."""
