@@ -127,6 +127,8 @@ _OF_THE_PARSER: Final = frozenset(
     }
 )
 """Errors of definitions before which a server has done nothing, and has committed nothing."""
+_OF_MARIADBS_PARSER: Final = frozenset((1294, 4128))
+"""Likewise, of MariaDB: ON UPDATE of what is no time, and what no partition may be made of."""
 
 
 _NAMED_TWICE: Final = 1066
@@ -140,7 +142,9 @@ def is_stated_of_parser(statement: SessionStatement) -> bool:
     """Whether the script states that the server's parser refuses a definition."""
     kind = statement.facts.effects.kind
     is_definition = kind in DDL_KINDS or kind in TABLE_MAKING_KINDS
-    return is_definition and statement.outcome.error in _OF_THE_PARSER
+    of_mariadb = () if statement.facts.dialect.flavor == "mysql" else _OF_MARIADBS_PARSER
+    errno = statement.outcome.error
+    return is_definition and (errno in _OF_THE_PARSER or errno in of_mariadb)
 
 
 def unparsed(state: SessionState, statement: SessionStatement) -> Refusal | None:
