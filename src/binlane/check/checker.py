@@ -8,9 +8,9 @@ from mmap import mmap
 from traceback import extract_tb
 from typing import Final
 
+from binlane.check.binlog_forms import forms_of
 from binlane.check.definitions import read_definitions
 from binlane.check.findings import SYNTAX_ERROR, CheckedStatement
-from binlane.check.forms import forms_of
 from binlane.check.schema import Schema
 from binlane.check.script import ScriptStatement, read_script
 from binlane.codec.types import Flavor

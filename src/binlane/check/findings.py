@@ -8,7 +8,7 @@ from enum import IntEnum
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from binlane.check.forms import BinlogForm
+from binlane.check.binlog_forms import BinlogForm
 from binlane.check.hints import HINTS
 from binlane.check.script import ScriptStatement
 from binlane.policy.refusals import Refusal, Why
@@ -52,8 +52,8 @@ class CheckedStatement(NamedTuple):
     """A statement of a script and what it does.
 
     Attributes:
-        statement: It.
-        result: What it does.
+        statement: The statement as the script has it.
+        result: Its effects on all the binlogs.
         forms: By name, in which form the binlogs hold that.
     """
 

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Sequence
 from json.encoder import encode_basestring
 from typing import Any, Final
 
+from binlane.check.binlog_forms import BinlogForm
 from binlane.check.findings import (
     CheckedStatement,
     place_of,
     unanalysed_finding,
     what_is_unanalysed,
 )
-from binlane.check.forms import BinlogForm
 from binlane.check.report import Judged, Report
 from binlane.codec.load_data import ExecuteLoadQueryEvent
 from binlane.codec.query import AnnotateRowsEvent, QueryEvent

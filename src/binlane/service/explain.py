@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
+from binlane.check.binlog_forms import BinlogForm, forms_of
 from binlane.check.findings import (
     SYNTAX_ERROR,
     CheckedStatement,
@@ -20,7 +21,6 @@ from binlane.check.findings import (
     findings,
     hints,
 )
-from binlane.check.forms import BinlogForm, forms_of
 from binlane.check.script import ScriptStatement
 from binlane.client.known_objects import KnownObjects
 from binlane.client.questions import Need, Question, questions_of

@@ -180,12 +180,12 @@ class PlannedSession:
 
     @property
     def is_for_all(self) -> bool:
-        """Whether what it makes now is another thing to all binlogs than to the source."""
+        """All binlogs get something else of its groups than the source has."""
         return self.has_images or not self.session.state.is_logging
 
     @property
     def has_images(self) -> bool:
-        """Whether some of what the session makes now is to have less than full row images."""
+        """The session makes groups now with less than full row images."""
         image = self.session.row_image
         return image is not RowImage.FULL or bool(self._ledger.images)
 
@@ -1013,7 +1013,7 @@ class _Drafting:
         )
 
     def _image(self, source: SourceGroup) -> RowImage:
-        """What is to stay of the rows of a group of the source."""
+        """The row image of a group of the source."""
         images = self._ledger.images
         if not (images and source.sections):
             return RowImage.FULL

@@ -202,7 +202,7 @@ class Session:
 
     @property
     def row_image(self) -> RowImage:
-        """Which columns of rows it wants in binlogs: binlog_row_image."""
+        """The columns of rows that binlogs are to have: binlog_row_image."""
         return self.state.variables.settings.row_image
 
     @property

@@ -239,7 +239,7 @@ class Binlog:
         return self._cutter_for(self.definition.row_image)
 
     def _cutter_for(self, image: RowImage) -> ImageCutter | None:
-        """What cuts row images to those; None for full ones."""
+        """The cutter to these row images; None for full ones."""
         if image is RowImage.FULL:
             return None
         found = self._cutters.get(image)

@@ -265,7 +265,7 @@ def _match(
 
 
 def _place_of_cut(change: Change, full: Sequence[Change], start: int) -> int | None:
-    """Where rows stand in the full log of which a binlog has smaller images; None for nowhere."""
+    """The place in the full log of rows of which a binlog has smaller images; None for nowhere."""
     places = (at for at in range(start, len(full)) if change.may_be(full[at]))
     return next(places, None)
 

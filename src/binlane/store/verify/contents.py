@@ -77,9 +77,9 @@ class MappedRows(NamedTuple):
     """A rows event with what it hangs on.
 
     Attributes:
-        body: Not compressed.
-        table_map: Of its table.
-        flavor: Of the log.
+        body: The rows, which are not compressed.
+        table_map: Of the table that has them.
+        flavor: Of the log that has them.
     """
 
     body: RowsEvent
@@ -130,11 +130,11 @@ class Change:
 
     @cached_property
     def cut_digests(self) -> frozenset[bytes]:
-        """What its digest may be where smaller row images are logged: one for each kind of them."""
+        """The digests of its rows with smaller row images, one for each kind of them."""
         return self.known_cuts if self.rows is None else self.rows.cut_digests()
 
     def may_be(self, whole: Change) -> bool:
-        """Whether it is a change of the full log, or that with smaller row images."""
+        """It is a change of the full log, or that with smaller row images."""
         if self == whole:
             return True
         is_of_table = self.kind is Kind.ROWS and (self.text, self.table) == (

@@ -15,7 +15,7 @@ class BinlogForm(NamedTuple):
     Attributes:
         row_image: Which columns its rows hold: its own ROW_IMAGE, or the session's
             binlog_row_image where that is less.
-        is_compressed: Its COMPRESS.
+        is_compressed: Its files are compressed (COMPRESS).
     """
 
     row_image: RowImage = RowImage.FULL
@@ -23,7 +23,7 @@ class BinlogForm(NamedTuple):
 
     @property
     def clauses(self) -> tuple[str, ...]:
-        """What is not as it is without being said."""
+        """Clauses that make another binlog than one without them."""
         image = f"ROW_IMAGE='{self.row_image.value}'"
         return (
             *((image,) if self.row_image is not RowImage.FULL else ()),
