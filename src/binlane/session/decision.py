@@ -760,8 +760,8 @@ def _refusal_under_locks(
         return None
     changed = tuple(_changed_under_locks(state, statement))
     if state.server.is_mariadb:
-        for name, _, _ in changed:
-            if name in locked.implied:
+        for name, _, is_written in changed:
+            if is_written and name in locked.implied:
                 return refusal(_LOCKED_FOR_READ, name.table)
     return locked.refusal(changed)
 

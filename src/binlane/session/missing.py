@@ -57,12 +57,14 @@ from binlane.sql.tree.definitions import (
 from binlane.sql.tree.expressions import (
     Call,
     DerivedTable,
+    Join,
     ObjectName,
+    Select,
     TableReference,
     TableUse,
     walk,
 )
-from binlane.sql.tree.statements import Administration, CallProcedure, Delete
+from binlane.sql.tree.statements import Administration, CallProcedure, Delete, Update
 
 _SYSTEM_DATABASES: Final = frozenset(("information_schema", "performance_schema", "mysql", "sys"))
 _TOLERANT: Final = TABLE_DROPPING_KINDS | {
@@ -154,7 +156,7 @@ def unparsed(state: SessionState, statement: SessionStatement) -> Refusal | None
         return None if statement.is_inner else _NO_STATEMENT
     if facts.is_or_replace and state.server.is_mariadb and _is_left_too(facts):
         return _REPLACED_OR_LEFT
-    if facts.effects.kind in _LISTING and (name := _named_twice(facts)):
+    if (name := _named_twice(facts, statement.database)) is not None:
         return refusal(_NAMED_TWICE, name)
     if not statement.succeeds:
         return None
@@ -170,14 +172,45 @@ def unparsed(state: SessionState, statement: SessionStatement) -> Refusal | None
     return misdeclared(facts, state.objects, server=state.server, database=statement.database)
 
 
-def _named_twice(facts: StatementFacts) -> str:
-    """The first table that a list has more than once; empty if none is."""
+def _named_twice(facts: StatementFacts, database: str) -> str | None:
+    """The first name that two tables of one list or one FROM have; None if there is none."""
+    uses = facts.tables
+    if facts.effects.kind is StatementKind.CREATE_VIEW:
+        return None  # which is an error where the view is read
+    if len(uses) <= 1 or len({(use.name.database, use.alias) for use in uses}) == len(uses):
+        return None
+    if facts.effects.kind in _LISTING:
+        return _first_twice(use.name for use in uses)
+    for node in walk(facts.tree):
+        if isinstance(node, Select | Update | Delete):
+            named = [
+                TableName(use.name.database or database, use.alias or use.name.name)
+                for table in node.tables
+                for use in _of_list(table)
+            ]
+            if (name := _first_twice(named)) is not None:
+                return name
+    return None
+
+
+def _first_twice(names: Iterable[TableName]) -> str | None:
     seen: set[TableName] = set()
-    for use in facts.tables:
-        if use.name in seen:
-            return use.name.table
-        seen.add(use.name)
-    return ""
+    for name in names:
+        if name in seen:
+            return name.table
+        seen.add(name)
+    return None
+
+
+def _of_list(table: TableReference) -> Iterator[TableUse]:
+    """The tables of one entry of FROM, without those of subqueries."""
+    left = [table]
+    while left:
+        table = left.pop()
+        if isinstance(table, Join):
+            left += (table.right, table.left)
+        elif isinstance(table, TableUse):
+            yield table
 
 
 def _is_left_too(facts: StatementFacts) -> bool:
