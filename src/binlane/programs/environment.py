@@ -510,10 +510,11 @@ def name_variables(facts: StatementFacts, environment: SessionEnvironment) -> No
 
 def assign_in_expressions(facts: StatementFacts, environment: SessionEnvironment) -> None:
     """Do what `:=` and LOAD DATA assign in a statement; what depends on rows is unknown."""
-    if not facts.user_variables:
+    is_load = isinstance(facts.tree, LoadData)
+    if not (facts.user_variables or is_load):
         return
     reads_rows = bool(facts.tables) and not facts.row_count
-    if reads_rows or isinstance(facts.tree, LoadData):
+    if reads_rows or is_load:
         for name in user_variables_assigned(facts.tree):
             environment.assign_user_variable(name, UNKNOWN)
         return

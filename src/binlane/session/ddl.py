@@ -781,6 +781,8 @@ def _isolated_anew(
     names = facts.effects.writes
     if facts.verb == "FLUSH TABLES" and _LOCKS.isdisjoint(facts.options):
         return names or tuple(name for name, _, _ in locked.locks)
+    if facts.effects.is_temporary and facts.effects.kind in TABLE_MAKING_KINDS:
+        return names
     is_altered = facts.effects.kind is StatementKind.ALTER_TABLE and not state.server.is_mariadb
     return names if is_altered or facts.effects.kind is StatementKind.TRUNCATE_TABLE else ()
 

@@ -392,10 +392,14 @@ def _refuse(state: SessionState, verdicts: Mapping[str, Verdict]) -> bool:
 
 
 def _locked_isolation(state: SessionState, resolved: ResolvedStatement) -> Isolation | None:
-    """The isolation level with which LOCK TABLES opened the tables of a statement; None without."""
+    """The isolation level with which the tables were opened that a statement changes.
+
+    None without LOCK TABLES: they are opened with the session's.
+    """
     if state.locked_tables is None:
         return None
-    return state.locked_tables.isolation_of(access.name for access in resolved.accesses)
+    changed = (access.name for access in resolved.accesses if access.changes)
+    return state.locked_tables.isolation_of(changed)
 
 
 def _changes_of(state: SessionState, facts: StatementFacts, resolved: ResolvedStatement) -> Changes:
