@@ -44,7 +44,6 @@ from binlane.codec.packets.framing import (
     text_of,
 )
 from binlane.codec.packets.replies import (
-    EOF_MARK,
     ErrPacket,
     OkPacket,
     error_packet,
@@ -67,7 +66,6 @@ from binlane.gateway.authentication import Authentication, clear_password_refusa
 from binlane.gateway.client_statements import ClientStatements, Uncut, Unwritten, bare
 from binlane.gateway.counts import PortCounts
 from binlane.gateway.diagnostics import OwnDiagnostics
-from binlane.gateway.followed_replies import FollowedReplies, Role
 from binlane.gateway.handler import SessionAge
 from binlane.gateway.judge import (
     AS_IT_IS,
@@ -85,7 +83,14 @@ from binlane.gateway.judge import (
 )
 from binlane.gateway.login import LOGIN_MAX, Login, LoginPhase, LoginRules
 from binlane.gateway.replica_statements import INSPECTED_MAX, may_concern_binlogs
-from binlane.gateway.reply_tracker import ReplyTracker
+from binlane.gateway.reply_follower import (
+    JUDGED_QUERY,
+    QUERY_THAT_PASSES,
+    ReplyFollower,
+    Role,
+    Watcher,
+    wrong_number,
+)
 
 # Commands whose whole packet is looked at; of all others only the first byte.
 _READ_COMMANDS: Final = frozenset(
@@ -270,8 +275,6 @@ _PLAIN: Final = LoginRules()
 _DUMPS: Final = (BinlogDump, BinlogDumpGtid)
 # Members of enumerations are looked up anew each time that they are named.
 _DONE: Final = LoginPhase.DONE
-_PASSES: Final = Role.PASSES
-_JUDGED: Final = Role.JUDGED
 
 
 class Relay:
@@ -292,13 +295,13 @@ class Relay:
 
     # CPython 3.11 is slow with objects of more than thirty attributes that have none.
     __slots__ = (
-        *("_asked_users", "_authentication", "_authentication_packets", "_befores_left"),
-        *("_client_bytes", "_commands", "_continues", "_counts", "_followed", "_former_user"),
-        *("_gathering", "_has_to_wait", "_header_left", "_heads", "_held", "_is_binary"),
+        *("_authentication", "_authentication_packets", "_befores_left"),
+        *("_client_bytes", "_commands", "_continues", "_counts", "_followed"),
+        *("_has_to_wait", "_header_left", "_heads", "_held", "_is_binary"),
         *("_is_closed", "_is_running", "_is_told", "_is_unknown", "_login", "_logins"),
         *("_next_number", "_next_start", "_passes_large", "_passing_bytes", "_pending"),
         *("_refusal", "_reply", "_reply_number", "_reply_packets", "_reply_reader", "_rules"),
-        *("_statements", "_thens", "_to_client", "_to_source", "_tracker", "_watchers"),
+        *("_statements", "_thens", "_to_client", "_to_source", "_tracker"),
         *("find_judge", "has_more", "judge", "question", "replica", "tls_side", "user"),
         *("diagnostics", "variables"),
     )
@@ -322,7 +325,7 @@ class Relay:
         self._passes_large = False
         self._refusal: StatementError | None = None
         # Of a long statement that is to be there as a whole: why it is refused where it does not.
-        self._tracker = ReplyTracker(self._login.capabilities, self._login.extended)
+        self._tracker = ReplyFollower(self._login.capabilities, self._login.extended)
         self._to_client: list[bytes] = []
         self._to_source: list[bytes] = []
         self._reply_packets: PacketSplitter | None = None
@@ -338,20 +341,17 @@ class Relay:
         self.has_more = False
         self.find_judge: Callable[[], Judge | None] = lambda: None
         self.judge: Judge | None = None
-        self._followed: FollowedReplies | None = None
+        self._followed: ReplyFollower | None = None
         self._statements = ClientStatements(self._login.capabilities)
         self._has_to_wait = False
         self._is_binary = False
         self._heads: Sequence[ColumnDefinition] = ()
-        self._former_user = ""
-        self._asked_users: deque[str] = deque()
         # Of a command that a judge has let run:
         self._is_running = False
         self._pending: ClientCommand | None = None
         self._befores_left = 0
         self._thens: deque[Callable[[], Awaitable[None]]] = deque()
         self._next_start: Starting | None = None
-        self._watchers: deque[Callable[[bytes], None]] = deque()
         # Of a change of user that is not passed on unread, and of who has logged in:
         self._authentication: Authentication | None = None
         self._authentication_packets = PacketSplitter(payload_max=LOGIN_MAX)
@@ -476,11 +476,6 @@ class Relay:
         elif self.question is None or not isinstance(self.question, _DUMPS):
             # Behind a dump the source has only its own end to tell, in packets numbered otherwise.
             self._to_client.append(passed)
-        while tracker.user_changes:
-            is_let_in = tracker.user_changes.popleft()
-            if self._asked_users:
-                user = self._asked_users.popleft()
-                self.user = user if is_let_in else self.user
         if tracker.is_idle:
             self._settle()
         elif self._passes_large:
@@ -538,7 +533,6 @@ class Relay:
         self._reply_packets = self._reply_reader = self._reply = None
         self.question = self._pending = None
         self._statements.prepared.clear()
-        self._watchers.clear()
         self.find_judge = lambda: None
 
     def begin_tls(self) -> bytes:
@@ -595,8 +589,8 @@ class Relay:
         if self._followed is None or self.judge is None:
             self._forward(number, packet)
         elif question.is_prepared and text is not None:
-            self._watchers.append(partial(self._own_prepared, question.text))
-            self._followed.expect(number, Role.WATCHED)
+            watcher = partial(self._own_prepared, question.text)
+            self._followed.expect(number, Role.WATCHED, watcher=watcher)
             self._to_source.append(frame(bytes((number,)) + bytes_of(text), 0))
         else:
             command = ClientCommand(number, packet[FRAME_HEADER_LENGTH:], packet)
@@ -738,9 +732,9 @@ class Relay:
         self.user = login.user
         self._client_bytes += login.early
         if self.judge is None:
-            self._tracker = ReplyTracker(login.capabilities, login.extended)
+            self._tracker = ReplyFollower(login.capabilities, login.extended)
         else:
-            self._tracker = self._followed = FollowedReplies(
+            self._tracker = self._followed = ReplyFollower(
                 login.source_capabilities, login.extended, client=login.capabilities, listener=self
             )
             self._statements = ClientStatements(login.capabilities)
@@ -773,7 +767,8 @@ class Relay:
                     return
                 continue
             if self._is_passing_frame():
-                self._check_number()
+                if not self._tracker.wants_local_data:
+                    self._check_number()
                 self._begin_to_pass(length)
                 continue
             self._check_frame(length)
@@ -785,18 +780,15 @@ class Relay:
 
         A server that finds another number in a file's content takes what comes next for commands.
         """
-        tracker, number = self._tracker, self._client_bytes[FRAME_HEADER_LENGTH - 1]
-        if tracker.wants_local_data:
-            expected = tracker.local_number
-            tracker.local_number = (expected + 1) & 0xFF
-        elif self._continues:
+        number = self._client_bytes[FRAME_HEADER_LENGTH - 1]
+        if self._continues:
             expected = self._next_number
         elif self._passes_large:
             expected = 0
         else:
             return  # an answer in an authentication, which ends with the first one that is wrong
         if number != expected:
-            raise CodecError(f"the client sends packet {number}, and {expected} is next")
+            raise wrong_number(number, expected)
 
     def _check_frame(self, length: int) -> None:
         """See that a command begins as one does.
@@ -848,9 +840,11 @@ class Relay:
         if self._followed is not None:
             self._is_told = tracker.wants_local_data and self._followed.is_judged
             self._header_left = FRAME_HEADER_LENGTH
-        if tracker.wants_local_data and not length and not self._continues:
-            tracker.local_data_ended()
-            if self._is_told and self.judge is not None:
+        if tracker.wants_local_data:
+            is_last = not length and not self._continues
+            number = self._client_bytes[FRAME_HEADER_LENGTH - 1]
+            tracker.take_local_frame(number, is_last=is_last)
+            if is_last and self._is_told and self.judge is not None:
                 self.judge.local_data(b"")
         self._passing_bytes = FRAME_HEADER_LENGTH + length
         self._next_number = (self._client_bytes[FRAME_HEADER_LENGTH - 1] + 1) & 0xFF
@@ -961,12 +955,14 @@ class Relay:
             self.question = Statement(text_of(decode_query(payload, self.capabilities)), packet)
 
     def _forward_session_command(self, command: int, packet: bytes) -> None:
-        if command in _RESETTING_COMMANDS and not self._begin_anew(command, packet):
-            return
-        self._forward(command, packet)
+        if command in _RESETTING_COMMANDS:
+            self._reset(command, packet)
+        else:
+            self._forward(command, packet)
 
-    def _begin_anew(self, command: int, packet: bytes) -> bool:
-        """COM_CHANGE_USER and COM_RESET_CONNECTION; False where the user is refused."""
+    def _reset(self, command: int, packet: bytes) -> None:
+        """COM_CHANGE_USER and COM_RESET_CONNECTION, unless the user is refused here."""
+        user: str | None = None
         self.diagnostics.forget()
         if command == Command.CHANGE_USER:
             self._logins += 1
@@ -974,16 +970,15 @@ class Relay:
             if self._login.privacy.exposes(change.plugin):
                 self._reply_to_client([error_packet(clear_password_refusal(change.plugin))])
                 self._is_closed = True
-                return False
-            if self._followed is None:
-                self._asked_users.append(change.user)  # until the source has let it in
-            else:
-                self.user = change.user
+                return
+            user = change.user
             if self._reads_changes_of_user:
                 number = packet[FRAME_HEADER_LENGTH - 1]
                 self._authentication = self._login.new_authentication(change.plugin, number)
         self.variables.clear()
-        return True
+        watcher = partial(self._reset_answered, user)
+        self._tracker.expect(command, Role.WATCHED, watcher=watcher)
+        self._to_source.append(packet)
 
     @property
     def _reads_changes_of_user(self) -> bool:
@@ -1092,9 +1087,9 @@ class Relay:
         verdict = judge.judge(statements)
         if verdict is AS_IT_IS:
             self._is_running = True
-            followed.expect_query(_JUDGED)
+            followed.expect_query(JUDGED_QUERY)
         elif verdict is PASS:
-            followed.expect_query(_PASSES)
+            followed.expect_query(QUERY_THAT_PASSES)
         else:
             command = ClientCommand(_QUERY, data[FRAME_HEADER_LENGTH:], data)
             if verdict is None:
@@ -1106,7 +1101,7 @@ class Relay:
         self._to_source.append(data)
         return True
 
-    def _read_large_command(self, followed: FollowedReplies, judge: Judge, number: int) -> bool:
+    def _read_large_command(self, followed: ReplyFollower, judge: Judge, number: int) -> bool:
         """Read a command of more than one frame before its text is known.
 
         Where the judge lets it run, it passes as it comes, and is never held as a whole.
@@ -1125,27 +1120,24 @@ class Relay:
             statements = prepared.unread(number, head)
             self._ask_judge(judge, statements, ClientCommand(number, head, b""))
             return True
-        role = Role.PASSES
+        role, watcher = Role.PASSES, None
         if number == Command.STMT_SEND_LONG_DATA:
             prepared.lose_long_data(_LONG_DATA.unpack(head)[1])
         elif number == Command.STMT_PREPARE:
-            self._watchers.append(partial(self._statement_prepared, "", judge))
-            role = Role.WATCHED
+            role, watcher = Role.WATCHED, partial(self._statement_prepared, "", judge)
         else:
             raise CodecError(
                 f"the client sends command {number} with more than {FRAME_PAYLOAD_MAX} bytes"
             )
-        followed.expect(number, role)
+        followed.expect(number, role, watcher=watcher)
         self._begin_to_pass(FRAME_PAYLOAD_MAX)
         return True
 
-    def _take_command(
-        self, followed: FollowedReplies, judge: Judge, command: ClientCommand
-    ) -> None:
+    def _take_command(self, followed: ReplyFollower, judge: Judge, command: ClientCommand) -> None:
         if command.number in _JUDGED_COMMANDS:
             self._judge(judge, command)
         elif command.number in _RESETTING_COMMANDS:
-            self._reset(followed, command)
+            self._reset(command.number, command.packet)
         elif self._has_to_learn(judge, command.number, command.payload):
             self.question = Learning(command)
         else:
@@ -1328,18 +1320,11 @@ class Relay:
             self._thens.append(done.then)
         return done
 
-    def watched(self, payload: bytes) -> None:
-        """Be told the head of the reply to a command that is followed."""
-        command = self._watchers[0]
-        if command == self._reset_answered and payload[:1] == bytes((EOF_MARK,)):
-            return  # the authentication goes on
-        self._watchers.popleft()(payload)
-
-    def _follow(self, followed: FollowedReplies, judge: Judge, command: ClientCommand) -> None:
+    def _follow(self, followed: ReplyFollower, judge: Judge, command: ClientCommand) -> None:
         """Forward a command that says something of the statements to come."""
         number, payload, packet = command
         prepared = self._statements.prepared
-        watcher: Callable[[bytes], None] | None = None
+        watcher: Watcher | None = None
         if number == Command.INIT_DB:
             self.diagnostics.forget()
             watcher = partial(self._database_used, judge, text_of(payload[1:]))
@@ -1356,11 +1341,8 @@ class Relay:
             prepared.close(Reader(payload).unpack(_STATEMENT_ID)[1])
         else:
             prepared.reset(Reader(payload).unpack(_STATEMENT_ID)[1])
-        if watcher is None:
-            followed.expect(number)
-        else:
-            self._watchers.append(watcher)
-            followed.expect(number, Role.WATCHED)
+        role = Role.PASSES if watcher is None else Role.WATCHED
+        followed.expect(number, role, watcher=watcher)
         self._to_source.append(packet)
 
     def _database_used(self, judge: Judge, database: str, reply: bytes) -> None:
@@ -1387,22 +1369,13 @@ class Relay:
         else:
             prepared.add_own(Reader(reply).unpack(_PREPARED)[1], text)
 
-    def _reset(self, followed: FollowedReplies, command: ClientCommand) -> None:
-        user = self.user
-        if not self._begin_anew(command.number, command.packet):
-            return
-        self._former_user = user
-        self._watchers.append(self._reset_answered)
-        followed.expect(command.number, Role.WATCHED)
-        self._to_source.append(command.packet)
-
-    def _reset_answered(self, reply: bytes) -> None:
-        if is_error(reply):
-            self.user = self._former_user
-        self._statements.prepared.clear()
+    def _reset_answered(self, user: str | None, reply: bytes) -> None:
+        if user is not None and not is_error(reply):
+            self.user = user
         if self._followed is not None:
+            self._statements.prepared.clear()
             self._followed.results_charset = ""
-        self._next_start = Starting(is_reset=True)
+            self._next_start = Starting(is_reset=True)
 
     def _settle(self) -> None:
         """The source owes nothing: go on with what waits for that."""

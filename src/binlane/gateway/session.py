@@ -22,7 +22,6 @@ from binlane.codec.types import ColumnType, Flavor
 from binlane.errors import BinlaneError, CodecError, PeerError, StatementError
 from binlane.gateway.answers import Answer, HandOn, OkAnswer, RowsAnswer, RowsInParts
 from binlane.gateway.faults import GuardedJudge, kind_of, place_of
-from binlane.gateway.followed_replies import reply_of
 from binlane.gateway.handler import Handler, SessionAge
 from binlane.gateway.judge import Judge, Reply
 from binlane.gateway.log_texts import shown
@@ -39,6 +38,7 @@ from binlane.gateway.machine import (
     Statement,
     TlsSide,
 )
+from binlane.gateway.ok_packets import reply_of
 from binlane.gateway.privileges import Privilege, check
 from binlane.gateway.replica_statements import (
     CONSTANTS,
