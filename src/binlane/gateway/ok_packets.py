@@ -129,7 +129,11 @@ def _only_variable(state: bytes) -> dict[str, str] | None:
 
 
 def ok_for_client(
-    payload: bytes, ok: Ok, *, warnings: int, has_state: bool, hides_gtids: bool
+    payload: bytes,
+    ok: Ok,
+    warnings: int,
+    has_state: bool,  # noqa: FBT001 - by position: it is called for each statement
+    hides_gtids: bool,  # noqa: FBT001
 ) -> bytes | None:
     """Rewrite an OK packet of the source as the client is to get it.
 

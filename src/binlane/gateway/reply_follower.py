@@ -291,9 +291,10 @@ class ReplyFollower:
         warnings = 0
         if role is _JUDGED:
             warnings = self._listener.answered([reply_of_ok(ok)])
-        if not (warnings or self._hides_state or self._listener.hides_gtids):
+        hides_gtids = self._listener.hides_gtids
+        if not (warnings or hides_gtids or self._hides_state):
             return data
-        changed = self._for_client(payload, ok, warnings)
+        changed = ok_for_client(payload, ok, warnings, self._client_has_state, hides_gtids)
         return data if changed is None else bytes((len(changed), 0, 0, data[3])) + changed
 
     def _read_packets(self, data: bytes) -> bytes:  # noqa: C901, PLR0912 - the hottest loop
@@ -421,13 +422,8 @@ class ReplyFollower:
         return Reply(status=eof.status, warnings=eof.warnings, is_result_set=is_result_set)
 
     def _for_client(self, payload: bytes, ok: Ok, warnings: int) -> bytes | None:
-        return ok_for_client(
-            payload,
-            ok,
-            warnings=warnings,
-            has_state=self._client_has_state,
-            hides_gtids=self._listener.hides_gtids,
-        )
+        hides_gtids = self._listener.hides_gtids
+        return ok_for_client(payload, ok, warnings, self._client_has_state, hides_gtids)
 
     # Where replies end ----------------------------------------------------------------------------
 

@@ -27,19 +27,18 @@ from binlane.gateway.judge import Judge, Reply
 from binlane.gateway.log_texts import shown
 from binlane.gateway.login import BAD_HANDSHAKE_ERRNO
 from binlane.gateway.long_texts import read_beside
-from binlane.gateway.machine import (
+from binlane.gateway.machine import Relay, TlsSide
+from binlane.gateway.ok_packets import reply_of
+from binlane.gateway.privileges import Privilege, check
+from binlane.gateway.questions import (
     Cutting,
     Entering,
     Following,
     Judging,
     Learning,
-    Relay,
     Starting,
     Statement,
-    TlsSide,
 )
-from binlane.gateway.ok_packets import reply_of
-from binlane.gateway.privileges import Privilege, check
 from binlane.gateway.replica_statements import (
     CONSTANTS,
     OF_SEMI_SYNC,
@@ -221,12 +220,13 @@ class Session:
             answering.cancel()
             self._over.cancel()
             await asyncio.gather(answering, self._over, return_exceptions=True)
-            if self._is_judged and self._relay.judge is not None:
+            if self._is_judged:
                 self._is_judged = False
                 await self._relay.judge.ended()
             # What a failed session leaves behind may be held for long by the error that says so.
             client.freed = source.freed = nothing
             self._relay.forget()
+            self._relay.find_judge = lambda: None
 
     async def _let_settle(self, answering: asyncio.Future[None]) -> None:
         """Let the judge know what came of the last command, of a client that did not wait for it.
@@ -478,7 +478,6 @@ class Session:
 
     async def _prepare(self, question: Starting | Following) -> None:
         relay = self._relay
-        assert relay.judge is not None, "it is judges who want this"
         if isinstance(question, Starting):
             self._is_judged = True
             await relay.judge.start(is_reset=question.is_reset)
@@ -518,14 +517,11 @@ class Session:
                 relay.answer(answer)
 
     async def _learn(self) -> None:
-        judge = self._relay.judge
-        assert judge is not None, "it is judges who learn"
-        await judge.learn()
+        await self._relay.judge.learn()
         self._relay.learned()
 
     async def _judge(self, question: Judging) -> None:
         relay = self._relay
-        assert relay.judge is not None, "it is judges who are asked"
         if question.answer is not None:
             await self._send_rows(question.answer)
         else:
@@ -585,7 +581,7 @@ class Session:
             is_ours = statement is None and await self._handler.answers(self, filled)
         if not is_ours:
             return None
-        if self._relay.judge is None or filled != text:
+        if not self._relay.is_judged or filled != text:
             raise _not_prepared()
         # The servers tell the columns of SHOW before it is executed.
         shown = await self._answer_recognised(text, statement) if _SHOW.match(text) else None
@@ -634,9 +630,7 @@ class Session:
     async def _show(self, statement: Shows) -> Answer:
         """The rows of SHOW VARIABLES or SHOW STATUS as the source and the judge have them."""
         result = await self.query_source(statement.text)
-        rows: Sequence[Sequence[Cell]] = result.rows
-        if self._relay.judge is not None:
-            rows = (await self._relay.judge.shown(statement.text, result)).rows
+        rows = (await self._relay.judge.shown(statement.text, result)).rows
         told: dict[str, str] = {}
         for name in statement.names.intersection(_text(row[0]).lower() for row in rows):
             fact = fact_named(name, self._flavor)

@@ -14,7 +14,8 @@ from binlane.codec.packets.replies import ErrPacket, OkPacket
 from binlane.codec.packets.results import ColumnDefinition, encode_result_set
 from binlane.errors import CodecError, StatementError
 from binlane.gateway.login import LoginRules
-from binlane.gateway.machine import Entering, Relay, TlsSide
+from binlane.gateway.machine import Relay, TlsSide
+from binlane.gateway.questions import Entering
 from binlane.gateway.socket_accounts import is_by_system_user
 
 CACHING = "caching_sha2_password"

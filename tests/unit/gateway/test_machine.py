@@ -24,7 +24,8 @@ from binlane.codec.packets.replies import EofPacket, ErrPacket, OkPacket
 from binlane.codec.packets.results import ColumnDefinition, ResultSet, encode_result_set
 from binlane.errors import CodecError, StatementError
 from binlane.gateway.answers import OkAnswer, RowsAnswer
-from binlane.gateway.machine import Question, Relay, Statement
+from binlane.gateway.machine import Relay
+from binlane.gateway.questions import Question, Statement
 
 GREETING = Greeting(
     version="5.5.5-10.11.19-MariaDB",
