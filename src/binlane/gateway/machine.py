@@ -11,112 +11,66 @@ looked at. What a judge does not say at once is a question too.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
-from functools import partial
-from struct import Struct
 from types import MappingProxyType
 from typing import Final, TypeVar
 
-from binlane.codec.format import flavor_of
 from binlane.codec.packets.commands import (
     BinlogDump,
     BinlogDumpGtid,
-    ChangeUser,
     RegisterSlave,
-    encode_query,
 )
-from binlane.codec.packets.execution import FLAGS_END, opens_cursor
-from binlane.codec.packets.flags import Capability, Command
+from binlane.codec.packets.flags import Command
 from binlane.codec.packets.framing import (
     FRAME_HEADER_LENGTH,
-    FRAME_PAYLOAD_MAX,
     bytes_of,
     frame,
-    frame_count,
-    text_of,
 )
-from binlane.codec.packets.replies import ErrPacket, OkPacket, error_packet, is_error, is_ok
+from binlane.codec.packets.replies import ErrPacket, OkPacket, error_packet
 from binlane.codec.packets.results import Cell, ColumnDefinition, ResultSet
-from binlane.codec.types import Flavor
 from binlane.errors import CodecError, StatementError
-from binlane.gateway.answers import OkAnswer, RowsAnswer, RowsInParts
-from binlane.gateway.authentication import clear_password_refusal
-from binlane.gateway.client_frames import ClientFrames, NextBytes
+from binlane.gateway.answers import OkAnswer, RowsAnswer
+from binlane.gateway.client_frames import NextBytes
 from binlane.gateway.client_statements import (
-    LONG_DATA_HEAD,
     ClientCommand,
     ClientStatements,
-    Uncut,
-    Unwritten,
 )
+from binlane.gateway.command_reader import CommandReader, Pause
 from binlane.gateway.command_rules import (
     JUDGED,
-    JUDGED_COMMANDS,
-    QUESTIONS,
-    RESETTING_COMMANDS,
-    TEXT_COMMANDS,
     UNJUDGED,
     UNJUDGED_WITH_LOGINS,
     CommandRules,
-    check_beginning,
 )
 from binlane.gateway.counts import PortCounts
-from binlane.gateway.diagnostics import OwnDiagnostics
 from binlane.gateway.handler import SessionAge
 from binlane.gateway.judge import (
-    AS_IT_IS,
     NOBODY,
-    NOTHING_LEFT,
-    PASS,
     ClientStatement,
-    Done,
-    Give,
     Judge,
-    Pass,
-    Refuse,
-    Reply,
-    Run,
     Verdict,
 )
 from binlane.gateway.login import Login, LoginPhase, LoginRules
 from binlane.gateway.own_replies import OwnExchange, OwnReplies
-from binlane.gateway.phase import TRANSITIONS, Phase, PhaseEvent
+from binlane.gateway.phase import DEAF, Phase, PhaseEvent
 from binlane.gateway.questions import (
     Cutting,
     Entering,
     Following,
     Judging,
     Learning,
-    Question,
     Starting,
     Statement,
 )
-from binlane.gateway.replica_statements import INSPECTED_MAX, may_concern_binlogs
 from binlane.gateway.reply_follower import (
-    JUDGED_QUERY,
-    QUERY_THAT_PASSES,
     ReplyFollower,
-    Role,
-    Watcher,
 )
-from binlane.gateway.user_change import UserChange
 
-# A frame's header and the first byte behind it; of a frame numbered 0 its length alone, and that.
-_QUERY_HEAD: Final = Struct("<IB")
 _QUERY: Final = int(Command.QUERY)
-_COMMANDS_AT_ONCE: Final = 64
-"""Of one client, before others get on: it may send as many as it likes in one packet of the network."""
 _MALFORMED_ERRNO: Final = 1835
-_FORGETTING_COMMANDS: Final = JUDGED_COMMANDS | {Command.INIT_DB}
-"""Commands behind which the source has other warnings."""
 _PLAIN: Final = LoginRules()
 _Q = TypeVar("_Q")
-
-
-Statements = tuple[ClientStatement, ...] | Uncut | Unwritten | None
-"""The statements of a command, as of `ClientStatements.of`."""
 
 
 class TlsSide(Enum):
@@ -126,58 +80,31 @@ class TlsSide(Enum):
     SOURCE = "source"
 
 
-class Pause(Enum):
-    """Why no further command of the client is read."""
-
-    NEEDS_BYTES = "the client has sent no whole command"
-    WAITS = "its next command waits for the source"
-    TURN = "other clients have their turn"
-
-
 _TLS_SIDES: Final = MappingProxyType(
     {LoginPhase.CLIENT_TLS: TlsSide.CLIENT, LoginPhase.SOURCE_TLS: TlsSide.SOURCE}
 )
-_DEAF: Final = frozenset({Phase.ASKING, Phase.DUMPING, Phase.CLOSED})
-"""Phases in which nothing of the client is read."""
 # Members of enumerations are looked up anew each time that they are named.
 _LOGGED_IN: Final = LoginPhase.DONE
 _COMMAND: Final = NextBytes.COMMAND
-_CONTINUATION: Final = NextBytes.CONTINUATION
 _DECIDED: Final = NextBytes.DECIDED
-_REST: Final = NextBytes.REST
 _NEEDS_BYTES: Final = Pause.NEEDS_BYTES
 _TURN: Final = Pause.TURN
-_WAITS: Final = Pause.WAITS
 _CLOSED: Final = Phase.CLOSED
 _DUMPING: Final = Phase.DUMPING
 _LOGIN: Final = Phase.LOGIN
 _PREPARING: Final = Phase.PREPARING
 _READY: Final = Phase.READY
 _RUNNING: Final = Phase.RUNNING
-_JUDGED: Final = Role.JUDGED
-_OWN: Final = Role.OWN
-_PASSES: Final = Role.PASSES
-_WATCHED: Final = Role.WATCHED
 _SETTLED: Final = PhaseEvent.SETTLED
-_COMMAND_SENT: Final = PhaseEvent.COMMAND_SENT
-_BEHIND_COMMAND: Final = TRANSITIONS[Phase.READY][PhaseEvent.COMMAND_SENT]
 
 
-class Relay:
+class Relay(CommandReader):
     """The state of one session.
 
     Attributes:
-        phase: Says who is waited for.
-        question: Has to be answered before the client's next packet is read; None in any phase but
-            ASKING and DUMPING.
         tls_side: The connection that is to go on inside of TLS, once what there is for it was sent;
             `begin_tls` says that it does.
-        user: Account name, empty before the login.
-        variables: User variables that bear on replication, by lower-case name.
-        diagnostics: Given to SHOW WARNINGS where the source has none.
-        replica: The COM_REGISTER_SLAVE that the client sent.
         find_judge: Called once when the client logs in: gives the judge of its statements, or None.
-        judge: Judges the session's statements.
     """
 
     def __init__(self, rules: LoginRules = _PLAIN, *, counts: PortCounts | None = None) -> None:
@@ -187,32 +114,11 @@ class Relay:
             rules: By what means client and source may be connected.
             counts: Of the port, to which its statements are added.
         """
-        self._counts = PortCounts() if counts is None else counts
-        self._login_rules = rules
-        self._login = login = Login(rules, self._find_judge)
-        self._frames = ClientFrames()
-        self._to_client: list[bytes] = []
-        self._to_source: list[bytes] = []
-        self._own = OwnReplies(self._to_client, login.capabilities, login.extended)
-        self._source = ReplyFollower(login.capabilities, login.extended)
-        self._statements = ClientStatements(login.capabilities, UNJUDGED)
-        self._change: UserChange | None = None
+        counts = PortCounts() if counts is None else counts
+        super().__init__(Login(rules, self._find_judge), rules, counts)
         self._exchange: OwnExchange | None = None
-        self._prepared: ClientCommand | None = None
-        self._follow_ups: deque[Entering | Starting | Following] = deque()
-        self._pause = _NEEDS_BYTES
-        self._logins = self._commands = 0
-        self.phase = _LOGIN
-        self.question: Question | None = None
         self.tls_side: TlsSide | None = None
-        self.user = ""
-        self.variables: dict[str, str | None] = {}
-        self.diagnostics = OwnDiagnostics()
-        self.replica: RegisterSlave | None = None
         self.find_judge: Callable[[], Judge | None] = lambda: None
-        self.judge = NOBODY
-
-    # What others may know -------------------------------------------------------------------------
 
     @property
     def age(self) -> SessionAge:
@@ -225,16 +131,6 @@ class Relay:
         return self._login.thread_id
 
     @property
-    def server_version(self) -> str:
-        """The source's, without the prefix for old replicas."""
-        return self._login.server_version
-
-    @property
-    def capabilities(self) -> Capability:
-        """What both sides have agreed on."""
-        return self._login.capabilities
-
-    @property
     def is_tls(self) -> bool:
         """Whether the client speaks TLS."""
         return self._login.privacy.of_client
@@ -243,16 +139,6 @@ class Relay:
     def results_charset(self) -> str:
         """The client's `character_set_results`; empty where that is not known."""
         return self._source.results_charset
-
-    @property
-    def is_judged(self) -> bool:
-        """Whether the session's statements are read, and its judge is told what came of them."""
-        return self.judge is not NOBODY
-
-    @property
-    def hides_gtids(self) -> bool:
-        """Whether the source tells GTIDs in the session's state that the client has not asked for."""
-        return self.judge.hides_gtids
 
     @property
     def is_refused(self) -> bool:
@@ -297,11 +183,11 @@ class Relay:
         """Bytes of the client that wait for the answer to a question, or for a whole packet."""
         return len(self._frames.data)
 
+    # Bytes in and out -----------------------------------------------------------------------------
+
     def count_fault(self) -> None:
         """Count a fault of binlane's own."""
         self._counts.faults += 1
-
-    # Bytes in and out -----------------------------------------------------------------------------
 
     def take_to_client(self) -> bytes:
         """Take what the client is to be sent."""
@@ -379,7 +265,7 @@ class Relay:
 
     def protest(self, error: CodecError) -> None:
         """Tell the client what is wrong with its packets, if it listens to that now; it is over."""
-        if self.phase in _DEAF or not (self.phase is _LOGIN or self._source.is_idle):
+        if self.phase in DEAF or not (self.phase is _LOGIN or self._source.is_idle):
             return  # the client reads a reply of the source
         number = self._login.next_number if self.phase is _LOGIN else 1
         refusal = StatementError(
@@ -584,16 +470,6 @@ class Relay:
         if isinstance(question, Statement):
             self.diagnostics.give_rows(question.text, self._flavor)
 
-    # Phases ---------------------------------------------------------------------------------------
-
-    def _move(self, event: PhaseEvent) -> None:
-        self.phase = TRANSITIONS[self.phase][event]
-
-    def _ask(self, question: Question) -> None:
-        self.question = question
-        is_dump = isinstance(question, BinlogDump | BinlogDumpGtid)
-        self._move(PhaseEvent.DUMP_ASKED if is_dump else PhaseEvent.ASKED)
-
     def _take(self, *kinds: type[_Q]) -> _Q:
         """Take the open question, which has to be of one of some kinds."""
         question = self.question
@@ -613,420 +489,3 @@ class Relay:
             self._ask(self._follow_ups.popleft())
         if self._frames.data:
             self._read_commands()
-
-    # The client's commands ------------------------------------------------------------------------
-
-    def _read_commands(self) -> None:
-        """Read the client's frames until one has to wait."""
-        frames, count = self._frames, 0
-        self._pause = _NEEDS_BYTES
-        while frames.data and self.phase not in _DEAF:
-            if frames.next is _REST:
-                self._pass_on()
-                continue
-            if len(frames.data) < FRAME_HEADER_LENGTH:
-                return
-            count += 1
-            if count > _COMMANDS_AT_ONCE:
-                self._pause = _TURN
-                return
-            length = frames.length
-            if self._change is not None:
-                answer = self._change.from_client(frames)
-                if answer is None:
-                    self._pause = _WAITS
-                    return
-                self._to_source.append(answer)
-            elif self._passes_frame():
-                self._begin_to_pass(length)
-            else:
-                check_beginning(frames, length)
-                if not self._read_command(length):
-                    return
-
-    def _passes_frame(self) -> bool:
-        """Whether the client's first frame is no command, or one of which the beginning was read."""
-        frames, source = self._frames, self._source
-        if source.wants_local_data or frames.next is not _COMMAND:
-            return True
-        # Of its answers the first is numbered 2; a packet numbered 0 is a command.
-        return source.is_authenticating and bool(frames.number)
-
-    def _begin_to_pass(self, length: int) -> None:
-        frames, source = self._frames, self._source
-        if source.wants_local_data:
-            is_last = not length and frames.next is not _CONTINUATION
-            is_judged = source.is_judged
-            source.take_local_frame(frames.number, is_last=is_last)
-            if is_last and is_judged:
-                self.judge.local_data(b"")
-        else:
-            frames.check_number()
-        frames.begin_to_pass(length)
-
-    def _pass_on(self) -> None:
-        part = self._frames.pass_on()
-        self._to_source.append(part.to_source)
-        self._to_client.append(part.to_client)
-        if self._source.wants_local_data and self._source.is_judged:
-            content = part.to_source[part.header :]
-            if content:
-                self.judge.local_data(content)
-
-    def _reads(self, data: bytes) -> bool:
-        """Read a COM_QUERY that came alone and in full, as nearly all do, without a copy of it.
-
-        Args:
-            data: What the client sent, with nothing before it that waits.
-
-        Returns:
-            False, and nothing is done, if it is something else, or more than its judge has to do
-            with it.
-        """
-        length = len(data) - FRAME_HEADER_LENGTH
-        if not 1 < length <= INSPECTED_MAX or _QUERY_HEAD.unpack_from(data) != (length, _QUERY):
-            return False
-        source, statements = self._source, self._statements
-        if not source.is_idle or source.wants_local_data:
-            return False
-        if self.diagnostics.are_own or statements.has_attributes:
-            return False
-        query = data[FRAME_HEADER_LENGTH + 1 :]
-        if may_concern_binlogs(query):
-            return False
-        self._commands += 1
-        judge = self.judge
-        found = () if judge is NOBODY else statements.of_query(query, judge)
-        self._judge(found, _QUERY, data[FRAME_HEADER_LENGTH:], data)
-        return True
-
-    def _read_command(self, length: int) -> bool:
-        """Read the command at the buffer's beginning; False if it has to wait."""
-        frames, rules = self._frames, self._statements.rules
-        if len(frames.data) <= FRAME_HEADER_LENGTH:
-            return False
-        number = frames.data[FRAME_HEADER_LENGTH]
-        if self.phase is not _READY:
-            return self._wait()
-        is_too_long = length > rules.text_max and number in TEXT_COMMANDS
-        if number not in rules.read or is_too_long:
-            return self._pass_unread(number, length)
-        if length == FRAME_PAYLOAD_MAX:
-            is_held = number == _QUERY and self.judge.reads_long_texts and frames.has_whole_packet()
-            if is_held is None:
-                return False
-            if not is_held:
-                return self._read_large_command(number)
-        found = frames.find_packet(length)
-        if found is None:
-            return False
-        payload, end = found
-        asks = self._asks(number, payload)
-        if not self._source.is_idle and (
-            asks or number in rules.lone or self._has_to_learn(number, payload)
-        ):
-            return self._wait()
-        command = ClientCommand(number, payload, frames.take(end))
-        if asks:
-            self._open(command)
-        else:
-            self._commands += 1
-            self._take_command(command)
-        return True
-
-    def _wait(self) -> bool:
-        self._pause = _WAITS
-        return False
-
-    def _pass_unread(self, number: int, length: int) -> bool:
-        """Let a command pass by its first bytes; False if they are not there."""
-        head = self._frames.head(FLAGS_END)
-        if number == Command.STMT_EXECUTE and len(head) < min(length, FLAGS_END):
-            return False
-        self._commands += 1
-        if number in _FORGETTING_COMMANDS:
-            self.diagnostics.forget()
-        self._source.expect(number, opens_cursor=opens_cursor(head))
-        self._begin_to_pass(length)
-        return True
-
-    def _read_large_command(self, number: int) -> bool:
-        """Read a command of more than one frame before its text is known; False if it has to wait.
-
-        Where the judge lets it run, it passes as it comes, and is never held as a whole.
-        """
-        statements = self._statements
-        head = self._frames.head(LONG_DATA_HEAD)
-        if len(head) < LONG_DATA_HEAD:
-            return False
-        if not self._source.is_idle:
-            return self._wait()
-        if number in JUDGED_COMMANDS:
-            self._judge(statements.prepared.unread(number, head), number, head, b"")
-            return True
-        watcher = statements.follow_unread(number, head, self.judge, self._flavor)
-        role = _PASSES if watcher is None else _WATCHED
-        self._source.expect(number, role, watcher=watcher)
-        self._begin_to_pass(FRAME_PAYLOAD_MAX)
-        return True
-
-    def _asks(self, number: int, payload: bytes) -> bool:
-        """Whether a command is a question for those who know the binlogs, or about what they said."""
-        if self._own_answer(number, payload) is not None:
-            return True
-        if number in TEXT_COMMANDS:
-            text = self._statements.query(payload) if number == _QUERY else payload[1:]
-            return len(payload) <= INSPECTED_MAX and may_concern_binlogs(text)
-        if number == Command.STMT_EXECUTE:
-            return self._statements.prepared.own(payload) is not None
-        return number in QUESTIONS
-
-    def _open(self, command: ClientCommand) -> None:
-        """Answer a command, or have it answered."""
-        number, payload, packet = command
-        self._own.begin(is_binary=number == Command.STMT_EXECUTE)
-        own = self._own_answer(number, payload)
-        if own is not None:
-            self._answer_own(own, number, payload)
-        elif number == Command.BINLOG_DUMP:
-            self._ask(BinlogDump.decode(payload))
-        elif number == Command.REGISTER_SLAVE:
-            self.replica = RegisterSlave.decode(payload)
-            self._ask(self.replica)
-        elif number == Command.BINLOG_DUMP_GTID:
-            self._ask(BinlogDumpGtid.decode(payload))
-        elif number == Command.STMT_PREPARE:
-            self._ask(Statement(text_of(payload[1:]), packet, is_prepared=True))
-        elif number == Command.STMT_EXECUTE:
-            text = self._statements.prepared.own(payload) or ""
-            self._ask(Statement(text, packet, is_executed=True))
-        else:
-            self._ask(Statement(text_of(self._statements.query(payload)), packet))
-
-    def _own_answer(self, number: int, payload: bytes) -> RowsAnswer | str | None:
-        """The answer to a statement about warnings that the source has not got; as of `diagnostics`."""
-        if not self.diagnostics.are_own:
-            return None
-        statement = self._statements.text(number, payload)
-        if not self.diagnostics.concern(statement):
-            return None
-        own = self.diagnostics.answer(text_of(statement), self._flavor)
-        return own if number == _QUERY or isinstance(own, RowsAnswer) else None
-
-    def _answer_own(self, answer: RowsAnswer | str, number: int, payload: bytes) -> None:
-        """Give the answer that `_own_answer` has found."""
-        if isinstance(answer, RowsAnswer):
-            self._own.answer(answer, self._source.status)
-            statement = text_of(self._statements.text(number, payload))
-            self.diagnostics.give_rows(statement, self._flavor)
-            return
-        self._commands += 1
-        packet = self._query_packet(answer)
-        self._take_command(ClientCommand(_QUERY, packet[FRAME_HEADER_LENGTH:], packet))
-
-    def _take_command(self, command: ClientCommand) -> None:
-        """Take a command that is none of binlane's own."""
-        number = command.number
-        if number in JUDGED_COMMANDS:
-            self._judge(self._find_statements(number, command.payload), *command)
-        elif number in RESETTING_COMMANDS:
-            self._reset(command)
-        elif self._has_to_learn(number, command.payload):
-            self._own.begin(frame_count(len(command.payload)))
-            self._ask(Learning(command))
-        else:
-            self._follow(command)
-
-    def _has_to_learn(self, number: int, payload: bytes) -> bool:
-        return self.is_judged and self._statements.has_to_be_read(number, payload, self.judge)
-
-    def _follow(self, command: ClientCommand) -> None:
-        """Forward a command that says something of the statements to come."""
-        if command.number == Command.INIT_DB:
-            self.diagnostics.forget()
-        watcher = None
-        if self.is_judged:
-            watcher = self._statements.follow(command, self.judge, self._flavor)
-        self._forward(command.number, command.packet, watcher)
-
-    # Changes of user ------------------------------------------------------------------------------
-
-    @property
-    def _reads_changes_of_user(self) -> bool:
-        return self._login_rules.checks_account or not self._login.privacy.is_equal
-
-    def _reset(self, command: ClientCommand) -> None:
-        """Forward COM_CHANGE_USER or COM_RESET_CONNECTION, unless the user is refused here."""
-        user: str | None = None
-        self.diagnostics.forget()
-        if command.number == Command.CHANGE_USER:
-            self._logins += 1
-            change = ChangeUser.decode(command.payload, self.capabilities)
-            if self._login.privacy.exposes(change.plugin):
-                self._own.begin()
-                self._own.refuse(clear_password_refusal(change.plugin))
-                self._move(PhaseEvent.ENDED)
-                return
-            user = change.user
-            if self._reads_changes_of_user:
-                number = command.packet[FRAME_HEADER_LENGTH - 1]
-                authentication = self._login.new_authentication(change.plugin, number)
-                self._change = UserChange(authentication)
-                self._move(PhaseEvent.USER_CHANGE_SENT)
-        self.variables.clear()
-        self._forward(command.number, command.packet, partial(self._reset_answered, user))
-
-    def _reset_answered(self, user: str | None, reply: bytes) -> None:
-        if user is not None and not is_error(reply):
-            self.user = user
-        if self.is_judged:
-            self._statements.prepared.clear()
-            self._source.results_charset = ""
-            self._follow_ups.append(Starting(is_reset=True))
-
-    def _read_decision(self, change: UserChange, data: bytes) -> tuple[bytes, bool]:
-        """Read what the source says to a change of user.
-
-        Returns:
-            What the client gets of it; and whether the source lets the user in, who is to be checked.
-        """
-        passed = change.from_source(data)
-        self._to_source.append(passed.to_source)
-        result = change.authentication.result
-        if result is None:
-            return passed.to_client, False
-        self._login.scramble = change.authentication.scramble
-        self._change = None
-        self._move(PhaseEvent.USER_DECIDED)
-        return passed.to_client, self._login_rules.checks_account and is_ok(result)
-
-    # Judged commands ------------------------------------------------------------------------------
-
-    def _find_statements(self, number: int, payload: bytes) -> Statements:
-        if self.judge is not NOBODY:
-            return self._statements.of(number, payload, self.judge)
-        return self._statements.unread(number, payload) if self.diagnostics.are_own else ()
-
-    def _judge(self, found: Statements, number: int, payload: bytes, packet: bytes) -> None:
-        """Ask the judge of a command that runs statements, and do what it says.
-
-        Args:
-            found: The statements, as of `ClientStatements.of`.
-            number: As of `ClientCommand`, like all others.
-            payload: Likewise.
-            packet: Likewise.
-        """
-        if isinstance(found, tuple):
-            verdict = self.judge.judge(found)
-            if number == _QUERY and packet and not self.diagnostics.are_own:
-                if verdict is AS_IT_IS:
-                    self._counts.verdicts[Run] += 1
-                    self.phase = _BEHIND_COMMAND
-                    self._source.expect_query(JUDGED_QUERY)
-                    self._to_source.append(packet)
-                    return
-                if verdict is PASS:
-                    self._counts.verdicts[Pass] += self.judge is not NOBODY
-                    self._source.expect_query(QUERY_THAT_PASSES)
-                    self._to_source.append(packet)
-                    return
-        command = ClientCommand(number, payload, packet)
-        self._own.begin(frame_count(len(payload)), is_binary=number != _QUERY)
-        if found is None:
-            self._ask(Learning(command))
-        elif not isinstance(found, tuple):
-            self._ask(Cutting(found, command))
-        elif verdict is None:
-            self._ask(Judging(found, command))
-        else:
-            self._decide(verdict, found, command)
-
-    def _decide(
-        self, verdict: Verdict, statements: Sequence[ClientStatement], command: ClientCommand
-    ) -> None:
-        """Do what was said; a question is open behind it only if rows are to be sent in parts."""
-        if self.is_judged:
-            self._counts.judge(verdict)
-        if isinstance(verdict, Give):
-            self.diagnostics.forget()
-        elif self.diagnostics.are_own and not isinstance(verdict, Refuse):
-            text = statements[0].text if len(statements) == 1 else ""
-            is_open = self.diagnostics.runs(text, self._flavor)
-            if is_open and isinstance(verdict, Pass):
-                self.diagnostics.forget()  # nobody hears what comes of it
-        if isinstance(verdict, Pass):
-            self._send(command, _PASSES)
-        elif isinstance(verdict, Run):
-            self._run(verdict, command)
-        elif isinstance(verdict, Refuse):
-            if command.packet:
-                self._own.refuse(verdict.error)
-            else:
-                self._frames.pass_command(error_packet(verdict.error))
-            self.diagnostics.tell(verdict.error.listed)
-        elif isinstance(verdict.answer, RowsInParts):
-            self._ask(Judging(statements, command, verdict.answer))
-        else:
-            self._own.answer(verdict.answer, self._source.status)
-
-    def _run(self, verdict: Run, command: ClientCommand) -> None:
-        if verdict.text is not None:
-            packet = self._query_packet(verdict.text)
-            command = ClientCommand(_QUERY, packet[FRAME_HEADER_LENGTH:], packet)
-        if not verdict.before:
-            self._move(_COMMAND_SENT)
-            self._send(command, _JUDGED)
-            return
-        self._prepared = command
-        self._move(PhaseEvent.OWN_SENT)
-        for statement in verdict.before:
-            self._source.expect(_QUERY, _OWN)
-            self._to_source.append(self._query_packet(statement))
-
-    def _send(self, command: ClientCommand, role: Role) -> None:
-        number, payload, packet = command
-        self._source.expect(number, role, opens_cursor=opens_cursor(payload))
-        if packet:
-            self._to_source.append(packet)
-        else:
-            self._frames.pass_command()
-
-    def answered(self, replies: list[Reply]) -> int:
-        """Be told what came of a command; by how many its count of warnings grows."""
-        self.diagnostics.ran(replies)
-        done = self.judge.done(replies)
-        return 0 if done is NOTHING_LEFT else self._take_done(done)
-
-    def own_answered(self, reply: Reply, payload: bytes) -> None:
-        """Be told what came of a statement of binlane's own, and its last packet."""
-        if self.phase is not _PREPARING:
-            return  # another one has failed before
-        if reply.errno:
-            self._prepared = None
-            self._own.send([payload])
-            self._move(PhaseEvent.OWN_FAILED)
-            self._take_done(self.judge.done(()))
-        elif not self._source.expects_more:
-            command, self._prepared = self._prepared, None
-            assert command is not None, "it waits for them"
-            self._move(_COMMAND_SENT)
-            self._send(command, _JUDGED)
-
-    def _take_done(self, done: Done) -> int:
-        if done.then is not None:
-            self._follow_ups.append(Following(done.then))
-        return done.warnings
-
-    # For both sides -------------------------------------------------------------------------------
-
-    @property
-    def _flavor(self) -> Flavor:
-        return flavor_of(self.server_version)
-
-    def _query_packet(self, text: str) -> bytes:
-        return frame(encode_query(text, self.capabilities), 0)
-
-    def _forward(self, number: int, packet: bytes, watcher: Watcher | None = None) -> None:
-        role = _PASSES if watcher is None else _WATCHED
-        self._source.expect(number, role, watcher=watcher)
-        self._to_source.append(packet)

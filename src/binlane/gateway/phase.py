@@ -91,3 +91,6 @@ TRANSITIONS: Final[Mapping[Phase, Mapping[PhaseEvent, Phase]]] = MappingProxyTyp
     }
 )
 """The phase that follows where something happens; what is not here cannot happen."""
+
+DEAF: Final = frozenset({Phase.ASKING, Phase.DUMPING, Phase.CLOSED})
+"""Phases in which nothing of the client is read."""
