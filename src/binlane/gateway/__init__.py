@@ -17,6 +17,7 @@
 - `handler`: what the gateway asks of whoever knows the binlogs.
 - `tls`: TLS between a wire's bytes and those that are meant.
 - `long_texts`: the thread in which long texts are read.
+- `statement_answers`: what a session answers to statements about binlogs.
 - `side`: one of a session's two connections; `session`: one at work; `transport`: the port.
 
 The handshake is relayed: the source alone decides who gets in. No password is kept or told; one that
