@@ -409,8 +409,8 @@ class Workers:
         session = worker.sessions.get(facts.number)
         if session is None:
             assert worker.link is not None, "it asks"
-            session = worker.sessions[facts.number] = RemoteSession(worker.link, facts)
-        session.facts = facts
+            session = worker.sessions[facts.number] = RemoteSession.begin(worker.link, facts)
+        session.update(facts)
         return session
 
     async def _handle(
