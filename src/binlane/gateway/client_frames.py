@@ -36,7 +36,7 @@ class PassedPart(NamedTuple):
 
 
 class ClientFrames:
-    """What one client has sent and was not used yet.
+    """The bytes that one client has sent and that were not used yet.
 
     Attributes:
         data: The bytes.
@@ -91,10 +91,10 @@ class ClientFrames:
         return taken
 
     def has_whole_packet(self) -> bool | None:
-        """Whether a command of several frames is there as a whole.
+        """See if a command of several frames is there as a whole.
 
         Returns:
-            None as long as more of it may come; False if it is too long to be held.
+            True if it is; None as long as more of it may come; False if it is too long to be held.
 
         Raises:
             CodecError: If its frames are not numbered one behind the other.

@@ -32,7 +32,7 @@ _AT_END: Final = _AROUND + ";"
 
 
 _READ_BY_MODE: Final = frozenset(b'"\\[]{}^~')
-"""Where these stand in a statement the sql_mode says what is a string."""
+"""Bytes that stand inside or outside of strings as the sql_mode says."""
 _PREPARED: Final = Struct("<BIHH")
 _LONG_DATA: Final = Struct("<BIH")
 LONG_DATA_HEAD: Final = _LONG_DATA.size
@@ -111,7 +111,7 @@ def bare(text: str) -> str:
 
 
 class ClientStatements:
-    """What one session's commands say.
+    """Reads the statements of one session's commands.
 
     Args:
         capabilities: What the client has agreed on.
@@ -172,7 +172,7 @@ class ClientStatements:
         return uncut if len(text) > LONG else uncut.statements()
 
     def unread(self, command: int, payload: bytes) -> tuple[ClientStatement, ...]:
-        """The same where nobody knows how the source reads it; arguments and errors as of `of`."""
+        """Find them where nobody knows how the source reads them; arguments and errors as of `of`."""
         if command == Command.QUERY:
             text = bare(text_of(self.query(payload)))
             return (ClientStatement(text, is_complete=False),)
@@ -189,7 +189,7 @@ class ClientStatements:
     # Commands that say something of the statements to come ----------------------------------------
 
     def has_to_be_read(self, number: int, payload: bytes, judge: Judge) -> bool:
-        """Whether the places of a statement's values hang on a mode that is not known."""
+        """True if the places of a statement's values depend on a mode that is not known."""
         return (
             number == Command.STMT_PREPARE
             and not (payload.isascii() and _READ_BY_MODE.isdisjoint(payload))

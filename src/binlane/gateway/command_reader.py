@@ -61,7 +61,7 @@ from binlane.gateway.user_change import UserChange
 _QUERY_HEAD: Final = Struct("<IB")
 _QUERY: Final = int(Command.QUERY)
 _COMMANDS_AT_ONCE: Final = 64
-"""Of one client, before others get on: it may send as many as it likes in one packet of the network."""
+"""Commands of one client that are read before other clients have their turn."""
 _FORGETTING_COMMANDS: Final = JUDGED_COMMANDS | {Command.INIT_DB}
 """Commands behind which the source has other warnings."""
 
@@ -139,7 +139,7 @@ class CommandReader(JudgedCommands):
                     return
 
     def _passes_frame(self) -> bool:
-        """Whether the client's first frame is no command, or one of which the beginning was read."""
+        """True if the client's first frame is no command, or one whose beginning was read."""
         frames, source = self._frames, self._source
         if source.wants_local_data or frames.next is not _COMMAND:
             return True
@@ -265,7 +265,7 @@ class CommandReader(JudgedCommands):
         return True
 
     def _asks(self, number: int, payload: bytes) -> bool:
-        """Whether a command is a question for those who know the binlogs, or about what they said."""
+        """True if binlane answers a command, or has to be asked whether it does."""
         if self._own_answer(number, payload) is not None:
             return True
         if number in TEXT_COMMANDS:

@@ -1,4 +1,4 @@
-"""Which of a client's commands are read, and which have to wait for the source (pure)."""
+"""The rules by which a client's commands are read, pass unread, or wait for the source (pure)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MULTI: Final = 0xFE
 
 
 class CommandRules(NamedTuple):
-    """What is read of a session's commands.
+    """The rules of one kind of session.
 
     Attributes:
         read: Commands that are read as wholes; all others pass by their first byte.
@@ -41,9 +41,9 @@ class CommandRules(NamedTuple):
 
 
 UNJUDGED: Final = CommandRules(TEXT_COMMANDS | _READ_WHOLE, frozenset(), INSPECTED_MAX)
-"""Of a session that nobody judges: only what may be a question is read."""
+"""Rules of a session that nobody judges: only commands that may be questions are read."""
 UNJUDGED_WITH_LOGINS: Final = UNJUDGED._replace(lone=frozenset({Command.CHANGE_USER}))
-"""The same where changes of user are read."""
+"""The same rules where changes of user are read."""
 JUDGED: Final = CommandRules(
     read=TEXT_COMMANDS
     | _READ_WHOLE
@@ -58,7 +58,7 @@ JUDGED: Final = CommandRules(
     lone=JUDGED_COMMANDS | RESETTING_COMMANDS,
     text_max=FRAME_PAYLOAD_MAX,
 )
-"""Of a session with a judge."""
+"""Rules of a session with a judge."""
 
 
 def check_beginning(frames: ClientFrames, length: int) -> None:

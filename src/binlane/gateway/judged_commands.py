@@ -127,17 +127,17 @@ class JudgedCommands:
 
     @property
     def capabilities(self) -> Capability:
-        """What both sides have agreed on."""
+        """Capabilities that the client and the source have agreed on."""
         return self._login.capabilities
 
     @property
     def is_judged(self) -> bool:
-        """Whether the session's statements are read, and its judge is told what came of them."""
+        """True if the session's statements are read, and its judge is told what came of them."""
         return self.judge is not NOBODY
 
     @property
     def hides_gtids(self) -> bool:
-        """Whether the source tells GTIDs in the session's state that the client has not asked for."""
+        """True if the source tells GTIDs in the session's state that the client has not asked for."""
         return self.judge.hides_gtids
 
     @property
@@ -242,13 +242,13 @@ class JudgedCommands:
             self._frames.pass_command()
 
     def answered(self, replies: list[Reply]) -> int:
-        """Be told what came of a command; by how many its count of warnings grows."""
+        """Tell the judge what came of a command; gives by how many its warnings grow."""
         self.diagnostics.ran(replies)
         done = self.judge.done(replies)
         return 0 if done is NOTHING_LEFT else self._take_done(done)
 
     def own_answered(self, reply: Reply, payload: bytes) -> None:
-        """Be told what came of a statement of binlane's own, and its last packet."""
+        """Send the command once the last statement before it has succeeded."""
         if self.phase is not _PREPARING:
             return  # another one has failed before
         if reply.errno:

@@ -74,7 +74,7 @@ _Q = TypeVar("_Q")
 
 
 class TlsSide(Enum):
-    """Which connection is to go on inside of TLS."""
+    """A connection that is to go on inside of TLS."""
 
     CLIENT = "client"
     SOURCE = "source"
@@ -122,7 +122,7 @@ class Relay(CommandReader):
 
     @property
     def age(self) -> SessionAge:
-        """Grows with what the client has the source do."""
+        """Counts that grow with what the client has the source do."""
         return SessionAge(self._logins, self._commands)
 
     @property
@@ -132,7 +132,7 @@ class Relay(CommandReader):
 
     @property
     def is_tls(self) -> bool:
-        """Whether the client speaks TLS."""
+        """True if the client speaks TLS."""
         return self._login.privacy.of_client
 
     @property
@@ -142,27 +142,27 @@ class Relay(CommandReader):
 
     @property
     def is_refused(self) -> bool:
-        """Whether the login was refused, by the source or here."""
+        """True if the source or binlane has refused the login."""
         return self._login.phase is LoginPhase.REFUSED
 
     @property
     def is_logged_in(self) -> bool:
-        """Whether the source has let the client in."""
+        """True once the source has let the client in."""
         return self._login.phase is _LOGGED_IN
 
     @property
     def is_closed(self) -> bool:
-        """Whether the session is over once what there is for the client has been sent."""
+        """True if the session is over once the client has been sent what there is for it."""
         return self.phase is _CLOSED
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing is under way: no question, and no reply of the source."""
+        """True while no question is open and the source owes no reply."""
         return self.question is None and self._source.is_idle
 
     @property
     def is_followed(self) -> bool:
-        """Whether a judge is still to be told what came of a command, or follows it."""
+        """True while the judge waits for the replies to a command, or follows it."""
         if self._source.wants_local_data:
             return False  # the rest of the file will not come
         is_under_way = self.phase is _PREPARING or self.phase is _RUNNING
@@ -170,12 +170,12 @@ class Relay(CommandReader):
 
     @property
     def has_more(self) -> bool:
-        """Whether `read_on` has to be called, once others had their turn."""
+        """True if `read_on` has to be called once other clients had their turn."""
         return self._pause is _TURN
 
     @property
     def is_waiting(self) -> bool:
-        """Whether more of the client cannot be used now."""
+        """True if no further bytes of the client can be used now."""
         return self.question is not None or self._pause is not _NEEDS_BYTES
 
     @property
@@ -286,11 +286,11 @@ class Relay(CommandReader):
     # The login ------------------------------------------------------------------------------------
 
     def farewell(self) -> bytes | None:
-        """What the source is sent where the client goes before its login; None before it greets."""
+        """Give what the source is sent if the client goes before its login; None before it greets."""
         return self._login.farewell()
 
     def begin_tls(self) -> bytes:
-        """The connection that `tls_side` names goes on inside of TLS.
+        """Go on inside of TLS on the connection that `tls_side` names.
 
         Returns:
             What the client has sent of it already; of the source nothing.
@@ -459,7 +459,7 @@ class Relay(CommandReader):
         self._forward(_QUERY, self._query_packet(statement))
 
     def take_reply(self) -> OkPacket | ErrPacket | ResultSet | None:
-        """The reply to `ask`, once; None until it is whole."""
+        """Take the reply to `ask`; None until it is whole."""
         exchange = self._exchange
         if exchange is None or exchange.reply is None:
             return None
@@ -482,7 +482,7 @@ class Relay(CommandReader):
         self._move(PhaseEvent.ANSWERED)
 
     def _settle(self) -> None:
-        """The source owes nothing: go on with what waits for that."""
+        """Go on with what waits until the source owes nothing."""
         if self.phase is not _READY:
             self._move(_SETTLED)
         if self._follow_ups and self.phase is _READY:

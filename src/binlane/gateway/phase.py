@@ -12,7 +12,7 @@ from typing import Final
 
 
 class Phase(Enum):
-    """Who is waited for."""
+    """A state of a session, named by whom it waits for."""
 
     LOGIN = "the client logs in"
     READY = "the client's commands are read"
@@ -28,7 +28,7 @@ class Phase(Enum):
 
 
 class PhaseEvent(Enum):
-    """What ends a phase."""
+    """An event that may end a phase."""
 
     LOGGED_IN = "the source has let the client in"
     USER_CHANGE_SENT = "COM_CHANGE_USER went to the source, and its answers are read"
@@ -90,7 +90,7 @@ TRANSITIONS: Final[Mapping[Phase, Mapping[PhaseEvent, Phase]]] = MappingProxyTyp
         },
     }
 )
-"""The phase that follows where something happens; what is not here cannot happen."""
+"""The phase behind each event, by the phase before it; an event that is not here cannot happen."""
 
 DEAF: Final = frozenset({Phase.ASKING, Phase.DUMPING, Phase.CLOSED})
 """Phases in which nothing of the client is read."""

@@ -13,7 +13,7 @@ from binlane.gateway.judge import ClientStatement
 
 @dataclass(frozen=True, slots=True)
 class Entering:
-    """A question: may the account that has just logged in be here?
+    """Ask if the account that has just logged in may be here.
 
     Attributes:
         ok: The packet by which the source lets it in, kept back.
@@ -24,10 +24,10 @@ class Entering:
 
 @dataclass(frozen=True, slots=True)
 class Starting:
-    """A question: may the session begin?
+    """Ask the judge to prepare the session on the source.
 
     Attributes:
-        is_reset: It was reset, and is not new.
+        is_reset: The session was reset, and is not new.
     """
 
     is_reset: bool
@@ -35,10 +35,10 @@ class Starting:
 
 @dataclass(frozen=True, slots=True)
 class Learning:
-    """A question: how does the source read what the client says?
+    """Ask how the source reads what the client says.
 
     Attributes:
-        command: That cannot be told without.
+        command: Cannot be judged without the answer.
     """
 
     command: ClientCommand
@@ -46,11 +46,11 @@ class Learning:
 
 @dataclass(frozen=True, slots=True)
 class Cutting:
-    """A question: which are the statements of a long command?
+    """Ask for the statements of a long command.
 
     Attributes:
-        uncut: They.
-        command: That holds them.
+        uncut: Finds them, which takes long.
+        command: Holds them.
     """
 
     uncut: Uncut | Unwritten
@@ -59,12 +59,12 @@ class Cutting:
 
 @dataclass(frozen=True, slots=True)
 class Judging:
-    """A question: what becomes of a command?
+    """Ask the judge what becomes of a command.
 
     Attributes:
-        statements: In it.
-        command: It.
-        answer: Whose rows are to be sent in parts; None if the verdict is not known yet.
+        statements: Of the command.
+        command: The client waits for its reply.
+        answer: The verdict, if that is rows to be sent in parts; None if it is not known yet.
     """
 
     statements: Sequence[ClientStatement]
@@ -74,10 +74,10 @@ class Judging:
 
 @dataclass(frozen=True, slots=True)
 class Following:
-    """A question: is done what was to follow a command?
+    """Ask for what is to be done before the next command is read.
 
     Attributes:
-        then: Does it.
+        then: Does what the judge wants behind a command.
     """
 
     then: Callable[[], Awaitable[None]]
@@ -85,7 +85,7 @@ class Following:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A question: does binlane answer this statement?
+    """Ask if binlane answers a statement.
 
     Attributes:
         text: SQL as the client sent it.
@@ -112,4 +112,4 @@ Question = (
     | Judging
     | Following
 )
-"""What binlane is asked: to answer a statement, to let somebody in or register, to dump, to judge."""
+"""All questions; a replica that registers and a dump are asked for by their commands."""

@@ -72,7 +72,7 @@ _RESULTS: Final = b"\x15character_set_results"
 
 
 class Step(Enum):
-    """Where in a reply its next packet stands."""
+    """The place of the next packet in a reply."""
 
     HEAD = "head"
     DEFINITIONS = "definitions"
@@ -82,7 +82,7 @@ class Step(Enum):
 
 
 class Role(Enum):
-    """Whose reply it is, and who is told of it."""
+    """The receiver of a reply, and who is told of it."""
 
     PASSES = "the client's"
     WATCHED = "the client's; its watcher is told the packet that answers the command"
@@ -107,11 +107,11 @@ JUDGED_QUERY: Final[_Expected] = (_QUERY, Role.JUDGED, None)
 
 
 class Listener(Protocol):
-    """Who is told of replies, while they are read."""
+    """Told of replies while they are read."""
 
     @property
     def hides_gtids(self) -> bool:
-        """Whether the source tells GTIDs in the session's state that the client has not asked for."""
+        """True if the source tells GTIDs in the session's state that the client has not asked for."""
         ...
 
     def answered(self, replies: list[Reply]) -> int:
@@ -184,27 +184,27 @@ class ReplyFollower:
 
     @property
     def status(self) -> ServerStatus:
-        """Of the session, as its last reply said; without what is said of that reply alone."""
+        """Flags of the session as its last reply told them, without those of that reply alone."""
         return ServerStatus(self._status & _LASTING)
 
     @property
     def is_idle(self) -> bool:
-        """Whether the source owes no reply, not even the last bytes of one."""
+        """True if the source owes no reply, not even the last bytes of one."""
         return not self._expected and not self._bytes_left
 
     @property
     def expects_more(self) -> bool:
-        """Whether a command is without a reply."""
+        """True if a command is without a reply."""
         return bool(self._expected)
 
     @property
     def is_authenticating(self) -> bool:
-        """Whether the client's next packets answer the source's questions on who it is."""
+        """True if the client's next packets answer the source's questions on who it is."""
         return bool(self._expected) and self._expected[0][0] == Command.CHANGE_USER
 
     @property
     def is_judged(self) -> bool:
-        """Whether the reply that comes is one to statements that a judge has let run."""
+        """True if the reply that comes is one to statements that a judge has let run."""
         return bool(self._expected) and self._expected[0][1] is _JUDGED
 
     def expect(
@@ -352,11 +352,11 @@ class ReplyFollower:
 
     @property
     def _is_changed(self) -> bool:
-        """Whether the client gets OK packets without something that the source tells."""
+        """True if the client gets OK packets without something that the source tells."""
         return self._hides_state or self._listener.hides_gtids
 
     def _is_read(self, mark: int, length: int) -> bool:
-        """Whether a packet is to be there as a whole; a row of 16 MB may begin as an end does."""
+        """True if a packet is to be there as a whole; a row of 16 MB may begin as an end does."""
         return (
             mark in _MARKS
             and length < FRAME_PAYLOAD_MAX
@@ -468,7 +468,7 @@ class ReplyFollower:
             self._count()
 
     def _has_cursor(self, status: int) -> bool:
-        """Whether the rows of a result are kept for COM_STMT_FETCH.
+        """True if the rows of a result are kept for COM_STMT_FETCH.
 
         The flag alone does not say so: a cursor of a routine leaves it to all results that follow,
         of COM_QUERY too. Results of CALL are sent whatever was asked for, and another one follows.

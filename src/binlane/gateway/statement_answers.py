@@ -1,4 +1,4 @@
-"""What replicas, binlog tools and clients ask of a session that binlane answers, or has answered."""
+"""Answers of binlane to what replicas, binlog tools and clients ask in a session."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class StatementAnswers:
     """Answers the statements of one session.
 
     Args:
-        session: It.
+        session: Has the statements, and asks the source.
         handler: Knows the binlogs.
         relay: The session's machine, whose judge knows variables that were kept from the source.
     """

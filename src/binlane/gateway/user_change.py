@@ -10,13 +10,13 @@ from binlane.gateway.login import LOGIN_MAX
 
 
 class UserChange:
-    """What client and source say to each other behind COM_CHANGE_USER.
+    """The packets of client and source that follow a COM_CHANGE_USER.
 
     Args:
         authentication: At its beginning.
 
     Attributes:
-        authentication: Knows how far it is.
+        authentication: Has the result once the source has decided.
     """
 
     def __init__(self, authentication: Authentication) -> None:
