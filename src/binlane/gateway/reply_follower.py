@@ -313,7 +313,8 @@ class ReplyFollower:
                 break
             length = data[offset] | data[offset + 1] << 8 | data[offset + 2] << 16
             start = offset + FRAME_HEADER_LENGTH
-            if start + min(length, _HEAD_MAX) > size:
+            head_end = start + (length if length < _HEAD_MAX else _HEAD_MAX)
+            if head_end > size:
                 break
             is_plain_row = self._step is Step.ROWS and length and data[start] < EOF_MARK
             if not self._continues and (not is_plain_row or self._drops):
@@ -335,7 +336,7 @@ class ReplyFollower:
                             offset = told = stop
                             continue
                     else:
-                        self._packet(length, data[start : start + _HEAD_MAX])
+                        self._packet(length, data[start:head_end])
             self._continues = length == FRAME_PAYLOAD_MAX
             offset, self._bytes_left = start, length
         self._rest = data[offset:]
