@@ -167,7 +167,8 @@ class JudgedCommands:
             packet: Likewise.
         """
         if isinstance(found, tuple):
-            verdict = self.judge.judge(found)
+            judge = self.judge
+            verdict = judge.judge(found)
             if number == _QUERY and packet and not self.diagnostics.are_own:
                 if verdict is AS_IT_IS:
                     self._counts.verdicts[Run] += 1
@@ -176,7 +177,7 @@ class JudgedCommands:
                     self._to_source.append(packet)
                     return
                 if verdict is PASS:
-                    self._counts.verdicts[Pass] += self.judge is not NOBODY
+                    self._counts.verdicts[Pass] += judge is not NOBODY
                     self._source.expect_query(QUERY_THAT_PASSES)
                     self._to_source.append(packet)
                     return

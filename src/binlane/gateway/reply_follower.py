@@ -291,7 +291,7 @@ class ReplyFollower:
         warnings = 0
         if role is _JUDGED:
             warnings = self._listener.answered([reply_of_ok(ok)])
-        hides_gtids = self._listener.hides_gtids
+        hides_gtids = self._client_has_state and self._listener.hides_gtids
         if not (warnings or hides_gtids or self._hides_state):
             return data
         changed = ok_for_client(payload, ok, warnings, self._client_has_state, hides_gtids)
@@ -313,7 +313,7 @@ class ReplyFollower:
                 break
             length = data[offset] | data[offset + 1] << 8 | data[offset + 2] << 16
             start = offset + FRAME_HEADER_LENGTH
-            head_end = start + (length if length < _HEAD_MAX else _HEAD_MAX)
+            head_end = start + (min(_HEAD_MAX, length))
             if head_end > size:
                 break
             is_plain_row = self._step is Step.ROWS and length and data[start] < EOF_MARK
@@ -354,7 +354,7 @@ class ReplyFollower:
     @property
     def _is_changed(self) -> bool:
         """True if the client gets OK packets without something that the source tells."""
-        return self._hides_state or self._listener.hides_gtids
+        return self._hides_state or (self._client_has_state and self._listener.hides_gtids)
 
     def _is_read(self, mark: int, length: int) -> bool:
         """True if a packet is to be there as a whole; a row of 16 MB may begin as an end does."""
@@ -423,7 +423,7 @@ class ReplyFollower:
         return Reply(status=eof.status, warnings=eof.warnings, is_result_set=is_result_set)
 
     def _for_client(self, payload: bytes, ok: Ok, warnings: int) -> bytes | None:
-        hides_gtids = self._listener.hides_gtids
+        hides_gtids = self._client_has_state and self._listener.hides_gtids
         return ok_for_client(payload, ok, warnings, self._client_has_state, hides_gtids)
 
     # Where replies end ----------------------------------------------------------------------------
