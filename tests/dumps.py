@@ -13,8 +13,11 @@ from binlane.codec.packets.flags import (
 )
 from binlane.codec.packets.handshake import Greeting
 from binlane.codec.packets.replies import OkPacket
-from binlane.codec.packets.results import ColumnDefinition, encode_result_set
+from binlane.codec.packets.results import (
+    ColumnDefinition,
+)
 from tests.fixture_sets import fixture_set
+from tests.result_sets import encode_result_set
 
 OK = OkPacket().encode(NO_CAPABILITIES)
 SCRAMBLE = bytes(range(1, 21))

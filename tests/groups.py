@@ -11,6 +11,7 @@ from binlane.codec.event import Event, EventHeader
 from binlane.codec.query import QueryEvent
 from binlane.codec.transaction import GtidEvent, XidEvent
 from binlane.codec.types import EventType, GtidFlag, HeaderFlag
+from binlane.errors import StoreFullError
 from binlane.grouping.event_group import EventGroup, group_events
 from binlane.grouping.walk import walk
 from binlane.positions import Gtid, GtidPosition
@@ -148,3 +149,19 @@ def stored(binlog: Binlog | Sequence[Path]) -> list[EventGroup]:
 def sequences(groups: Iterable[EventGroup]) -> list[int]:
     """The sequence numbers of groups."""
     return [group.gtid.sequence for group in groups if group.gtid]
+
+
+def sync_all(store: Store, *, force: bool = False) -> None:
+    """Publish what was appended to all binlogs of a store, and save the marks if they are due.
+
+    Raises:
+        StoreFullError: If nothing else is wrong than that some binlogs have no room.
+        StoreError: If a disk failed. Either is raised when all other binlogs are synced.
+    """
+    is_due = force or store.marks_are_due
+    faults = list(store.sync_each(store.binlogs.values(), force=is_due).values())
+    if is_due and (save := store.take_marks()) is not None:
+        save()
+    faults.sort(key=lambda error: isinstance(error, StoreFullError))
+    if faults:
+        raise faults[0]

@@ -57,12 +57,13 @@ class _Listening(Attributions):
         encoded: bytes | None = None,
         *,
         is_split: bool = False,
+        is_for_all: bool = False,
     ) -> None:
         """As of `Attributions`."""
         self._take(plans, encoded)
         self._intended[number] = plans
         self.heard.told.append(("intend", number, _comparable(plans)))
-        super().intend(thread_id, number, plans, encoded, is_split=is_split)
+        super().intend(thread_id, number, plans, encoded, is_split=is_split, is_for_all=is_for_all)
 
     def done(
         self,

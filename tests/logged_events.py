@@ -21,6 +21,7 @@ _NUMBERS: Final = {
     "Delete_file": re.compile(r"(?<==)\d+"),
     "Append_block": re.compile(r"(?<==)\d+"),
     "Execute_load_query": re.compile(r"(?<=;file_id=)\d+"),
+    "Transaction_payload": re.compile(r"(?<=decompressed_size=)\d+"),
     "Table_map": re.compile(r"(?<=table_id: )\d+"),
 }
 _ROWS: Final = re.compile(r"(Write|Update|Delete)_rows(_v1|_partial)?")

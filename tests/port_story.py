@@ -153,8 +153,11 @@ class PortStory:
         for name in names:
             found += out_of_order(name, list(wanted), serve.gtids(name), wanted)
         # Of what was not logged before the source was killed its own log tells nothing.
-        truth = self.binlogs.logged() if self._source_was_killed else None
-        found += self.binlogs.problems(truth)
+        found += (
+            self.binlogs.problems(self.binlogs.logged())
+            if self._source_was_killed
+            else self.binlogs.problems_by_log()
+        )
         if "Traceback" in serve.log:
             found.append(serve.log[serve.log.index("Traceback") :][:4000])
         return found

@@ -33,6 +33,7 @@ from typing import Any, Final
 
 import pymysql
 
+from binlane.codec.query import QueryEvent
 from binlane.codec.types import EventType
 from binlane.service.private_server import PrivateServer
 from binlane.service.server_programs import ServerProgram
@@ -89,6 +90,7 @@ _SESSIONS: Final = (
     "SELECT id FROM information_schema.processlist WHERE user = 'root' AND id <> CONNECTION_ID()"
 )
 _END_OF_XA: Final = re.compile(rb"XA (?:COMMIT|ROLLBACK) X'(\w*)',X'(\w*)',(\d+)")
+_XA_ENDS: Final = (b"XA COMMIT ", b"XA ROLLBACK ")
 _XA_BYTES_MAX: Final = 400
 _UNLOGGED_S: Final = 15.0
 _KILLS: Final = {"mariadb": ("", "QUERY ", "HARD ", "SOFT "), "mysql": ("", "QUERY ")}
@@ -354,6 +356,8 @@ class Soak:
             self._skip_second_end(replica, str(status["Last_SQL_Error"]))
         if errno in (0, _LOCK_WAIT):
             self._finish_unlogged(replica)
+        if errno == _LOCK_WAIT and self._flavor == "mysql":
+            self._finish_ahead(replica)
         if errno == _LOCK_WAIT:
             self.counts["replicas that waited for a prepared transaction"] += 1
             execute(replica, "START REPLICA" if self._flavor == "mysql" else "START SLAVE")
@@ -376,6 +380,21 @@ class Soak:
                 execute(replica, f"XA {end_of(xid)} {xid.sql}")
                 self.counts["XA that the source did not log"] += 1
 
+    def _finish_ahead(self, replica: PrivateServer) -> None:
+        """End on a replica that waits for a lock what the log ends behind where it stands.
+
+        MySQL warns of it (1592, ER_BINLOG_UNSAFE_XA): the text of a prepared XA transaction locks
+        all that it looks at. A source that was killed has locks of the changed rows only by then,
+        and lets others pass before the end. The replica passes over a GTID that it has.
+        """
+        left = prepared(replica)
+        left -= prepared(self._source) if left else left
+        ends = ended_xa(self._source) if left else {}
+        for xid in sorted(left & ends.keys()):
+            gtid, verb = ends[xid]
+            execute(replica, f"SET gtid_next = '{gtid}'", f"XA {verb} {xid.sql}")
+            self.counts["XA that a replica had to end ahead"] += 1
+
     def _skip_second_end(self, replica: PrivateServer, error: str) -> None:
         """Let a replica pass over the end of an XA transaction that the source has logged twice.
 
@@ -395,10 +414,7 @@ class Soak:
                 with path.open("rb") as file:
                     file.seek(self._read.get(path, 0))
                     data = file.read()
-                self._ended.update(
-                    Xid(bytes.fromhex(gtrid.decode()), bytes.fromhex(bqual.decode()), int(kind))
-                    for gtrid, bqual, kind in _END_OF_XA.findall(data)
-                )
+                self._ended.update(map(_xid_of, _END_OF_XA.findall(data)))
                 # The last one may be cut.
                 self._read[path] = max(0, self._read.get(path, 0) + len(data) - _XA_BYTES_MAX)
             return set(self._ended)
@@ -543,6 +559,24 @@ class _Disk:
         # What was written meanwhile may be more by now.
         command = ["mount", "-o", f"remount,size={size}", str(self._path)]
         subprocess.run(command, check=False, capture_output=True)
+
+
+def ended_xa(source: PrivateServer) -> dict[Xid, tuple[str, str]]:
+    """The XA transactions whose ends stand in a source's log: the end's GTID, COMMIT or ROLLBACK."""
+    found = {}
+    for group in read_groups(list(map(Path, source_files(source)))):
+        for event in group.events:
+            body = event.body
+            if isinstance(body, QueryEvent) and body.query.startswith(_XA_ENDS):
+                (xid,) = map(_xid_of, _END_OF_XA.findall(body.query))
+                found[xid] = str(group.gtid), body.query.split()[1].decode()
+    return found
+
+
+def _xid_of(parts: tuple[bytes, bytes, bytes]) -> Xid:
+    """An XA transaction by what `_END_OF_XA` finds."""
+    gtrid, bqual, kind = parts
+    return Xid(bytes.fromhex(gtrid.decode()), bytes.fromhex(bqual.decode()), int(kind))
 
 
 def checksums(server: PrivateServer) -> dict[str, object]:

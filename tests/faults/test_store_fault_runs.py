@@ -15,7 +15,15 @@ from binlane.store.store import Store
 from binlane.store.verify import verify
 from tests.fault_runs import Fault, Writer, fault_runs
 from tests.faulty_disk import Killed, VolatileDisk
-from tests.groups import TIMESTAMP, create, kill, sequences, stored, transaction
+from tests.groups import (
+    TIMESTAMP,
+    create,
+    kill,
+    sequences,
+    stored,
+    sync_all,
+    transaction,
+)
 
 LAST = 24
 ATTEMPTS = 3
@@ -85,7 +93,7 @@ class StoreWriter:
         for n in batch:
             for binlog in store.binlogs.values():
                 binlog.append(self.groups[n - 1])
-        store.sync_all()
+        sync_all(store)
         if self.rotations & set(batch):
             store.binlogs[self.names[0]].rotate(TIMESTAMP)
 

@@ -19,7 +19,9 @@ from binlane.codec.packets.flags import Capability, Command, DumpFlag, ServerSta
 from binlane.codec.packets.framing import FRAME_HEADER_LENGTH, FRAME_PAYLOAD_MAX, frame
 from binlane.codec.packets.handshake import Greeting, HandshakeResponse, SslRequest
 from binlane.codec.packets.replies import EofPacket, ErrPacket, OkPacket
-from binlane.codec.packets.results import ColumnDefinition, encode_result_set
+from binlane.codec.packets.results import (
+    ColumnDefinition,
+)
 from binlane.codec.types import ColumnType, Flavor
 from binlane.dump.request import DumpRequest
 from binlane.errors import BinlaneError, CodecError, StatementError
@@ -47,6 +49,7 @@ from binlane.gateway.questions import (
 )
 from binlane.gateway.replica_statements import recognise
 from tests.recording_judge import RecordingJudge
+from tests.result_sets import encode_result_set
 
 _OFFERED: Final = (
     Capability.PROTOCOL_41

@@ -31,6 +31,7 @@ from binlane.store.byte_source import FileBytes
 from binlane.store.live import LiveBinlog
 from binlane.store.settings import StoreSettings
 from binlane.store.store import Store
+from tests.groups import sync_all
 from tests.routed_files import definitions
 from tests.servers import ServerFactory, execute
 from tests.unit.service.test_runs import after, items_of, never
@@ -119,7 +120,7 @@ def kept(path: Path, directory: Path, flavor: Flavor) -> list[Path]:
         for item in items_of((str(path),), 1 << 20, 1 << 26):
             assert router.position is not None
             router.take(item, after(item, router.position), [output], never)
-        store.sync_all()
+        sync_all(store)
         attributions.close()
         return [file.path for file in binlog.files()]
 

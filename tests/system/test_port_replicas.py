@@ -5,9 +5,11 @@ from __future__ import annotations
 from contextlib import ExitStack
 from pathlib import Path
 
+import pymysql
 import pytest
 
-from tests.port_replicas import FollowedBinlogs, tried
+from tests.port_load import checksums
+from tests.port_replicas import SAFE, FollowedBinlogs, tried
 from tests.servers import execute
 
 
@@ -38,6 +40,27 @@ def test_a_change_of_format_stays_where_it_is_made(tmp_path: Path) -> None:
         assert binlogs.problems() == []
         assert execute(replica, "SELECT @@GLOBAL.binlog_format") == (("STATEMENT",),)
         assert execute(replica, "SELECT a FROM d.t ORDER BY a") == ((1,), (2,))
+
+
+def test_what_mariadb_drops_and_does_not_log_its_binlogs_have_as_its_log(tmp_path: Path) -> None:
+    with ExitStack() as stack:
+        binlogs = FollowedBinlogs(stack, tmp_path, SAFE)
+        execute(
+            binlogs.source,
+            *("CREATE DATABASE d", "CREATE TABLE d.t (a INT)", "INSERT INTO d.t VALUES (1), (2)"),
+            *("CREATE TABLE d.with_it (a INT)", "CREATE TABLE d.without (a INT)"),
+        )
+        failing = "CREATE OR REPLACE TABLE d.{} (UNIQUE (b)) SELECT 1 b FROM d.t"
+        with binlogs.serve.connect("root", "") as session, session.cursor() as cursor:
+            cursor.execute("SET autocommit = 1")
+            with pytest.raises(pymysql.err.IntegrityError):
+                cursor.execute(failing.format("with_it"))
+            cursor.execute("SET autocommit = 0")
+            with pytest.raises(pymysql.err.IntegrityError):
+                cursor.execute(failing.format("without"))
+        assert set(checksums(binlogs.source)) == {"`d`.`t`"}
+        assert set(binlogs.logged()) == {"`d`.`t`", "`d`.`without`"}
+        assert binlogs.problems_by_log() == []
 
 
 @pytest.mark.slow

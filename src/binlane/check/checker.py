@@ -8,6 +8,7 @@ from mmap import mmap
 from traceback import extract_tb
 from typing import Final
 
+from binlane.check.binlog_forms import forms_of
 from binlane.check.definitions import read_definitions
 from binlane.check.findings import SYNTAX_ERROR, CheckedStatement
 from binlane.check.schema import Schema
@@ -132,6 +133,7 @@ class Checker:
                 break
             if waiting is not None:
                 yield waiting
+            forms = forms_of(session)
             if statement.follows and failed is not None:
                 result = _not_run(failed)
             else:
@@ -141,7 +143,7 @@ class Checker:
                 failed = result.error
             if ended is not None:
                 result = _joined(ended, result, result)
-            waiting = CheckedStatement(statement, result)
+            waiting = CheckedStatement(statement, result, forms)
         if waiting is not None:
             yield waiting
 

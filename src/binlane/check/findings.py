@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import IntEnum
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
+from binlane.check.binlog_forms import BinlogForm
 from binlane.check.hints import HINTS
 from binlane.check.script import ScriptStatement
 from binlane.policy.refusals import Refusal, Why
@@ -17,6 +19,7 @@ UNKNOWN_OBJECTS: Final = frozenset(
 )
 """Errors of what names an unknown database, table, view, routine, trigger or event, or a view of
 such: the schema may lack it, so nothing is known of the statement."""
+_NO_FORMS: Final[Mapping[str, BinlogForm]] = MappingProxyType({})
 _SAVEPOINT: Final = "SAVEPOINT "
 _CONDITIONS_NAMED: Final = 3
 SYNTAX_ERROR: Final = 1064
@@ -46,10 +49,17 @@ class Kind(IntEnum):
 
 
 class CheckedStatement(NamedTuple):
-    """A statement of a script and what it does."""
+    """A statement of a script and what it does.
+
+    Attributes:
+        statement: The statement as the script has it.
+        result: Its effects on all the binlogs.
+        forms: By name, in which form the binlogs hold that.
+    """
 
     statement: ScriptStatement
     result: StatementResult
+    forms: Mapping[str, BinlogForm] = _NO_FORMS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from json.encoder import encode_basestring
 from typing import Any, Final
 
+from binlane.check.binlog_forms import BinlogForm
 from binlane.check.findings import (
     CheckedStatement,
     place_of,
@@ -20,7 +21,7 @@ from binlane.policy.refusals import Refusal, Why
 from binlane.policy.server import Server
 from binlane.session.log_events import Body, printed
 from binlane.session.report import BinlogResult, Note, StatementResult
-from binlane.sql.servers import LoggingFormat
+from binlane.sql.servers import LoggingFormat, RowImage
 
 _ENCODER: Final = json.JSONEncoder(ensure_ascii=False, check_circular=False)
 _string: Final = encode_basestring
@@ -63,12 +64,12 @@ def json_line(script: str, checked: CheckedStatement, *, explain: bool = False) 
         checked: The statement and what it does.
         explain: Also the steps of the decision, and what leads to an error or note.
     """
-    statement, result = checked
+    statement, result = checked.statement, checked.result
     return (
         f'{{"script": {_string(script)}, "statement": {statement.number},'
         f' "line": {statement.line}, "sql": {_string(statement.sql)},'
         f' "error": {_json(_error(result))}, "notes": {_json(_notes(result))},'
-        f' "binlogs": {_binlogs(result, explain=explain)}{_others(checked, explain=explain)}}}'
+        f' "binlogs": {_binlogs(checked, explain=explain)}{_others(checked, explain=explain)}}}'
     )
 
 
@@ -86,7 +87,7 @@ def _notes(result: StatementResult) -> list[dict[str, Any]]:
 
 def _others(checked: CheckedStatement, *, explain: bool) -> str:
     """What is told of some statements only, behind what is told of all."""
-    statement, result = checked
+    statement, result = checked.statement, checked.result
     told: dict[str, Any] = {}
     if result.error is not None and result.error.others:
         told["more_errors"] = [_refusal(one) for one in result.error.others]
@@ -138,16 +139,25 @@ def _on_some_ways(found: Refusal | Note) -> dict[str, bool]:
     return {"on_some_ways": True} if found.on_some_ways else {}
 
 
-def _binlogs(result: StatementResult, *, explain: bool) -> str:
+def _binlogs(checked: CheckedStatement, *, explain: bool) -> str:
     """What each binlog gets; those that get the same share the text of that."""
     texts: dict[int, str] = {}
     told = []
-    for name, binlog in result.binlogs.items():
+    for name, binlog in checked.result.binlogs.items():
         text = texts.get(id(binlog))
         if text is None:
             text = texts[id(binlog)] = _binlog(binlog, explain=explain)
-        told.append(f"{_string(name)}: {text}")
+        told.append(f"{_string(name)}: {{{text}{_form(checked.forms.get(name))}}}")
     return f"{{{', '.join(told)}}}"
+
+
+def _form(form: BinlogForm | None) -> str:
+    """The form of a binlog, as far as it is another one than most have."""
+    if form is None or not form.clauses:
+        return ""
+    image = form.row_image
+    told = "" if image is RowImage.FULL else f', "row_image": {_string(image.value)}'
+    return told + (', "compress": "ON"' if form.is_compressed else "")
 
 
 def _binlog(binlog: BinlogResult, *, explain: bool) -> str:
@@ -155,7 +165,7 @@ def _binlog(binlog: BinlogResult, *, explain: bool) -> str:
     events = ", ".join([_event(body, server) for body in binlog.bodies])
     ways = "" if binlog.ways == 1 else f', "ways": {binlog.ways}'
     steps = f', "steps": {_ENCODER.encode(binlog.steps)}' if explain else ""
-    return f'{{"logged_as": {_FORMATS[binlog.logged_as]}, "events": [{events}]{ways}{steps}}}'
+    return f'"logged_as": {_FORMATS[binlog.logged_as]}, "events": [{events}]{ways}{steps}'
 
 
 def _event(body: Body, server: Server) -> str:

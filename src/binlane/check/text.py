@@ -116,7 +116,10 @@ class TextReport(Report):
         noted = {name for note in result.notes for name in note.binlogs or result.binlogs}
         for name, binlog in result.binlogs.items():
             style, verdict = _verdict(name, binlog, error, is_noted=name in noted)
-            yield f"  {printable(name)}: {self._styled(style, verdict)}"
+            form = checked.forms.get(name)
+            clauses = "" if form is None or binlog.logged_as is None else ", ".join(form.clauses)
+            told = f" ({clauses})" if clauses else ""
+            yield f"  {printable(name)}: {self._styled(style, verdict)}{told}"
             if self._explain:
                 yield from self._explanation(binlog)
         if result.depends_on:

@@ -17,6 +17,7 @@ class ReadCounters:
         groups_by_reference: Groups of which something was decoded by the reference decoder.
         bytes_by_reference: Of the events that it decoded.
         left_out: What a filter left out of tables that its rules name.
+        absent: Columns of which a batch has NULL since the images of an event lack them.
     """
 
     groups: int = 0
@@ -24,3 +25,4 @@ class ReadCounters:
     groups_by_reference: int = 0
     bytes_by_reference: int = 0
     left_out: Losses = field(default_factory=Losses)
+    absent: set[str] = field(default_factory=set)

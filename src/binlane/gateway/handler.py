@@ -29,14 +29,6 @@ class SessionAge(NamedTuple):
     logins: int = 0
     commands: int = 0
 
-    def behind_command(self) -> SessionAge:
-        """After another command."""
-        return SessionAge(self.logins, self.commands + 1)
-
-    def behind_login(self) -> SessionAge:
-        """After another login."""
-        return SessionAge(self.logins + 1, self.commands)
-
 
 class SessionContext(Protocol):
     """A session as handlers see it."""

@@ -418,6 +418,7 @@ class Lander:
             for rows in pieces:
                 report.rows += rows.images
                 report.invalid_dates += rows.invalid_dates
+                report.has_absent |= self._changes is not None and rows.has_absent
                 report.committed = time.time()
                 self.progress.reached(rows.last_seq, rows.last_gtid, rows.last_timestamp)
         self._pending.clear()

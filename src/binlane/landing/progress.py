@@ -27,6 +27,7 @@ class TableReport:
         without: Names of its generated columns whose values nothing tells.
         no_history: Why its history does not go on; empty if it does, or if none is kept.
         gap: Why its change table lacks changes; empty if it has all.
+        has_absent: Its change table has NULL for columns that row images lack.
         committed: When it was last committed to, in seconds since 1970; 0 if it was not.
     """
 
@@ -42,6 +43,7 @@ class TableReport:
     without: tuple[str, ...] = ()
     no_history: str = ""
     gap: str = ""
+    has_absent: bool = False
     committed: float = 0.0
 
 

@@ -151,6 +151,9 @@ def _notes(report: LandingReport) -> Iterator[str]:
     for name, table in report.tables.items():
         if table.gap:
             yield f"{name}: its change table lacks changes: {table.gap}"
+    for name, table in report.tables.items():
+        if table.has_absent:
+            yield f"{name}: row images lack columns, which are NULL in its change table"
     lost = [name for name, table in report.tables.items() if table.why_not or table.lacks]
     if lost:
         named = ", ".join(lost)

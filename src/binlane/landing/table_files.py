@@ -15,6 +15,8 @@ from pyarrow import fs
 
 from binlane.columnar.table_schema import (
     SEQUENCE_COLUMN,
+    AbsentColumns,
+    absent_columns,
     has_full_images,
     invalid_dates_of,
     primary_key_of,
@@ -81,12 +83,14 @@ class TableFiles:
         self.shape = shape
         self._batches: list[pa.RecordBatch] = []
         self._invalid_dates = 0
+        self._has_absent = False
         self.size_bytes = 0
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Take a batch of the shape."""
         self._batches.append(batch.replace_schema_metadata(None))
         self._invalid_dates += invalid_dates_of(batch.schema)
+        self._has_absent |= absent_columns(batch.schema) != AbsentColumns()
         self.size_bytes += batch.nbytes
 
     def write(self) -> Rows | None:
@@ -121,6 +125,7 @@ class TableFiles:
             key=shape.key,
             is_full=shape.is_full,
             why_not=shape.why_not,
+            has_absent=self._has_absent,
             columns=images.select(own).schema,
             file=work.piece.name,
             changes=changes,

@@ -93,6 +93,7 @@ class Rows:
         invalid_dates: Zero or partial dates in them that became NULL.
         key: Names of the primary key's columns; empty if the log tells none.
         is_full: Whether the images hold what current tables need.
+        has_absent: Whether some lack columns.
         why_not: Why they do not, beside columns that they lack.
         columns: Names and types of the table's own columns.
         file: Name of the binlog file that they were read from; empty if nobody told.
@@ -127,6 +128,7 @@ class Rows:
     versions: DataFile | None = None
     links: DataFile | None = None
     why_not: str = ""
+    has_absent: bool = False
 
     @property
     def lacks(self) -> str:

@@ -42,7 +42,7 @@ from binlane.policy.used_objects import (
 from binlane.sql.evaluation.functions import is_built_in
 from binlane.sql.facts import RowChange, SetColumn, StatementKind
 from binlane.sql.parser.types import QUALIFIERS
-from binlane.sql.schema import ForeignKey, Table, TriggerTime
+from binlane.sql.schema import SYSTEM_DATABASES, ForeignKey, Table, TriggerTime
 from binlane.sql.servers import Fact
 from binlane.sql.table_definitions import TableDefinition
 
@@ -169,6 +169,7 @@ class LockList:
         reasons: What the texts of views, routines and triggers raise.
         functions: Stored functions, in their order.
         unknown: Tables that are not known, as the statement's text names them.
+        absent: Those that are not there and that its text does not name.
         errors: What could not be opened, in order.
         notes: Bodies that could not be understood.
         hides_prelocked: MariaDB takes none of the tables for one that the text does not lead to.
@@ -182,6 +183,7 @@ class LockList:
     reasons: list[ReasonFound] = field(default_factory=list)
     functions: list[TableName] = field(default_factory=list)
     unknown: list[tuple[TableName, int]] = field(default_factory=list)
+    absent: list[TableName] = field(default_factory=list)
     errors: list[Refusal] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     hides_prelocked: bool = False
@@ -320,7 +322,9 @@ class LockList:
         self.errors.append(failure)
 
     def _add_merged(self, entry: Opened, table: Table, index: int) -> None:
-        """The tables of a MERGE table come behind it, with its lock."""
+        """The tables of a MERGE table come behind it, with its lock; others have none."""
+        if table.engine != "MRG_MYISAM":
+            return
         self.tables[index + 1 : index + 1] = [
             Opened(
                 name=name,
@@ -461,16 +465,28 @@ class LockList:
             # What CALL names comes first; the server unrolls it, and so does not prelock it.
             if is_call and index == 0:
                 if place.via:
-                    name = TableName(use.database or database, use.name)
+                    name = self._called(use, facts, database, place)
                     self._add_call("procedure", self.objects.procedure(name), use, place)
                 continue
             if use.database is None and self.objects.is_loadable_function(use.name):
                 continue
-            name = TableName(use.database or database, use.name)
+            name = self._called(use, facts, database, place)
             routine = self.objects.function(name)
             if routine is None and is_made(use, facts.dialect):
                 self._fail_function(name, place)
             self._add_call("function", routine, use, place)
+
+    def _called(
+        self, use: FunctionUse, facts: StatementFacts, database: str, place: TextPlace
+    ) -> TableName:
+        caller = place.via[-1].name if place.via else None
+        return self.objects.called(
+            use.database,
+            use.name,
+            database,
+            calls_packages=facts.dialect.calls_packages,
+            caller=caller,
+        )
 
     def _fail_function(self, name: TableName, place: TextPlace) -> None:
         """Say that there is no such function; of what only a routine calls it says so itself."""
@@ -507,9 +523,18 @@ class LockList:
         for use in in_server_order(used.tables, self.server):
             if self.objects.table(use.name) or self.objects.view(use.name):
                 self.tables.append(opened_by(use, place, is_prelocked=True))
+            elif self._is_absent(use):
+                self.absent.append(use.name)
         for facts in used.facts:
             self.reasons.extend(parsed_reasons(facts, self.objects, self.server, place))
             self._add_calls(facts, database, place)
+
+    def _is_absent(self, use: TableUse) -> bool:
+        """Whether what a body names is a table that is not there, for certain."""
+        is_system = use.name.database.lower() in SYSTEM_DATABASES
+        if is_system or self.assumed_engine is not None or self.objects.is_unknown(use.name):
+            return False
+        return self.server.is_mariadb or not use.is_sequence
 
 
 def _events(changes: Iterable[RowChange]) -> set[str]:

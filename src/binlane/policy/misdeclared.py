@@ -535,6 +535,30 @@ def _disallowed_in_checks(
     return None
 
 
+def disallowed_in_key(
+    expression: Expression, objects: Objects, *, database: str, dialect: Dialect
+) -> int | None:
+    """MySQL's error of what no key may be made of: a column alone, or what always varies.
+
+    Source: measured on MySQL 9.7.4.
+    """
+    if isinstance(expression, Name):
+        return 3762
+    for node in walk(expression):
+        if isinstance(node, UserVariable | SystemVariable):
+            return 3772
+        is_of_rows = isinstance(node, Default) or (
+            isinstance(node, Call)
+            and (
+                node.upper_name == "VALUES"
+                or (node.upper_name == "UNIX_TIMESTAMP" and not node.arguments)
+            )
+        )
+        if is_of_rows or _name(node, objects, database, dialect) is not None:
+            return 3758
+    return None
+
+
 def _name_in_check(node: object, objects: Objects, database: str, dialect: Dialect) -> str | None:
     """How errors call what a CHECK may not have; None if it may."""
     found = _name(node, objects, database, dialect)

@@ -205,15 +205,17 @@ class _Checks:
         self.view_inside(tree.table, None)
         columns = self.columns_of(tree.table, None, is_changed=True)
         scope = _Scope([((tree.table.alias or tree.table.name.name).lower(), columns)])
+        # MariaDB looks at what is inserted first before it looks at the columns.
         if self.server.is_mariadb:
-            self.row_lengths(tree)
+            self.first_row(tree, scope)
+            self.row_length(tree)
         if columns is not None:
             self.column_list(tree, columns | _ALWAYS)
-        self.row_lengths(tree)
-        for row in told(tree.rows or ()):
-            self.values(row.items, scope, _IN_VALUES)
-        if tree.query is not None:
-            self.query(tree.query, None)
+        if not self.server.is_mariadb:
+            if tree.query is not None:
+                self.query(tree.query, None)
+            self.row_length(tree)
+        self.rows(tree, scope)
         if tree.row_alias is not None:
             name, named = tree.row_alias
             known = frozenset(one.lower() for one in named) if named else columns
@@ -234,8 +236,15 @@ class _Checks:
                 raise _Found(refusal(1110, column))
             given.add(column.lower())
 
-    def row_lengths(self, tree: Insert) -> None:
-        """Raise for the first row of another length than the columns."""
+    def first_row(self, tree: Insert, scope: _Scope) -> None:
+        """Look at the first row of VALUES, or at the query."""
+        for row in told(tree.rows or ())[:1]:
+            self.values(row.items, scope, _IN_VALUES)
+        if tree.query is not None:
+            self.query(tree.query, None)
+
+    def row_length(self, tree: Insert) -> None:
+        """Raise if the first row of VALUES, or those of the query, are not as long as the columns."""
         wanted = self.wanted(tree)
         if wanted is None:
             return
@@ -243,14 +252,22 @@ class _Checks:
             first = len(tree.rows[0].items)
             if first != wanted and (first or tree.columns):
                 raise _Found(refusal(1136, 1))
-            if isinstance(tree.rows, tuple):
-                for number, row in enumerate(tree.rows, 1):
-                    if len(row.items) != first:
-                        raise _Found(refusal(1136, number))
         elif tree.query is not None:
             given = self.names(tree.query, None)
             if given is not None and len(given) != wanted:
                 raise _Found(refusal(1136, 1))
+
+    def rows(self, tree: Insert, scope: _Scope) -> None:
+        """Look at the rows of VALUES, each of which has to be as long as the first one."""
+        if not isinstance(tree.rows, tuple):
+            for row in told(tree.rows or ()):
+                self.values(row.items, scope, _IN_VALUES)
+            return
+        for number, row in enumerate(tree.rows, 1):
+            if len(row.items) != len(tree.rows[0].items) and self.wanted(tree) is not None:
+                raise _Found(refusal(1136, number))
+            is_later = number > 1 and self.server.is_mariadb
+            self.values(row.items, scope, _IN_SELECT if is_later else _IN_VALUES)
 
     def wanted(self, tree: Insert) -> int | None:
         """How many values a row must have; None where that is not known."""

@@ -352,6 +352,11 @@ _TEXTS: Final[Mapping[int, tuple[str, ...]]] = MappingProxyType(
             "Table '{}' was locked with a READ lock and can't be updated",
         ),
         1100: ("HY000", "ER_TABLE_NOT_LOCKED", "Table '{}' was not locked with LOCK TABLES"),
+        1823: (
+            *("HY000", "ER_FK_FAIL_ADD_SYSTEM"),
+            "Failed to add the foreign key constraint '{}' to system tables",
+        ),
+        1826: ("HY000", "ER_FK_DUP_NAME", "Duplicate foreign key constraint name '{}'"),
         1066: ("42000", "ER_NONUNIQ_TABLE", "Not unique table/alias: '{}'"),
         1109: ("42S02", "ER_UNKNOWN_TABLE", "Unknown table '{}' in MULTI DELETE"),
         1110: ("42000", "ER_FIELD_SPECIFIED_TWICE", "Column '{}' specified twice"),
@@ -417,6 +422,29 @@ _TEXTS: Final[Mapping[int, tuple[str, ...]]] = MappingProxyType(
             "Explicit or implicit commit is not allowed in stored function or trigger.",
             "Explicit or implicit commit is not allowed in stored function or trigger",
         ),
+        1304: ("42000", "ER_SP_ALREADY_EXISTS", "{} {} already exists"),
+        3977: (
+            *("HY000", "ER_STATEMENT_NOT_ALLOWED_AFTER_START_TRANSACTION"),
+            (
+                "Only BINLOG INSERT, COMMIT and ROLLBACK statements are allowed after CREATE TABLE "
+                "with START TRANSACTION statement."
+            ),
+        ),
+        3978: (
+            *("HY000", "ER_FOREIGN_KEY_WITH_ATOMIC_CREATE_SELECT"),
+            (
+                "Foreign key creation is not allowed with CREATE TABLE as SELECT and CREATE TABLE "
+                "with START TRANSACTION statement."
+            ),
+        ),
+        3979: (
+            *("HY000", "ER_NOT_ALLOWED_WITH_START_TRANSACTION"),
+            "START TRANSACTION clause cannot be used {}.",
+        ),
+        1766: (
+            *("HY000", "ER_VARIABLE_NOT_SETTABLE_IN_TRANSACTION"),
+            "The system variable {} cannot be set when there is an ongoing transaction.",
+        ),
         1792: (
             *("25006", "ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION"),
             "Cannot execute statement in a READ ONLY transaction.",
@@ -451,6 +479,43 @@ _TEXTS: Final[Mapping[int, tuple[str, ...]]] = MappingProxyType(
             (
                 "Failed to add the foreign key constraint. Missing column '{}' for constraint '{}' in "
                 "the referenced table '{}'"
+            ),
+        ),
+        1619: ("HY000", "ER_PLUGIN_DELETE_BUILTIN", "Built-in plugins cannot be deleted"),
+        3537: (
+            *("HY000", "ER_COMPONENTS_UNLOAD_NOT_LOADED"),
+            "Component specified by URN '{}' to unload has not been loaded before.",
+        ),
+        6512: (
+            *("HY000", "ER_ENGINE_DOES_NOT_SUPPORT_EXTERNAL_TABLES"),
+            "The '{}' storage engine does not support external tables",
+        ),
+        6513: ("HY000", "ER_EXTERNAL_ENGINE_MISSING", "External storage engine is not specified"),
+        3106: (
+            *("HY000", "ER_UNSUPPORTED_ACTION_ON_GENERATED_COLUMN"),
+            "'{}' is not supported for generated columns.",
+        ),
+        3733: (
+            *("HY000", "ER_FK_CANNOT_USE_VIRTUAL_COLUMN"),
+            "Foreign key '{}' uses virtual column '{}' which is not supported.",
+        ),
+        3756: (
+            *("HY000", "ER_FUNCTIONAL_INDEX_PRIMARY_KEY"),
+            "The primary key cannot be a functional index",
+        ),
+        3758: (
+            *("HY000", "ER_FUNCTIONAL_INDEX_FUNCTION_IS_NOT_ALLOWED"),
+            "Expression of functional index '{}' contains a disallowed function.",
+        ),
+        3759: (
+            *("HY000", "ER_FULLTEXT_FUNCTIONAL_INDEX"),
+            "Fulltext functional index is not supported.",
+        ),
+        3762: (
+            *("HY000", "ER_FUNCTIONAL_INDEX_ON_FIELD"),
+            (
+                "Functional index on a column is not supported. Consider using a regular index "
+                "instead."
             ),
         ),
         3763: (

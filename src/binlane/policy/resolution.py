@@ -114,6 +114,7 @@ class ResolvedStatement:
             before the decision (those that the decision itself raises are left to it).
         functions: Stored functions that are called, directly or not, in the servers' order.
         unknown_tables: Named tables that do not exist, with their offsets.
+        absent: Tables that do not exist and that only functions and triggers name.
         errors: What the server says of tables and views that it cannot open, in its order.
         has_row_statement: The command can generate row events.
         is_temporary: It creates, drops or truncates a temporary table.
@@ -129,6 +130,7 @@ class ResolvedStatement:
     reasons: tuple[ReasonFound, ...] = ()
     functions: tuple[TableName, ...] = ()
     unknown_tables: tuple[tuple[TableName, int], ...] = ()
+    absent: tuple[TableName, ...] = ()
     errors: tuple[Refusal, ...] = ()
     has_row_statement: bool = True
     is_temporary: bool = False
@@ -247,6 +249,7 @@ def resolve(facts: StatementFacts, opening: Opening) -> ResolvedStatement:
         reasons=_in_order(reasons),
         functions=tuple(list_.functions),
         unknown_tables=tuple(list_.unknown),
+        absent=tuple(list_.absent),
         errors=tuple(list_.errors),
         has_row_statement=kind in ROW_KINDS or facts.verb in _ROW_VERBS,
         is_temporary=_is_temporary(facts, objects),

@@ -148,8 +148,6 @@ class Attributions:
     sessions, or by one at a time, which holds `saying`; `begin`, `read`, `find`, `passed` and `forget` by one other, which routes.
 
     Attributes:
-        unwritten: How many statements go as rows for that.
-        given_up: For how many groups a reply was waited for in vain.
         lost_threads: Of sessions that were there when the process before ended: what they had for
             themselves at the source is gone.
         hear: Takes in what other processes' sessions have said by now, before a group is looked at.
@@ -175,8 +173,6 @@ class Attributions:
         Raises:
             StoreError: If the folder cannot be used.
         """
-        self.unwritten = 0
-        self.given_up = 0
         self.lost_threads = _NOBODY
         self.hear: Callable[[], None] = _nothing
         self.saying = RLock()
@@ -245,6 +241,7 @@ class Attributions:
         encoded: bytes | None = None,
         *,
         is_split: bool = False,
+        is_for_all: bool = False,
     ) -> None:
         """Say what a statement will make, before it is sent.
 
@@ -255,6 +252,7 @@ class Attributions:
             encoded: The plans as `encode_plans` gives them; None where nobody has them.
             is_split: The first of several groups commits what was done before the statement, so that
                 it comes for certain.
+            is_for_all: What it makes is another thing to all binlogs than to the source.
         """
         place = doubt = None
         groups = self._sessions.get(thread_id)
@@ -264,13 +262,13 @@ class Attributions:
             if encoded is None:
                 encoded = encode_plans(plans)
             bits = has_older * records.OLDER_BIT | is_split * records.SPLIT_BIT
+            bits |= is_for_all * records.ALL_BIT
             body = records.intent_body(thread_id, number, encoded, bits)
             place = journal.write(records.INTENT, body)
             if place is None:
                 doubt = Reason.NOT_WRITTEN
-                self.unwritten += 1
         statement = Statement(number, len(plans), plans, place)
-        statement.is_split, statement.doubt = is_split, doubt
+        statement.is_split, statement.is_for_all, statement.doubt = is_split, is_for_all, doubt
         with self._lock:
             if groups is None:
                 groups = self._session(thread_id)
@@ -554,7 +552,9 @@ class Attributions:
             else (one for _, one in self._waiting[point].statements)
         )
         return any(
-            each.plans is None or any(binlog in plan.binlogs for plan in each.plans)
+            each.is_for_all
+            or each.plans is None
+            or any(binlog in plan.binlogs for plan in each.plans)
             for each in statements
         )
 
@@ -697,7 +697,7 @@ class Attributions:
             for thread_id in self._busy
             for one in self._sessions[thread_id].statements
             if (one.is_split or _may_have_made(one))
-            and any(map(group.could_be, self._plans(one) or ()))
+            and (one.is_for_all or any(map(group.could_be, self._plans(one) or ())))
         ]
         others = frozenset(
             thread_id
@@ -877,7 +877,6 @@ class Attributions:
         return min((self._patience_s.get(each, most_s) for each in threads), default=most_s)
 
     def _give_up(self, thread_id: int, reason: Reason) -> None:
-        self.given_up += 1
         self._sessions[thread_id].doubt(reason)
         self._settle([thread_id])
 
@@ -892,7 +891,6 @@ class Attributions:
         if thread_id:
             self._give_up(thread_id, Reason.NOT_ANSWERED)
         else:
-            self.given_up += 1
             self._keep(point, Unattributed(Reason.NOT_ANSWERED, makers))
 
     def _plans(self, statement: Statement) -> Sequence[GroupPlan] | None:

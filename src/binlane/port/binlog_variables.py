@@ -18,7 +18,6 @@ from typing import Final, NamedTuple
 
 from binlane.codec.packets.results import Cell, ResultSet
 from binlane.codec.types import ColumnType, Flavor
-from binlane.errors import StatementError
 from binlane.gateway.answers import RowsAnswer
 from binlane.names import quote
 from binlane.session.session import Session
@@ -29,6 +28,7 @@ from binlane.sql.facts import (
     SystemVariableUse,
     VariableScope,
 )
+from binlane.sql.servers import Dialect, Fact, has
 from binlane.sql.stored import runs_nothing_stored
 from binlane.sql.tokens import TokenKind, tokenise
 from binlane.sql.tree.expressions import Literal, LiteralKind, Name, SelectItem, walk
@@ -86,7 +86,6 @@ _NO_NAMES: Final = frozenset(
         *(ColumnType.BIT, ColumnType.YEAR, ColumnType.NULL),
     )
 )
-_NOT_SUPPORTED: Final = 1235
 _ALIAS_MAX: Final = 255
 _WARNINGS: Final = "warning_count"
 
@@ -240,9 +239,6 @@ def rewrite(
         answer: To `question`.
         flavor: Of the source.
         has_temporary_tables: The session has some.
-
-    Raises:
-        StatementError: If the binlogs cannot have what is set.
     """
     items = list(_answered(_items(facts, known), answer))
     reads = _reads(facts, known)
@@ -252,7 +248,7 @@ def rewrite(
     global_values: dict[str, str | None] = {}
     tracking: str | None = None
     for item in items:
-        taken = _taken(item)
+        taken = _taken(item, facts.dialect)
         is_own = item.name in NAMES or item.name in _TRACKING
         is_wrong = is_own and taken is None and not item.is_default
         if is_wrong or (item.name == _LOGGED and item.is_global):
@@ -265,14 +261,6 @@ def rewrite(
             tracking = taken  # SET STATEMENT takes it back
         if item.name not in NAMES:
             continue
-        if item.name == ROW_IMAGE and taken not in (None, "FULL"):
-            raise StatementError(
-                f"binlane doesn't yet support '{ROW_IMAGE} = {taken}' of a session",
-                errno=_NOT_SUPPORTED,
-                sqlstate="42000",
-                hint=f"a binlog has it: ALTER BINLOG 'name' ROW_IMAGE='{taken}'; "
-                "leave the variable as it is",
-            )
         if taken is not None:
             model = [edit for edit in model if not item.start <= edit.start < item.end]
             model.append(_Edit(item.value_start, item.end, f" '{taken}'"))
@@ -423,9 +411,11 @@ def _answered(items: Iterator[_Item], answer: ResultSet | None) -> Iterator[_Ite
         yield replace(item, value=value)
 
 
-def _taken(item: _Item) -> str | None:
+def _taken(item: _Item, dialect: Dialect) -> str | None:
     """What a variable becomes by a value; None if it does not take it."""
     values, value = NAMES.get(item.name, _TOLD), item.value
+    if item.name == ROW_IMAGE and not has(Fact.FULL_NODUP, dialect.flavor, dialect.version):
+        values = values[:-1]
     if item.name == TRACKING[Flavor.MARIADB]:
         return value if isinstance(value, str) else None
     if isinstance(value, int):

@@ -134,6 +134,7 @@ class GroupPlanning:
             binlogs=binlogs,
             bases=bases(definitions, binlogs),
             ends=ends,
+            image=draft.image,
         )
 
     def parts(

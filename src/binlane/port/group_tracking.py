@@ -199,11 +199,16 @@ class GroupTracking:
             )
             one.is_intended = True
 
-    def intend_unread(self, model: PlannedSession) -> None:
-        """Tell that a command runs of which nobody knows yet which groups it makes."""
+    def intend_unread(self, model: PlannedSession, *, is_for_all: bool = False) -> None:
+        """Tell that a command runs of which nobody knows yet which groups it makes.
+
+        Args:
+            model: The session.
+            is_for_all: As of `Attributions.intend`.
+        """
         if self.shared is not None:
             self._unread = model.count()
-            self.shared.attributions.intend(self.thread_id, self._unread, ())
+            self.shared.attributions.intend(self.thread_id, self._unread, (), is_for_all=is_for_all)
 
     def answer_unread(self, replies: Sequence[Reply]) -> None:
         """Tell what the replies to such a command say; none if it was not sent."""

@@ -17,7 +17,7 @@ from binlane.routing.plan import GroupPlan
 from binlane.routing.plan_bytes import decode_plans
 from binlane.store.record_log import Place
 
-VERSION: Final = 3
+VERSION: Final = 4
 """Of all records, plans included: another one is for another binlane."""
 
 SESSIONS: Final = 1
@@ -63,6 +63,7 @@ _DOUBT_BIT: Final = 4
 _BOUND_BIT: Final = 8
 OLDER_BIT: Final = 1
 SPLIT_BIT: Final = 2
+ALL_BIT: Final = 4
 KNOWN_BIT: Final = 1
 OF_BOUND_BIT: Final = 2
 """Of INTENT and ANSWER, as `Intent` and `Answer` have them."""
@@ -96,6 +97,7 @@ class Intent(NamedTuple):
         number: Which of its session.
         has_older: Groups of statements before it were read that are not attributed.
         is_split: As `Statement` has it.
+        is_for_all: Likewise.
         plan_count: How many plans there are.
     """
 
@@ -103,6 +105,7 @@ class Intent(NamedTuple):
     number: int
     has_older: bool
     is_split: bool
+    is_for_all: bool
     plan_count: int
 
 
@@ -252,7 +255,8 @@ def read_intent(body: bytes) -> Intent:
     reader = Reader(body)
     thread_id, number, bits = reader.unpack(_INTENT)
     has_older, is_split = bool(bits & OLDER_BIT), bool(bits & SPLIT_BIT)
-    return Intent(thread_id, number, has_older, is_split, reader.u32())
+    is_for_all = bool(bits & ALL_BIT)
+    return Intent(thread_id, number, has_older, is_split, is_for_all, reader.u32())
 
 
 def read_open(body: bytes) -> tuple[int, Statement]:

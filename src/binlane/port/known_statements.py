@@ -8,7 +8,7 @@ two things differ: the text, and the AUTO_INCREMENT value that goes with it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple, overload
 
 from binlane.codec.types import EventType
@@ -136,7 +136,7 @@ class Foreseen(Sequence[GroupPlan]):
         binlogs: dict[str, tuple[Part, ...]] = dict.fromkeys(plan.binlogs, parts)
         if text.others:
             binlogs |= text.others
-        return GroupPlan(sections=plan.sections, binlogs=binlogs, bases=plan.bases, ends=plan.ends)
+        return replace(plan, binlogs=binlogs)
 
     def encoded(self) -> bytes:
         """The bytes of that plan alone, as `encode_plans` gives them."""

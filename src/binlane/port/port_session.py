@@ -208,10 +208,10 @@ class PortSession:
 
     @property
     def reads_long_texts(self) -> bool:
-        """Whether binlogs may have the texts of long statements."""
+        """Whether what binlogs have of long statements hangs on their texts."""
         model, shared = self._model, self._shared
         if model is not None:
-            return not model.session.may_log_rows
+            return not model.session.may_log_rows or model.has_images
         if shared is None:
             return not self._is_relayed
         return any(one.logging_mode is LoggingMode.STATEMENT for one in shared.definitions())
@@ -773,6 +773,7 @@ class PortSession:
         before = model.snapshot()
         under_way: list[UnderWay] = []
         sources: list[str] = []
+        is_for_all = model.is_for_all
         try:
             for text in texts:
                 await turn_ends(len(sources))
@@ -786,6 +787,7 @@ class PortSession:
                 refusal = await self._refusal(expected.result, facts, model)
                 if refusal is not None:
                     return Refuse(refusal)
+                is_for_all |= model.is_for_all
                 # What is asked of the source now is not what it will be when the statement's turn
                 # comes: such a statement goes as rows.
                 under_way.append(
@@ -793,7 +795,10 @@ class PortSession:
                 )
         finally:
             model.restore(before)
-        self._tracking.intend_unread(model)
+        shared, is_off = self._shared, self._tracking.shared is None
+        if is_for_all and is_off and shared is not None and not self._is_in_transaction:
+            await self._tracking.begin(shared)
+        self._tracking.intend_unread(model, is_for_all=is_for_all)
         self._under_way = under_way
         # Behind a comment to the end of its line nothing else may stand.
         owed = () if self._reader is None else self._reader.owed(None)

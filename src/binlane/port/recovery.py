@@ -137,7 +137,7 @@ class Recovery:
             groups = self._session(intent.thread_id)
             groups.drop_old(intent.number)
             statement = Statement(intent.number, intent.plan_count, None, place)
-            statement.is_split = intent.is_split
+            statement.is_split, statement.is_for_all = intent.is_split, intent.is_for_all
             if intent.has_older:
                 # Which of the groups that were read these are is not in the journal.
                 statement.doubt = Reason.FORGOTTEN

@@ -40,6 +40,7 @@ class Sayings(Protocol):
         encoded: bytes | None = None,
         *,
         is_split: bool = False,
+        is_for_all: bool = False,
     ) -> None:
         """Say what a statement will make, before it is sent; as `Attributions` has it, like all."""
         ...
@@ -94,6 +95,7 @@ class SentSayings:
         encoded: bytes | None = None,
         *,
         is_split: bool = False,
+        is_for_all: bool = False,
     ) -> None:
         """As of `Sayings`.
 
@@ -103,7 +105,8 @@ class SentSayings:
         self._intended[thread_id] = number, plans
         if encoded is None:
             encoded = encode_plans(plans)
-        body = records.intent_body(thread_id, number, encoded, is_split * records.SPLIT_BIT)
+        bits = is_split * records.SPLIT_BIT | is_for_all * records.ALL_BIT
+        body = records.intent_body(thread_id, number, encoded, bits)
         self._say(records.INTENT, body)
 
     def done(
@@ -236,7 +239,9 @@ class Hearing:
             encoded = body[records.INTENT_HEAD_BYTES :]
             plans = _Plans(encoded, intent.plan_count)
             attributions.intend(
-                *(intent.thread_id, intent.number, plans, encoded), is_split=intent.is_split
+                *(intent.thread_id, intent.number, plans, encoded),
+                is_split=intent.is_split,
+                is_for_all=intent.is_for_all,
             )
         elif kind == records.ANSWER:
             self._tell_answer(body)

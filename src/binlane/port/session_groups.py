@@ -140,6 +140,8 @@ class Statement:
         is_bound: `last` tells up to where its groups are, and not which they are.
         is_split: Its first group commits what was done before it, so that it comes for certain; it
             has not been looked for yet.
+        is_for_all: What it makes is another thing to all binlogs than to the source, and its plans are
+            not known before its reply.
         doubt: Why none of its groups is planned; None where they may be.
         gone: The last number in each stream of groups that were attributed to nobody while it came
             first; None for no such groups.
@@ -154,6 +156,7 @@ class Statement:
     last: tuple[Span, ...] = ()
     is_bound: bool = False
     is_split: bool = False
+    is_for_all: bool = False
     doubt: Reason | None = None
     gone: dict[Stream, int] | None = None
 

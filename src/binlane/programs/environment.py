@@ -141,9 +141,16 @@ class SessionEnvironment:
         """The value of `@@name`."""
         return self.host.system_variable(f"{scope}.{name}" if scope else name)
 
+    def called(self, database: str | None, name: str) -> TableName:
+        """The whole name of a routine that is called here."""
+        calls_packages = self.host.dialect.calls_packages
+        return self.host.objects.called(
+            database, name, self.database, calls_packages=calls_packages
+        )
+
     def call(self, database: str | None, name: str, arguments: Sequence[Value]) -> Value:
         """Call a stored function, if there is one."""
-        stored = TableName(database or self.database, name)
+        stored = self.called(database, name)
         if self.call_stored is None or self.host.objects.function(stored) is None:
             return UNKNOWN
         return self.call_stored(stored, arguments)
@@ -160,11 +167,20 @@ class Variable:
 
 @dataclass(slots=True)
 class Cursor:
-    """A cursor: how often a row was fetched since it was opened."""
+    """A cursor: how often a row was fetched since it was opened, and if the last FETCH had one."""
 
     declaration: CursorDeclaration
     is_open: bool = False
     fetched: int = 0
+    has_row: bool | None = None
+
+    def attribute(self, name: str) -> Value:
+        """What `cursor%name` is: FOUND, NOTFOUND, ISOPEN or ROWCOUNT."""
+        if name == "ISOPEN":
+            return int(self.is_open)
+        if name == "ROWCOUNT":
+            return self.fetched
+        return None if self.has_row is None else int(self.has_row == (name == "FOUND"))
 
 
 @dataclass(slots=True)
@@ -213,6 +229,13 @@ class RoutineEnvironment(SessionEnvironment):
         self.is_behind_group = False
         self._row_values: dict[str, Value] = {}
 
+    def called(self, database: str | None, name: str) -> TableName:
+        """The whole name of a routine that is called here; first those of the own package."""
+        calls_packages = self.text.dialect.calls_packages
+        return self.host.objects.called(
+            database, name, self.database, calls_packages=calls_packages, caller=self.routine
+        )
+
     def value(self, expression: Expression) -> Value:
         """The value of an expression of the body."""
         return evaluate(expression, self.text, self)
@@ -247,9 +270,16 @@ class RoutineEnvironment(SessionEnvironment):
         return UNKNOWN if found is None else found.value
 
     def declare(self, name: str, data_type: DataType, value: Value) -> None:
-        """Declare a variable in the innermost scope."""
-        kind = self.stored_type(data_type)
-        self.scopes[-1].variables[name.lower()] = Variable(name, kind, kind.store(value))
+        """Declare a variable in the innermost scope, and the fields of a row."""
+        variables, kind = self.scopes[-1].variables, self.stored_type(data_type)
+        is_row = bool(data_type.fields)
+        variables[name.lower()] = Variable(name, kind, UNKNOWN if is_row else kind.store(value))
+        of_fields = None if value is None else UNKNOWN
+        for field_name, field_type in zip(data_type.arguments, data_type.fields, strict=False):
+            of_field = Variable(field_name, self.stored_type(field_type), of_fields)
+            variables[f"{name}.{field_name}".lower()] = of_field
+        if data_type.name == _ROW_OF_ANOTHER:
+            variables[f"{name}.*".lower()] = Variable(name, kind, UNKNOWN)
 
     def stored_type(self, data_type: DataType) -> StoredType:
         """What values of a type become; strings of no other collation have the database's."""
@@ -280,7 +310,7 @@ class RoutineEnvironment(SessionEnvironment):
             [
                 (
                     [variable.value for variable in scope.variables.values()],
-                    [cursor.is_open for cursor in scope.cursors.values()],
+                    [(cursor.is_open, cursor.has_row) for cursor in scope.cursors.values()],
                     scope.is_handling,
                 )
                 for scope in self.scopes
@@ -335,7 +365,12 @@ class RoutineEnvironment(SessionEnvironment):
     def has(self, name: str) -> bool:
         """Whether there is such a variable, or a column of NEW or OLD."""
         is_column = self.rows and name.lower().startswith(("new.", "old."))
-        return is_column or self.find(name) is not None
+        return is_column or self.find(name) is not None or self._is_field(name)
+
+    def _is_field(self, name: str) -> bool:
+        """Whether a name is that of a field of a row, which may have any."""
+        row, _, field_name = name.rpartition(".")
+        return bool(row and field_name) and self.find(f"{row}.*") is not None
 
     def cursor(self, name: str) -> Cursor | None:
         """The cursor of a name."""
@@ -361,17 +396,28 @@ class RoutineEnvironment(SessionEnvironment):
         return is_row or self.find(name) is not None or self.find(f"{name}.*") is not None
 
     def declared(self, name: str) -> tuple[str, Value]:
-        """A variable's name as declared, and its value."""
+        """A variable's name as declared, that of a row's field as given, and its value."""
         found = self.find(name)
-        return (name, UNKNOWN) if found is None else (found.name, found.value)
+        if found is None:
+            return name, UNKNOWN
+        return (name if "." in name else found.name), found.value
 
     def local(self, name: str) -> Value:
-        """The value of a local variable, or of a column of NEW and OLD as far as it was set."""
+        """The value of a local variable, or of a column of NEW and OLD as far as it was set.
+
+        So are `cursor%FOUND` and its like.
+        """
+        name, _, attribute = name.partition("%")
+        if attribute:
+            cursor = self.cursor(name)
+            return UNKNOWN if cursor is None else cursor.attribute(attribute)
         found = self.find(name)
         if found is not None:
             return found.value
         if self.rows and "." in name:
             return self._row_values.get(name.lower(), UNKNOWN)
+        if self._is_field(name):
+            return UNKNOWN
         raise LookupError(name)
 
     def assign(self, name: str, value: Value) -> bool:
@@ -379,11 +425,26 @@ class RoutineEnvironment(SessionEnvironment):
         found = self.find(name)
         if found is not None:
             found.value = found.type.store(value)
+            self._forget_fields(name)
+            return True
+        if self._is_field(name):
             return True
         if self.has(name):
             self._row_values[name.lower()] = value
             return True
         return False
+
+    def _forget_fields(self, name: str) -> None:
+        """Know no more what is in the fields of a row that is set as a whole."""
+        start = f"{name.lower()}."
+        scope = next((one for one in reversed(self.scopes) if name.lower() in one.variables), None)
+        for key, variable in () if scope is None else scope.variables.items():
+            if key.startswith(start):
+                variable.value = UNKNOWN
+
+
+_ROW_OF_ANOTHER: Final = "ROW TYPE OF"
+"""The type of a row with the columns of a table or cursor."""
 
 
 def assign_by_set(facts: StatementFacts, environment: SessionEnvironment) -> None:

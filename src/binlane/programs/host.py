@@ -84,7 +84,7 @@ def handles(condition: str, raised: Refusal) -> int:
     if named is not None:
         return 1 if raised.sqlstate.startswith(named) else 0
     is_exception = raised.sqlstate[:2] not in {"00", "01", "02"}
-    return 1 if words[0] == "SQLEXCEPTION" and is_exception else 0
+    return 1 if words[0] in {"SQLEXCEPTION", "OTHERS"} and is_exception else 0
 
 
 def table_in_use(name: TableName, *, is_mariadb: bool) -> Refusal:
@@ -331,6 +331,9 @@ class Host(Protocol):
 
     def system_variable(self, name: str) -> Value:
         """The value of `@@name`; `name` in lower case, with its scope if one is given."""
+
+    def quote(self, name: TableName) -> str:
+        """A name as texts that the server writes have it."""
 
     def has_sql_mode(self, mode: str) -> bool:
         """Whether a mode, in capitals, is one of sql_mode."""

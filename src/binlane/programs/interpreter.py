@@ -407,6 +407,14 @@ class Interpreter:
         return self._for(statement, following, environment)
 
     def _for_rows(self, statement: ForRows, environment: RoutineEnvironment) -> Jump | None:
+        refused: Refusal | None = None
+        if statement.query is not None:
+            refused = self._actions.statement(statement.query, environment)
+        elif (cursor := environment.cursor(statement.cursor)) is not None:
+            refused = self._opens(cursor.declaration, statement.arguments, environment)
+        if refused is not None:
+            return self._handle(refused, environment)
+
         def following(rounds: int) -> Value | None:
             has_row = Condition(f"another row for {statement.variable}", environment.program)
             ways = environment.host.programs.ways
@@ -447,11 +455,25 @@ class Interpreter:
 
     def _open(self, statement: Open, environment: RoutineEnvironment) -> Jump | None:
         if (cursor := environment.cursor(statement.cursor)) is not None:
-            cursor.is_open, cursor.fetched = True, 0
-            query = cursor.declaration.query
-            if calls_functions(query):  # which do something now
-                return self._actions.statement(query, environment)
+            cursor.is_open, cursor.fetched, cursor.has_row = True, 0, None
+            return self._opens(cursor.declaration, statement.arguments, environment)
         return None
+
+    def _opens(
+        self,
+        cursor: CursorDeclaration,
+        arguments: Sequence[Expression],
+        environment: RoutineEnvironment,
+    ) -> Refusal | None:
+        """Run the query of a cursor, which sees the cursor's parameters."""
+        outer = environment.scopes
+        values = [self._actions.value(one, environment) for one in arguments]
+        environment.scopes = [*outer, BlockScope()]
+        for name, value in zip(cursor.parameters, values, strict=False):
+            environment.declare(name, _ROW, value)
+        refused = self._actions.statement(cursor.query, environment)
+        environment.scopes = outer
+        return refused
 
     def _close(self, statement: Close, environment: RoutineEnvironment) -> Jump | None:
         if (cursor := environment.cursor(statement.cursor)) is not None:
@@ -466,8 +488,10 @@ class Interpreter:
         if cursor is None or not cursor.is_open:
             return _NOT_OPEN
         has_row = Condition(f"FETCH {statement.cursor}", environment.program)
-        if ways.choose(has_row, usual=min(cursor.fetched, 1)) == 1:
-            return NO_DATA
+        cursor.has_row = ways.choose(has_row, usual=min(cursor.fetched, 1)) == 0
+        if not cursor.has_row:
+            # sql_mode ORACLE asks for `cursor%NOTFOUND` instead.
+            return None if environment.text.dialect.is_oracle else NO_DATA
         cursor.fetched += 1
         for variable in statement.variables:
             if isinstance(variable, Name):
@@ -490,8 +514,10 @@ class Interpreter:
     def _diagnostics(self, statement: Diagnostics, environment: RoutineEnvironment) -> Jump | None:
         if statement.verb not in _SIGNALS:
             return self._actions.statement(statement, environment)
-        if not statement.condition and self._handled:
-            return self._handled[-1]
+        if not statement.condition:
+            return self._handled[-1] if self._handled else _NOTHING_HANDLED
+        if statement.condition.isdecimal():
+            return _predefined(int(statement.condition))
         condition = environment.condition(statement.condition) or statement.condition
         sqlstate = condition.upper().removeprefix("SQLSTATE").strip().strip("'\"")
         errno = {"01": 1642, "02": 1643}.get(sqlstate[:2], 1644)
@@ -509,6 +535,9 @@ class Interpreter:
 _NOTHING_RETURNED: Final = Refusal(
     1321, "2F005", "ER_SP_NORETURNEND", "FUNCTION ended without RETURN"
 )
+_NOTHING_HANDLED: Final = Refusal(
+    1645, "0K000", "ER_RESIGNAL_WITHOUT_ACTIVE_HANDLER", "RESIGNAL when handler not active"
+)
 _ROUNDS_MAX: Final = 6
 """After so many rounds with decisions a loop's further rounds are looked at together."""
 _FURTHER_ROUNDS: Final = "more rounds of a loop"
@@ -521,6 +550,12 @@ _SIGNALLED: Final = {
     1643: "Unhandled user-defined not found condition",
     1644: "Unhandled user-defined exception condition",
 }
+
+
+def _predefined(errno: int) -> Refusal:
+    """What RAISE raises of the exceptions that sql_mode ORACLE has without a declaration."""
+    sqlstate = "01000" if errno == NO_DATA.errno else "HY000"
+    return Refusal(errno, sqlstate, "ER_SIGNAL_EXCEPTION", "a predefined exception", is_own=True)
 
 
 def _handler(

@@ -96,6 +96,8 @@ def declare_parameters(
 ) -> None:
     """Give a fresh environment the parameters of a routine, their values in their types."""
     environment.scopes = [BlockScope()]
+    for name in routine.outer:
+        environment.declare(name, DataType(0, 0, ""), UNKNOWN)
     for index, parameter in enumerate(routine.parameters):
         value = arguments[index] if index < len(arguments) else None
         if index >= len(arguments) and parameter.default is not None:
@@ -163,7 +165,7 @@ def trimmed(statement: str) -> str:
 
 def routine_name(use: FunctionUse, environment: SessionEnvironment) -> TableName:
     """The whole name of a stored function, or of the procedure that CALL names."""
-    return TableName(use.database or environment.database, use.name)
+    return environment.called(use.database, use.name)
 
 
 # Functions that are called ----------------------------------------------------------------------

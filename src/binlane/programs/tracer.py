@@ -70,8 +70,6 @@ from binlane.sql.tree.statements import Insert, Update
 _ROWS_EXPLORED: Final = 2
 """For so many rows of a statement each way of its triggers and functions is followed."""
 _TIMES: Final = MappingProxyType({"BEFORE": TriggerTime.BEFORE, "AFTER": TriggerTime.AFTER})
-_WRONG_COUNT: Final = 1318
-"""Which MariaDB's DO passes over."""
 
 
 class Tracer:
@@ -147,8 +145,6 @@ class Tracer:
             if routine is not None and call.is_logged:
                 call.text = _call_text(routine, arguments, environment)
                 self.recorder.calls.append(call)
-            if self.raised is not None and statement.facts.effects.kind is StatementKind.DO:
-                self.raised = None if self.raised.errno == _WRONG_COUNT else self.raised
             if self.raised is not None:
                 return
 
@@ -319,7 +315,11 @@ class Tracer:
     def _inside(self, kind: str, name: TableName) -> Iterator[RoutineEnvironment]:
         """Inside of a trigger or routine that runs."""
         environment = RoutineEnvironment(
-            self._host, name.database, call_stored=self._value_of, program=f"{kind} {name.plain}"
+            self._host,
+            name.database,
+            routine=None if kind == "trigger" else name,
+            call_stored=self._value_of,
+            program=f"{kind} {name.plain}",
         )
         environment.on_read = self.recorder.reads_variable
         environment.on_assign = self.recorder.assigns_variable
@@ -413,7 +413,8 @@ class Tracer:
         elif kind in WRITING_KINDS:
             self._write_in_body(statement, facts, environment)
         raised, self.raised = self.raised, None
-        return raised
+        is_passed_over = environment.is_mariadb and kind is StatementKind.DO
+        return None if is_passed_over else raised
 
     def _read_in_body(self, facts: StatementFacts, environment: RoutineEnvironment) -> None:
         if facts.effects.kind is StatementKind.SET:
@@ -486,10 +487,7 @@ def _call_text(
         )
         for parameter in routine.parameters[: len(arguments)]
     ]
-    mark = '"' if environment.dialect.ansi_quotes else "`"
-    names = (routine.name.database, routine.name.table)
-    shown = ".".join(mark + name.replace(mark, mark * 2) + mark for name in names)
-    return f"SELECT {shown}({','.join(given)})"
+    return f"SELECT {environment.host.quote(routine.name)}({','.join(given)})"
 
 
 def trace(statement: Traced, host: Host, environment: SessionEnvironment | None = None) -> Trace:

@@ -31,7 +31,7 @@ from binlane.routing.queries import NO_TABLES, confined, statement_of
 from binlane.routing.row_images import ImageCutter
 from binlane.routing.rows import STATEMENT_TEXTS, table_name
 from binlane.routing.texts import TextNames, names_in
-from binlane.sql.servers import RowImage
+from binlane.sql.servers import RowImage, smaller
 from binlane.store.binlog import Binlog
 
 _PIECE_BYTES: Final = 1 << 20
@@ -49,8 +49,11 @@ class LargePart:
         texts_left_out: Texts of row changes that may name something outside of the scope.
     """
 
-    def __init__(self, binlog: Binlog, format_: Format, *, file: str) -> None:
+    def __init__(
+        self, binlog: Binlog, format_: Format, *, file: str, image: RowImage = RowImage.FULL
+    ) -> None:
         self._binlog = binlog
+        self._image = smaller(binlog.definition.row_image, image)
         self._format = format_
         self._file = file
         self._scope = binlog.definition.scope
@@ -204,10 +207,9 @@ class LargePart:
 
     def _cut(self, events: Iterable[Event]) -> Iterable[Event]:
         """Events with the row images that the binlog is to have."""
-        image = self._binlog.definition.row_image
-        if image is RowImage.FULL:
+        if self._image is RowImage.FULL:
             return events
-        self._cutter = cutter = ImageCutter(image)
+        self._cutter = cutter = ImageCutter(self._image)
         return (cutter.event(event, self._format) for event in events)
 
     def _kept(self) -> Iterator[int]:

@@ -18,6 +18,7 @@ from binlane.grouping.sections import RowsPiece, Section
 from binlane.names import TableName
 from binlane.scope.definition import Definition
 from binlane.scope.scope import ScopeList
+from binlane.sql.servers import RowImage
 
 __all__ = [
     "EncodedEvent",
@@ -124,12 +125,14 @@ class GroupPlan:
             with another definition by then gets the group's rows.
         ends: By name the event that ends the binlog's group, where that is another one than the
             source's; None: its one statement stands alone.
+        image: What is to stay of its rows, in binlogs that hold more than that.
     """
 
     sections: tuple[Section, ...] = ()
     binlogs: Mapping[str, tuple[Part, ...]] = field(default_factory=dict)
     bases: Mapping[str, int] = field(default_factory=dict)
     ends: Mapping[str, EncodedEvent | None] = field(default_factory=dict)
+    image: RowImage = RowImage.FULL
 
     @property
     def text_bytes(self) -> int:

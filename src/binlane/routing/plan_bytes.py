@@ -24,16 +24,19 @@ from binlane.routing.plan import (
     Section,
     Text,
 )
+from binlane.sql.servers import RowImage
 
 _U16: Final = Struct("<H")
 _U32: Final = Struct("<I")
-_HEAD: Final = Struct("<III")
+_HEAD: Final = Struct("<IIIB")
 _U32_PAIR: Final = Struct("<II")
 _PART: Final = Struct("<BIII")
 EVENT_HEAD: Final = Struct("<BHI")
 """What stands before an event's body: its type code, its flags, and its length."""
 _CHANGES: Final = ("insert", "update", "delete")
 _CHANGE_NUMBERS: Final = {kind: number for number, kind in enumerate(_CHANGES)}
+_IMAGES: Final = tuple(RowImage)
+_IMAGE_NUMBERS: Final = {image: number for number, image in enumerate(_IMAGES)}
 _IS_TEXT: Final = 1
 _HAS_SECTION: Final = 2
 _HAS_GENERATED: Final = 4
@@ -86,7 +89,8 @@ def _add_plan(pieces: list[bytes], plan: GroupPlan) -> None:
         numbers.append(distinct.index(parts))
     add(_names(tuple(plan.binlogs), tuple(numbers), tuple(plan.bases.items())))
     sections = plan.sections
-    add(_HEAD.pack(len(sections), len(distinct), len(plan.ends)))
+    image = _IMAGE_NUMBERS[plan.image]
+    add(_HEAD.pack(len(sections), len(distinct), len(plan.ends), image))
     for section in sections:
         known = _known_sections.get(id(section))
         if known is not None and known[0] is section:
@@ -164,14 +168,18 @@ def _plan(reader: Reader) -> GroupPlan:
     name_count, base_count = reader.unpack(_U32_PAIR)
     numbers = dict(_numbered(reader) for _ in range(name_count))
     bases = dict(_numbered(reader) for _ in range(base_count))
-    section_count, list_count, end_count = reader.unpack(_HEAD)
+    section_count, list_count, end_count, image = reader.unpack(_HEAD)
+    if image >= len(_IMAGES):
+        raise CodecError(f"{image} is no row image", offset=reader.offset)
     if any(number >= list_count for number in numbers.values()):
         raise CodecError(f"there are {list_count} lists of parts", offset=reader.offset)
     sections = tuple(_section(reader) for _ in range(section_count))
     lists = [tuple(_part(reader) for _ in range(reader.u32())) for _ in range(list_count)]
     binlogs = {name: lists[number] for name, number in numbers.items()}
     ends = dict(_end(reader) for _ in range(end_count))
-    return GroupPlan(sections=sections, binlogs=binlogs, bases=bases, ends=ends)
+    return GroupPlan(
+        sections=sections, binlogs=binlogs, bases=bases, ends=ends, image=_IMAGES[image]
+    )
 
 
 def _numbered(reader: Reader) -> tuple[str, int]:

@@ -43,6 +43,7 @@ from binlane.routing.statements import Drop, Keep, KeepWithRows
 from binlane.routing.texts import names_in_statement
 from binlane.scope.definition import Definition
 from binlane.sql.logged_statements import is_about_rows_only, logged_statement
+from binlane.sql.servers import RowImage
 
 CHANGED_DEFINITION: Final = "the binlog's definition changed after the statement was judged"
 _OUTSIDE: Final = "its text names what is outside of the scope, or cannot be proven to name nothing"
@@ -113,6 +114,17 @@ def route_planned(  # noqa: PLR0913  # as `route`, and what was planned
         CodecError: As `route`.
     """
     place = _Place(definition, format_, prepared, memory)
+    outcome = _route(group, plan, place, threads)
+    routed = outcome.routing.group
+    if plan.image is RowImage.FULL or routed is None:
+        return outcome
+    routing = replace(outcome.routing, group=replace(routed, image=plan.image))
+    return replace(outcome, routing=routing)
+
+
+def _route(group: EventGroup, plan: GroupPlan, place: _Place, threads: Threads) -> PlannedRouting:
+    """As `route_planned`, with the rows as the source has them."""
+    definition, format_ = place.definition, place.format
     name = definition.name
     if name not in plan.binlogs or _is_all_rows(plan, name):
         return PlannedRouting(routing=place.rows(group))

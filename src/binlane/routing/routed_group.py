@@ -8,6 +8,7 @@ from enum import Enum
 from binlane.codec.event import Event
 from binlane.positions import AnyGtid
 from binlane.routing.memory import Memory
+from binlane.sql.servers import RowImage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +25,7 @@ class RoutedGroup:
         finishes: The XA transaction that it commits or rolls back.
         is_alone: Whether no other group may be applied at the same time, whatever MySQL's clock
             says: that knows which rows its source changed, not what its statements read.
+        image: What the session that made it wants to stay of its rows.
     """
 
     gtid: AnyGtid | None
@@ -31,6 +33,7 @@ class RoutedGroup:
     prepares: str | None = None
     finishes: str | None = None
     is_alone: bool = False
+    image: RowImage = RowImage.FULL
 
 
 def prepared_with(prepared: frozenset[str], group: RoutedGroup | None) -> frozenset[str]:

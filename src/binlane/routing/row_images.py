@@ -140,7 +140,7 @@ class ImageCutter:
         if isinstance(body, TableMapEvent):
             self._shapes[body.table_id] = _shape(body, format_.flavor)
         elif isinstance(body, RowsEvent):
-            cut = self._cut(body, format_.flavor)
+            cut = self.cut(body, self._shapes.get(body.table_id), format_.flavor)
             if body.ends_statement:
                 self._shapes.clear()
             return event if cut is None else replace(event, body=cut)
@@ -243,11 +243,18 @@ class ImageCutter:
         assert cut is not None, "each event stays"
         return cut
 
-    def _cut(self, body: RowsEvent, flavor: Flavor) -> RowsEvent | None:
-        """Rows that are cut; None where they stay as they are."""
+    def cut(
+        self, body: RowsEvent, shape: _Shape | Uncut | None, flavor: Flavor
+    ) -> RowsEvent | None:
+        """Rows that are cut; None where they stay as they are.
+
+        Args:
+            body: The rows.
+            shape: Of their table; None where it has no TABLE_MAP.
+            flavor: Of their server.
+        """
         if not isinstance(body, UpdateRowsEvent | DeleteRowsEvent):
             return None
-        shape = self._shapes.get(body.table_id)
         if shape is None:
             return None  # only the end of a statement
         if isinstance(shape, Uncut):
@@ -321,6 +328,27 @@ class ImageCutter:
         if length < 0:
             raise CodecError("the bytes are no row images")
         return out[:length].tobytes()
+
+
+def cut_rows(
+    body: RowsEvent,
+    table_map: TableMapEvent,
+    image: RowImage,
+    flavor: Flavor,
+    *,
+    uses_kernels: bool | None = None,
+) -> RowsEvent:
+    """The rows of one event as a binlog with a smaller ROW_IMAGE has them; as they are where it cannot.
+
+    Args:
+        body: The rows.
+        table_map: Of their table.
+        image: What stays; not FULL.
+        flavor: Of their server.
+        uses_kernels: As of `ImageCutter`.
+    """
+    cutter = ImageCutter(image, uses_kernels=uses_kernels)
+    return cutter.cut(body, _shape(table_map, flavor), flavor) or body
 
 
 def _groups(data: memoryview) -> Iterator[list[tuple[int, int, int]]]:

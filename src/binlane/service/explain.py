@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
+from binlane.check.binlog_forms import BinlogForm, forms_of
 from binlane.check.findings import (
     SYNTAX_ERROR,
     CheckedStatement,
@@ -43,7 +44,7 @@ from binlane.sql.tokens import SqlSyntaxError
 COLUMNS: Final = (
     *("Binlog", "Logged_as", "Verdict"),
     ColumnDefinition.integer("Errno"),
-    *("Reason", "Message", "Object", "Through", "Hint", "Events"),
+    *("Reason", "Message", "Object", "Through", "Hint", "Events", "Row_image", "Compress"),
 )
 _GAP: Final = r"\s|\#[^\n]*\n|--[\s][^\n]*\n|/\*(?!M?!).*?\*/"
 _EXPLAIN: Final = re.compile(
@@ -54,6 +55,7 @@ _BARE: Final = re.compile(r"\w+", re.ASCII)
 _SYNTAX: Final = "EXPLAIN BINLOG statement"
 # With definitions each binlog has a mode of its own.
 _MODE: Final = "binlog_format"
+_SWITCH: Final = ("OFF", "ON")
 
 
 def explained(statement: str) -> str | None:
@@ -105,6 +107,7 @@ async def explain_binlog(
     await objects.have(facts, own.database)
     while True:
         own = _session(await objects.catalog(), circumstances, definitions, model)
+        forms = forms_of(own)
         result = await asyncio.to_thread(own.execute, statement)
         # What the source does not have either is the statement's own error.
         if not await objects.have_missed(own.objects):
@@ -114,7 +117,7 @@ async def explain_binlog(
         raise StatementError(error.message, errno=error.errno, sqlstate=error.sqlstate)
     if result.unanalysed is not None:
         raise SqlSyntaxError(statement, result.unanalysed.offset, result.unanalysed.reason)
-    return RowsAnswer(COLUMNS, list(_rows(statement, result)))
+    return RowsAnswer(COLUMNS, list(_rows(statement, result, forms)))
 
 
 # The objects --------------------------------------------------------------------------------------
@@ -254,7 +257,9 @@ def _copied(model: Session, catalog: SchemaCatalog, definitions: Sequence[Defini
     return found
 
 
-def _rows(statement: str, result: StatementResult) -> Iterator[Sequence[Cell]]:
+def _rows(
+    statement: str, result: StatementResult, forms: Mapping[str, BinlogForm]
+) -> Iterator[Sequence[Cell]]:
     """For each binlog, what becomes of the statement, and a row for each thing that is wrong."""
     whole = CheckedStatement(
         statement=ScriptStatement(number=1, line=1, column=1, sql=statement), result=result
@@ -265,10 +270,12 @@ def _rows(statement: str, result: StatementResult) -> Iterator[Sequence[Cell]]:
             continue
         own = [finding for finding in found if not finding.binlogs or name in finding.binlogs]
         events = "\n".join(f"{event.type}: {event.info}" for event in binlog.events)
+        form = forms.get(name)
+        told = (None, None) if form is None else (form.row_image.value, _SWITCH[form.is_compressed])
         if not own:
-            yield _row(name, binlog, None, events or None)
+            yield (*_row(name, binlog, None, events or None), *told)
         for finding in own:
-            yield _row(name, binlog, finding, events or None)
+            yield (*_row(name, binlog, finding, events or None), *told)
 
 
 def _row(

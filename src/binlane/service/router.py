@@ -310,7 +310,10 @@ class Router:
         ]
         choices = self._choices(large, lacking)
         parts = [
-            (choice, LargePart(choice.output.binlog, large.format, file=large.file))
+            (
+                choice,
+                LargePart(choice.output.binlog, large.format, file=large.file, image=choice.image),
+            )
             for choice in choices
             if not choice.needs_whole
         ]

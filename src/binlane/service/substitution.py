@@ -54,7 +54,7 @@ from binlane.routing.routed_group import Routing
 from binlane.routing.rows import table_name
 from binlane.service.outputs import Output
 from binlane.service.port_settings import Bypass
-from binlane.sql.servers import LoggingMode
+from binlane.sql.servers import LoggingMode, RowImage
 
 PAST_THE_PORT: Final = Reason.STRANGER.value
 TOO_LARGE: Final = "its rows are too many to be held at once"
@@ -79,12 +79,14 @@ class LargeChoice:
         has_rows: Whether it has its rows, as far as they are in its scope, or nothing.
         needs_whole: Whether it has some of it, so that the group must be held.
         reason: Why it has rows in the place of statements; empty where it has not.
+        image: What its session wants to stay of its rows.
     """
 
     output: Output
     has_rows: bool = True
     needs_whole: bool = False
     reason: str = ""
+    image: RowImage = RowImage.FULL
 
 
 @dataclass(frozen=True, slots=True)
@@ -395,10 +397,12 @@ class Substitution:
         """Count rows in the place of statements; say so the first time, if that was not told."""
         counts = output.counts.rows_instead
         if not counts[reason] and not is_told:
+            what = "has rows in the place of a statement"
+            if not _is_of_statements(output):
+                what = "is not as its session wants it (sql_log_bin, binlog_row_image)"
             logger.warning(
-                "binlog %s: %s has rows in the place of a statement: %s "
-                "(further ones are only counted)",
-                *(output.name, gtid or "a group", reason),
+                "binlog %s: %s %s: %s (further ones are only counted)",
+                *(output.name, gtid or "a group", what, reason),
                 extra={"binlog": output.name} | ({} if gtid is None else {"gtid": str(gtid)}),
             )
         counts[reason] += number
@@ -417,13 +421,13 @@ class Substitution:
             return LargeChoice(output)
         output.lose_threads(threads_of_plan(found, output.name, flags=HeaderFlag.THREAD_SPECIFIC))
         if found.bases.get(output.name) != basis_of(output.binlog.definition):
-            return LargeChoice(output, reason=CHANGED_DEFINITION)
+            return LargeChoice(output, reason=CHANGED_DEFINITION, image=found.image)
         if not parts:
             return LargeChoice(output, has_rows=False)
         if {part.section for part in parts} != set(range(len(found.sections))):
             return LargeChoice(output, needs_whole=True)
         has_text = any(isinstance(part, Text) for part in parts)
-        return LargeChoice(output, reason=TOO_LARGE if has_text else "")
+        return LargeChoice(output, reason=TOO_LARGE if has_text else "", image=found.image)
 
 
 def bypassing(run: RawRun, taken: Sequence[int], done: range) -> int:

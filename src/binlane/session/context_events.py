@@ -27,7 +27,7 @@ from binlane.programs.host import NO_VALUES, SessionValues
 from binlane.programs.routines import silent
 from binlane.programs.trace import Trace
 from binlane.session import log_events
-from binlane.session.decision import Plan
+from binlane.session.decision import Decided
 from binlane.session.log_events import Body
 from binlane.session.state import SessionState, SessionStatement
 from binlane.sql.evaluation.statements import expressions_at, leaves_to_server
@@ -61,29 +61,28 @@ _INSERTING: Final = frozenset(
 def context_events(
     state: SessionState,
     statement: SessionStatement,
-    resolved: ResolvedStatement,
+    decided: Decided,
     trace: Trace,
     *,
     created: Table | None = None,
-    plan: Plan | None = None,
 ) -> list[Body]:
     """What stands in the log before a statement's text.
 
     Args:
         state: The session.
         statement: The statement.
-        resolved: Its tables.
+        decided: What is known of it, and of all statements like it.
         trace: What it did.
         created: The table that CREATE … SELECT makes.
-        plan: What is known of all statements like it.
     """
+    plan = decided.plan if created is None else None
     own = NO_VALUES
     if plan is None or plan.can_depend is not False:
         environment = statement.environment
         if environment is None:
             environment = SessionEnvironment(state.host, statement.database)
         assert isinstance(environment, SessionEnvironment)
-        use = SessionUse(statement.facts, resolved, environment)
+        use = SessionUse(statement.facts, decided.resolved, environment)
         if plan is not None and plan.can_depend is None:
             plan.can_depend = use.can_depend()
         own = use.values(trace)
@@ -92,6 +91,7 @@ def context_events(
                 random=own.random or has_random_default(created),
                 insert_id=use.generates_for_created(created) and bool(trace.runs),
             )
+    own = own._replace(random=own.random or decided.takes_seeds)
     return [*value_events(own.with_those(trace.values)), *trace.user_variables]
 
 

@@ -39,10 +39,12 @@ from binlane.session.state import (
 from binlane.session.transaction import (
     BinlogCaches,
     EngineChanges,
+    EngineUse,
     WriteContext,
     engine_changes_of,
     note_tries,
 )
+from binlane.session.transactions import begins_transaction
 from binlane.sql.facts import TABLE_MAKING_KINDS, StatementKind
 from binlane.sql.schema import Table
 from binlane.sql.servers import Fact, LoggingFormat, LoggingMode
@@ -82,6 +84,8 @@ def execute_create_select(state: SessionState, statement: SessionStatement) -> N
         state.fail(refusals.CREATE_SELECT_AND_GTID)
     elif not (new.exists and new.effects.if_exists and statement.succeeds):
         new.carry_out()
+        if state.objects.filled is not None and statement.outcome.rows != 0:
+            state.objects.filled.add(new.effects.writes[0])
     elif state.locked_tables is not None or state.is_read_locked:
         resolved = state.host.resolved(statement.facts, statement.database)
         error = refusal_beyond_locks(state, statement.facts, resolved)
@@ -98,7 +102,8 @@ def _begin(state: SessionState, statement: SessionStatement) -> frozenset[str] |
     if recorders is None:
         return None
     if commits:
-        state.implicit_commit()
+        if not begins_transaction(statement.facts):
+            state.implicit_commit()
     elif refuses_temporary(state, statement):
         return None
     return recorders
@@ -181,13 +186,36 @@ class _Creation:
     def _log_existing(self) -> None:
         """CREATE TABLE IF NOT EXISTS of one that exists: MySQL logs it."""
         state, statement = self.state, self.statement
-        if self.effects.is_temporary and self.table is not None:
+        if begins_transaction(statement.facts):
+            self._log_in_transaction()
+        elif self.effects.is_temporary and self.table is not None:
             self._log_temporary(exists=True)
         elif not state.server.is_mariadb or state.locked_tables is not None:
             query = state.query(statement.text, statement.database)
             write_directly(state, [query], self.recorders)
 
+    def _log_in_transaction(self) -> None:
+        """START TRANSACTION: it is logged when that is committed; a rollback takes it back."""
+        state, statement = self.state, self.statement
+        transaction = state.transaction
+        transaction.is_active = True
+        transaction.created = frozenset(() if self.exists else self.effects.writes)
+        if not self.exists:
+            use = EngineUse(has_two_phases=True, is_changed=True)
+            transaction.changes.engines["INNODB"] = use
+        for name, binlog in state.each_logging().items():
+            if name not in self.recorders:
+                continue
+            seeds = random_seeds(state, name, statement, [self.table])
+            query = state.query(self.text, statement.database)
+            binlog.is_registered = True
+            binlog.transaction_cache.events.extend((*seeds, query))
+            state.execution.log(name, LoggingFormat.STATEMENT)
+
     def _log_base(self) -> None:
+        if begins_transaction(self.statement.facts):
+            self._log_in_transaction()
+            return
         state, statement, created = self.state, self.statement, self.table
         like = None
         if self.effects.kind is StatementKind.CREATE_TABLE_LIKE and self.effects.reads:
@@ -222,14 +250,16 @@ class _Creation:
             or any(isinstance(each, Column) and each.key for each in node.elements)
         ):
             return self.statement.text
-        return self.definition_text(created)
+        is_transaction = begins_transaction(self.statement.facts)
+        return self.definition_text(created, is_transaction=is_transaction)
 
     def definition_text(self, created: Table, *, is_transaction: bool = False) -> str:
         """A definition, written anew as SHOW CREATE TABLE prints it."""
         text = create_table_text(
             created,
             flavor=Flavor(self.state.server.flavor),
-            is_or_replace=self.statement.facts.is_or_replace,
+            is_or_replace=self.replaces,
+            sql_modes=frozenset(self.state.variables.text("sql_mode").split(",")),
             if_not_exists=self.effects.if_exists,
             is_transaction=is_transaction,
             quoted=self.state.quote,
@@ -322,8 +352,10 @@ class _Creation:
 
     @property
     def replaces(self) -> bool:
-        """Whether it is MariaDB's CREATE OR REPLACE."""
-        return self.state.server.is_mariadb and self.statement.facts.is_or_replace
+        """Whether it is MariaDB's CREATE OR REPLACE, which sql_if_exists makes a mere CREATE."""
+        is_tolerant = self.state.variables.is_on("sql_if_exists", default=False)
+        is_or_replace = self.statement.facts.is_or_replace and not is_tolerant
+        return self.state.server.is_mariadb and is_or_replace
 
     @property
     def replaces_before_error(self) -> bool:
@@ -411,6 +443,8 @@ class _CreationWithRows(_Creation):
             )
         trace = trace_of(state, statement, decided)
         self.trace = with_null_ids(state, statement, decided.resolved, trace)
+        if trace.error is not None and statement.succeeds:
+            self.statement = statement = statement.failing(trace.error)
         if not statement.succeeds:
             if state.server.is_mariadb:
                 self._log_failed_rows()
@@ -457,8 +491,7 @@ class _CreationWithRows(_Creation):
         state.reset_characteristics()
 
     def _context_events(self, created: Table) -> list[Body]:
-        resolved = self.decided.resolved
-        return context_events(self.state, self.statement, resolved, self.trace, created=created)
+        return context_events(self.state, self.statement, self.decided, self.trace, created=created)
 
     def _log_temporary_with_rows(self, created: Table) -> None:
         state, decided = self.state, self.decided
@@ -554,7 +587,9 @@ class _CreationWithRows(_Creation):
             if name not in verdicts or (created.is_temporary and name not in held):
                 continue
             if verdicts[name].logging_format is LoggingFormat.ROW:
-                binlog.write_group([event], log_events.ROLLBACK)
+                if state.variables.settings.is_autocommit:
+                    # Else it waits for the end of a transaction, and is undone with the statement.
+                    binlog.write_group([event], log_events.ROLLBACK)
                 continue
             if is_run and not created.is_temporary and has_two_phases:
                 binlog.write_directly([state.query(statement.text, statement.database)])

@@ -21,7 +21,7 @@ from binlane.policy import reasons
 from binlane.policy.misnamed import misnamed
 from binlane.policy.privileges import denied_inside
 from binlane.policy.procedure import Verdict, decide_statement
-from binlane.policy.reasons import ReasonFound
+from binlane.policy.reasons import ReasonFound, added_unsafe_defaults, has_random_default
 from binlane.policy.refusals import NONTRANSACTIONAL_AND_GTID, Outcome, Refusal, Why, refusal
 from binlane.policy.resolution import Opening, ResolvedStatement, resolve
 from binlane.policy.server import Circumstances, Isolation
@@ -38,6 +38,7 @@ from binlane.session.state import (
     SessionStatement,
     TemporaryChange,
 )
+from binlane.session.transactions import begins_transaction
 from binlane.sql.catalog import SchemaCatalog
 from binlane.sql.facts import (
     DDL_KINDS,
@@ -73,11 +74,12 @@ class Plan:
             out yet.
         may_recur: Statements of its shape do the same in the same state; None: not found out yet.
         misnamed: The error of columns that it names and that are not there.
+        random_tables: Those that it opens with a DEFAULT that calls RAND(), as often as it does.
     """
 
     __slots__ = (
         *("_verdicts", "can_depend", "changes", "facts", "is_alone", "may_branch", "may_recur"),
-        *("misnamed", "resolved", "traces"),
+        *("misnamed", "random_tables", "resolved", "traces"),
     )
 
     def __init__(
@@ -98,6 +100,11 @@ class Plan:
         self.can_depend: bool | None = None
         self.may_recur: bool | None = None
         self.misnamed: Refusal | None = None
+        self.random_tables = tuple(
+            access.name
+            for access in resolved.accesses
+            if not access.table.is_temporary and has_random_default(access.table)
+        )
         self._verdicts: dict[Circumstances, Verdict] = {}
 
     def verdict(self, circumstances: Circumstances) -> Verdict:
@@ -180,6 +187,7 @@ class Decided:
         shift: How its places differ from those of the plan; None: not at all.
         verdicts: Of the binlogs that log it, by name.
         changes: What it does to scopes; None where no binlogs are defined.
+        takes_seeds: It gets a table ready whose DEFAULT takes the session's seeds of RAND().
     """
 
     resolved: ResolvedStatement
@@ -187,6 +195,7 @@ class Decided:
     shift: Shift | None = None
     verdicts: Mapping[str, Verdict] = field(default_factory=dict)
     changes: Changes | None = None
+    takes_seeds: bool = False
 
     def verdict(self, circumstances: Circumstances) -> Verdict:
         """How it is logged in some circumstances."""
@@ -242,7 +251,7 @@ def decide(
         return None
     failure = resolved.errors[0] if resolved.errors else _denied(state, statement)
     if failure is not None:
-        state.fail(failure)
+        _fail_behind_locks(state, statement, resolved, failure)
         return None
     # MySQL looks up columns before it decides, MariaDB behind that.
     refusal = plan.misnamed if statement.outcome.error not in _BEFORE_COLUMNS else None
@@ -262,13 +271,30 @@ def decide(
         reasons_ = (*resolved.reasons, *remembered)
         resolved = replace(resolved, is_delayed=is_delayed, reasons=reasons_)
         plan, shift = Plan(statement.facts, resolved, state.objects), None
-    decided = _decide_resolved(state, statement, Decided(resolved=resolved, plan=plan, shift=shift))
+    takes_seeds = bool(plan.random_tables) and state.get_ready(plan.random_tables)
+    decided = _decide_resolved(
+        state,
+        statement,
+        Decided(resolved=resolved, plan=plan, shift=shift, takes_seeds=takes_seeds),
+    )
     if decided is not None and refusal is not None:
-        state.fail(refusal)
+        _fail_behind_locks(state, statement, resolved, refusal)
         return None
     if decided is not None:
         _remember(state, statement, decided)
     return decided
+
+
+def _fail_behind_locks(
+    state: SessionState, statement: SessionStatement, resolved: ResolvedStatement, failure: Refusal
+) -> None:
+    """Fail a statement of which MariaDB has locked the tables when it finds a name wrong."""
+    effects = statement.facts.effects
+    # DDL ends with a rollback.
+    may_begin = effects.kind is not StatementKind.CREATE_TABLE_SELECT or effects.is_temporary
+    if may_begin and state.server.is_mariadb and failure.errno in _BEHIND_LOCKS:
+        state.opened(access.table for access in resolved.accesses)
+    state.fail(failure)
 
 
 def _still_remembered(
@@ -341,6 +367,7 @@ def _decide_resolved(
         resolved=known.resolved,
         plan=known.plan,
         shift=known.shift,
+        takes_seeds=known.takes_seeds,
         verdicts=verdicts,
         changes=changes,
     )
@@ -583,6 +610,11 @@ _NOT_LOCKED: Final = 1100
 _READ_LOCKED: Final = 1223
 _READ_LOCKS: Final = frozenset(("WITH READ LOCK", "FOR EXPORT"))
 _UNDER_READ_LOCK: Final = frozenset((StatementKind.MAINTENANCE, StatementKind.FLUSH))
+_BEHIND_LOCKS: Final = frozenset((1052, 1054, 1110, 1136, 1305))
+_BEFORE_OPENING: Final = frozenset((1066, 1327, 1747))
+"""What is wrong with aliases, partitions and variables: no table is locked yet."""
+_BEFORE_LOCKING: Final = _BEFORE_OPENING | {1222, 1241}
+"""The same of MySQL, which prepares a statement before it locks its tables."""
 _OF_THE_TEXT: Final = frozenset((1052, 1054, 1093, 1110, 1136, 1288, 1348, 1394, 1443, 1471))
 """What is wrong with columns and targets: known of a statement before it runs."""
 
@@ -616,7 +648,7 @@ def refusal_beyond_locks(
 ) -> Refusal | None:
     """Why a statement fails that opens what LOCK TABLES did not lock, or not so, or not so often.
 
-    What foreign keys lead to is locked with their tables.
+    What foreign keys lead to is locked with their tables, but for those that are locked for reading.
     """
     locked = state.locked_tables
     if state.is_read_locked and any(
@@ -638,7 +670,19 @@ def refusal_beyond_locks(
         if not (access.table.is_temporary or access.is_foreign_key)
         and not (access.changes and access.name == made)
     ]
-    return locked.refusal(opened)
+    opened += [(name, name.table, True) for name in resolved.absent]
+    led_to = [
+        access.name
+        for access in resolved.accesses
+        if access.is_foreign_key and not access.table.is_temporary
+    ]
+    error = locked.refusal(opened, led_to)
+    if state.server.is_mariadb and error is not None:
+        # It opens all children of what is locked for reading, whatever would happen to their rows.
+        written = (one for one in resolved.accesses if one.changes and not one.is_prelocked)
+        led_to += [key.table for one in written for key in state.objects.children(one.name)]
+        return locked.refusal(opened, led_to)
+    return error
 
 
 _CREATES_TABLES: Final = frozenset(
@@ -672,17 +716,27 @@ def fails_under_locks(state: SessionState, statement: SessionStatement) -> bool:
     """
     locked = state.locked_tables
     if locked is not None:
-        error = _refusal_under_locks(state, statement, locked)
+        # What MySQL says of an unsafe DEFAULT it says first.
+        is_unsafe = is_unsafe_default_added(state, statement.facts)
+        error = None if is_unsafe else _refusal_under_locks(state, statement, locked)
     elif state.is_read_locked:
         error = _refusal_under_read_lock(statement)
     else:
         return False
     if error is None:
         return False
-    if not statement.facts.effects.is_temporary:
+    if not (statement.facts.effects.is_temporary or begins_transaction(statement.facts)):
         state.implicit_commit()
     state.fail(error)
     return True
+
+
+def is_unsafe_default_added(state: SessionState, facts: StatementFacts) -> bool:
+    """Whether MySQL refuses an ALTER TABLE that gives an unsafe DEFAULT, whatever its table is."""
+    if facts.effects.kind is not StatementKind.ALTER_TABLE or state.server.is_mariadb:
+        return False
+    modes = {state.mode(name) for name in state.each_logging()}
+    return not modes <= {LoggingMode.STATEMENT} and any(added_unsafe_defaults(facts, state.server))
 
 
 def _refusal_under_locks(
@@ -706,8 +760,8 @@ def _refusal_under_locks(
         return None
     changed = tuple(_changed_under_locks(state, statement))
     if state.server.is_mariadb:
-        for name, _, _ in changed:
-            if name in locked.implied:
+        for name, _, is_written in changed:
+            if is_written and name in locked.implied:
                 return refusal(_LOCKED_FOR_READ, name.table)
     return locked.refusal(changed)
 
@@ -731,7 +785,11 @@ def _changed_under_locks(
     if not effects.is_temporary:
         names = (*effects.writes, *effects.drops)
         if effects.renames:
-            names = tuple(old for old, _ in effects.renames)
+            made: set[TableName] = set()
+            names = ()
+            for old, new in effects.renames:
+                names += () if old in made else (old,)
+                made.add(new)
         for name in dict.fromkeys(names):
             table = state.objects.table(name)
             if makes or table is None or not table.is_temporary:
@@ -750,13 +808,18 @@ def _looks_at_partitions(tree: Node) -> bool:
     )
 
 
-def is_of_the_text(errno: int | None) -> bool:
-    """Whether an error is one of columns and targets."""
-    return errno in _OF_THE_TEXT
+def fails_before_locking(
+    state: SessionState, statement: SessionStatement, resolved: ResolvedStatement
+) -> bool:
+    """Whether the script states an error with which a server locks none of the statement's tables."""
+    errors = _BEFORE_OPENING if state.server.is_mariadb else _BEFORE_LOCKING
+    return statement.outcome.error in errors and not _has_bodies(resolved)
+
+
+def _has_bodies(resolved: ResolvedStatement) -> bool:
+    return any(access.is_prelocked for access in resolved.accesses)
 
 
 def fails_at_once(statement: SessionStatement, resolved: ResolvedStatement) -> bool:
     """Whether the script states an error of the text, and no body that could be meant has tables."""
-    return statement.outcome.error in _OF_THE_TEXT and not any(
-        access.is_prelocked for access in resolved.accesses
-    )
+    return statement.outcome.error in _OF_THE_TEXT and not _has_bodies(resolved)

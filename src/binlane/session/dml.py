@@ -33,16 +33,17 @@ from binlane.session.decision import (
     Decided,
     decide,
     fails_at_once,
+    fails_before_locking,
     forget,
     give_notes,
     is_not_locked,
-    is_of_the_text,
 )
 from binlane.session.log_events import SOURCE_LOG, Body
 from binlane.session.logged_texts import load_event
 from binlane.session.rows import (
     LoggedRows,
     holds_for_all,
+    is_joined_to_nothing,
     is_proven_empty,
     is_row_logged,
     logged_rows,
@@ -57,6 +58,7 @@ from binlane.session.transaction import (
     engine_changes_of,
     note_tries,
 )
+from binlane.session.unchanged import fails_foreign_keys, note_rows, tries_own_rows, tries_unchanged
 from binlane.sql.facts import READING_KINDS, RowChange, StatementFacts, StatementKind
 from binlane.sql.schema import Table, TriggerTime
 from binlane.sql.servers import Fact, LoggingFormat, LoggingMode
@@ -95,7 +97,9 @@ def execute_rows(state: SessionState, statement: SessionStatement) -> None:
     is_left_to_others = any(is_delayed(state, name, decided.resolved) for name in decided.verdicts)
     runs = () if is_left_to_others else trace.runs
     engine_changes = engine_changes_of(state.server, decided.resolved, runs)
-    if statement.succeeds and (_tries_rows(statement) or _empties_table(state, statement, decided)):
+    if statement.succeeds and (
+        _tries_rows(state, statement, decided.resolved) or _empties_table(state, statement, decided)
+    ):
         note_tries(state.server, decided.resolved, engine_changes)
     written = _written(state)
     logged = _StatementLog(state, statement, decided, trace, engine_changes).write()
@@ -104,19 +108,30 @@ def execute_rows(state: SessionState, statement: SessionStatement) -> None:
         times = len(trace.calls) if statement.facts.effects.kind in READING_KINDS else 1
         for _ in range(times):
             give_notes(state, decided, logged)
-    if not statement.succeeds:
+    if not statement.succeeds and not _is_passed_over(state, statement, trace):
         state.fail_as_stated(statement)
     if statement.succeeds or engine_changes.changed_nontransactional:
         _remember_writes(state, decided)
         _fill(state, decided.resolved)
+        note_rows(state, statement, decided.resolved)
     state.end_statement(
         engine_changes,
         succeeds=statement.succeeds,
         formats=decided.formats,
         keeps_rows_open=_keeps_rows_open(state, decided.resolved),
     )
+    state.opened(_looked_at(decided.resolved))
     if not state.is_in_transaction and (written < _written(state) or _is_begun(state, decided)):
         state.reset_characteristics()
+
+
+def _is_passed_over(state: SessionState, statement: SessionStatement, trace: Trace) -> bool:
+    """Whether a statement that a function stopped has no error all the same: MariaDB's DO.
+
+    What the functions did is rolled back as far as that goes.
+    """
+    is_do = statement.facts.effects.kind is StatementKind.DO and state.server.is_mariadb
+    return is_do and trace.error is not None
 
 
 def _traced(
@@ -190,9 +205,9 @@ def _written(state: SessionState) -> int:
 
 def _is_begun(state: SessionState, decided: Decided) -> bool:
     """Whether an engine that has transactions took part, if only by being read."""
-    return any(
-        traits(access.table, state.server).is_transactional for access in decided.resolved.accesses
-    )
+    resolved = decided.resolved
+    accesses = (*resolved.accesses, *resolved.dictionary)
+    return any(traits(access.table, state.server).is_transactional for access in accesses)
 
 
 def _with_rows_known(
@@ -218,6 +233,12 @@ def _with_rows_known(
     return statement
 
 
+def _looked_at(resolved: ResolvedStatement) -> Iterator[Table]:
+    """What is read without a part in the decision, but begins its engine's transaction."""
+    yield from (access.table for access in resolved.dictionary)
+    yield from (access.table for access in resolved.accesses if access.table.is_sequence)
+
+
 def _was_foreseen(state: SessionState, decided: Decided, trace: Trace) -> bool:
     """Whether all tables that were changed were known at the decision; else `state` knows of one.
 
@@ -238,29 +259,36 @@ def _open(state: SessionState, statement: SessionStatement) -> Decided | None:
     """Open the tables and decide; None if the statement comes to nothing, which `state` knows."""
     if is_not_locked(state, statement):
         return None
-    # MySQL looks at the text before it decides.
-    if not state.server.is_mariadb and is_of_the_text(statement.outcome.error):
+    if not statement.succeeds:
         resolved = state.host.resolved(statement.facts, statement.database)
-        if fails_at_once(statement, resolved):
+        # MySQL looks at the text before it decides.
+        is_early = not state.server.is_mariadb and fails_at_once(statement, resolved)
+        if is_early or fails_before_locking(state, statement, resolved):
             state.fail_as_stated(statement)
             return None
     decided = decide(state, statement)
     if decided is not None and fails_at_once(statement, decided.resolved):
+        state.opened(access.table for access in decided.resolved.accesses)
         state.fail_as_stated(statement)
         return None
     return decided
 
 
-def _tries_rows(statement: SessionStatement) -> bool:
+def _tries_rows(
+    state: SessionState, statement: SessionStatement, resolved: ResolvedStatement
+) -> bool:
     """Whether a statement gives its engine rows that need not all be kept."""
     facts = statement.facts
     if statement.outcome.is_proven_empty:
         return False
     if facts.effects.kind is StatementKind.UPDATE:
-        # Rows that are there, and keep their values, are tried; nothing says that there are none.
-        return not (facts.has_where or facts.is_multi_table or facts.limits)
+        return tries_unchanged(state, facts, resolved)
     kinds = (StatementKind.INSERT, StatementKind.REPLACE)
-    return facts.effects.kind in kinds and not facts.has_query
+    if facts.effects.kind not in kinds:
+        return False
+    if facts.has_query:
+        return tries_own_rows(state, statement, resolved)
+    return statement.outcome.rows != 0 or not fails_foreign_keys(state, facts, resolved)
 
 
 def _empties_table(state: SessionState, statement: SessionStatement, decided: Decided) -> bool:
@@ -327,7 +355,10 @@ class _StatementLog:
     def _text(self) -> tuple[Body, ...]:
         """The statement as its text, with the values that belong to it."""
         state, statement, decided = self._state, self._statement, self._decided
-        before = context_events(state, statement, decided.resolved, self._trace, plan=decided.plan)
+        before = context_events(state, statement, decided, self._trace)
+        is_left_out = statement.outcome.rows == 0 and isinstance(statement.facts.tree, Insert)
+        if is_left_out and fails_foreign_keys(state, statement.facts, decided.resolved):
+            before = [event for event in before if event is not log_events.INSERT_ID]
         if statement.facts.effects.kind is StatementKind.LOAD_DATA:
             return (*before, load_event(state, statement))
         text = text_without_delay(state, statement)
@@ -481,12 +512,14 @@ def _is_transactional(state: SessionState, resolved: ResolvedStatement) -> bool:
 def _updates_nothing(
     state: SessionState, statement: SessionStatement, resolved: ResolvedStatement
 ) -> bool:
-    """Whether it is an UPDATE of several tables to which MariaDB found no row to change.
+    """Whether it is an UPDATE or DELETE of several tables of which MariaDB found no row to change.
 
     Only with the first row that it changes does it learn whether its tables are transactional. One
     whose subquery reads its table is of several tables, too.
     """
     facts = statement.facts
+    if state.server.is_mariadb and is_joined_to_nothing(state, statement):
+        return True
     return (
         state.server.is_mariadb
         and facts.effects.kind is StatementKind.UPDATE

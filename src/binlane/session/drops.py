@@ -225,7 +225,7 @@ def drop_at_disconnect(state: SessionState) -> None:
     for binlog in state.each_logging().values():
         held = [name for name in tables if name in binlog.held_temporary]
         for database, names in _grouped(state, held):
-            listed = ",".join(state.quote(name.table) for name in names)
+            listed = ",".join(state.quote(name.table, always=True) for name in names)
             text = f"DROP /*!40005 TEMPORARY */ TABLE IF EXISTS {listed}"
             binlog.write_directly([state.query(text, database)])
     for binlog in state.binlogs.values():

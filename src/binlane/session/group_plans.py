@@ -51,7 +51,7 @@ from binlane.session.report import StatementResult
 from binlane.session.session import Session
 from binlane.session.state import SessionState
 from binlane.session.temporary_copies import TemporaryCopies
-from binlane.sql.servers import LoggingFormat
+from binlane.sql.servers import LoggingFormat, RowImage, larger
 
 __all__ = [
     "SOURCE_LOG",
@@ -108,12 +108,15 @@ class GroupDraft(NamedTuple):
             far as it is in their scope.
         ends: By name the end that a binlog's group has if all of it is text and it ends otherwise
             than the source's; None: its one statement stands alone.
+        image: What is to stay of its rows: the largest binlog_row_image that one of its statements
+            ran with. Unless it is FULL all binlogs are named.
     """
 
     sections: tuple[tuple[int, Section], ...] = ()
     is_standalone: bool = False
     binlogs: Mapping[str, tuple[DraftPart, ...]] = _NONE_NAMED
     ends: Mapping[str, Body | None] = _NONE_NAMED
+    image: RowImage = RowImage.FULL
 
 
 class Planned(NamedTuple):
@@ -172,7 +175,19 @@ class PlannedSession:
             or bool(state.temporary.names)
             or not state.is_logging
             or not self.session.logs_rows_alone
+            or self.has_images
         )
+
+    @property
+    def is_for_all(self) -> bool:
+        """All binlogs get something else of its groups than the source has."""
+        return self.has_images or not self.session.state.is_logging
+
+    @property
+    def has_images(self) -> bool:
+        """The session makes groups now with less than full row images."""
+        image = self.session.row_image
+        return image is not RowImage.FULL or bool(self._ledger.images)
 
     @property
     def waits(self) -> bool:
@@ -205,6 +220,11 @@ class PlannedSession:
         number = state.number + 1
         if not self.needs_plans:
             planned = Planned(result=foreseen.result, number=number, last=number)
+        elif self.has_images:
+            ledger = ledger.copy()
+            ledger.note_image(self.session.row_image, range(number, number + 1))
+            planned = self._draft_known(foreseen, ledger, number)
+            planned = _with_values(planned, effect.values)
         elif ledger.is_clean and state.is_logging and not (effect.waits or _waits(state)):
             planned = _as_known(foreseen, number)
         elif ledger.has_texts and state.is_logging and effect.is_quiet:
@@ -229,7 +249,7 @@ class PlannedSession:
             text: As for `Session.execute`; with anything around it is not known.
         """
         ledger = self._ledger
-        if ledger.has_texts or ledger.removed or ledger.unlogged:
+        if ledger.has_texts or ledger.removed or ledger.unlogged or ledger.images:
             return None
         return self.session.recurring.unchanging(text)
 
@@ -341,6 +361,8 @@ class PlannedSession:
         execution, last = state.execution, state.number
         is_followed = execution.number == number  # else it is known from others like it
         is_unlogged = not state.is_logging or (is_followed and execution.is_unlogged)
+        image = execution.row_image if is_followed else self.session.row_image
+        ledger.note_image(image, range(number, last + 1))
         if not (needed or is_unlogged or self.needs_plans):
             return Planned(result=result, number=number, last=last)
         waiting = {name: _numbers(state, name) for name in state.binlogs}
@@ -611,6 +633,7 @@ class _Ledger:
         removed_until: The same for all binlogs and all statements up to this one.
         unlogged: Numbers of statements that the binlogs are to have nothing of.
         temporary: The temporary tables that they have.
+        images: By its number, the row images of a statement that are to be less than full.
         has_texts: Texts may wait for the end of the transaction.
     """
 
@@ -618,6 +641,7 @@ class _Ledger:
     removed_until: int = 0
     unlogged: set[int] = field(default_factory=set)
     temporary: TemporaryCopies = field(default_factory=TemporaryCopies)
+    images: dict[int, RowImage] = field(default_factory=dict)
     has_texts: bool = False
 
     @property
@@ -632,6 +656,7 @@ class _Ledger:
             removed_until=self.removed_until,
             unlogged=self.unlogged.copy(),
             temporary=self.temporary.copy(),
+            images=self.images.copy(),
             has_texts=self.has_texts,
         )
 
@@ -641,7 +666,13 @@ class _Ledger:
             self.removed.clear()
             self.unlogged.clear()
         self.temporary.forget()
+        self.images.clear()
         self.has_texts = False
+
+    def note_image(self, image: RowImage, numbers: Iterable[int]) -> None:
+        """Know which row images statements are to have."""
+        if image is not RowImage.FULL:
+            self.images.update(dict.fromkeys(numbers, image))
 
     def is_removed(self, name: str, number: int) -> bool:
         """Whether a statement is not to be in a binlog as text."""
@@ -676,6 +707,7 @@ class _Drafting:
         self._result, self._numbers = result, numbers
         self._ledger, self._waiting = ledger, waiting
         self._names = [name for name in result.binlogs if name != SOURCE_LOG]
+        self._all_names = self._names
         self._groups: list[SourceGroup] = []
         self._places: dict[int, list[int]] = {}
         self._parts: dict[tuple[str, int], list[DraftPart]] = {}
@@ -964,6 +996,10 @@ class _Drafting:
             parts = self._of_binlog(name, place, source)
             if parts is not None:
                 binlogs[name] = parts
+        image = self._image(source)
+        if image is not RowImage.FULL:
+            rows = tuple(map(RowsOf, source.sections))
+            binlogs = {name: binlogs.get(name, rows) for name in self._all_names}
         return GroupDraft(
             sections=tuple(source.sections.items()),
             is_standalone=source.is_standalone,
@@ -973,7 +1009,15 @@ class _Drafting:
                 for name, parts in binlogs.items()
                 for end in self._own_end(name, place, parts)
             },
+            image=image,
         )
+
+    def _image(self, source: SourceGroup) -> RowImage:
+        """The row image of a group of the source."""
+        images = self._ledger.images
+        if not (images and source.sections):
+            return RowImage.FULL
+        return larger(*(images.get(number, RowImage.FULL) for number in source.sections))
 
     def _own_end(self, name: str, place: int, parts: Sequence[DraftPart]) -> Iterator[Body | None]:
         """The end that a binlog's group has of its own."""

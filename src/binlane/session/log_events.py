@@ -19,7 +19,7 @@ from binlane.codec.load_data import (
     DeleteFileEvent,
     ExecuteLoadQueryEvent,
 )
-from binlane.codec.query import AnnotateRowsEvent, QueryEvent
+from binlane.codec.query import AnnotateRowsEvent, QueryEvent, RowsQueryEvent
 from binlane.codec.status_vars import (
     DDL_LOGGED_WITH_XID,
     StatusVar,
@@ -77,6 +77,7 @@ _FLAG_NAMES: Final = (
 )
 _STATEMENT_END: Final = int(RowsFlag.STMT_END)
 _QUERIES_KEPT: Final = 4
+_LENGTH_BYTE_MAX: Final = 255
 
 
 class LoggedEvent(NamedTuple):
@@ -106,6 +107,12 @@ class ChangedRows(NamedTuple):
     flags: int
 
 
+class PayloadStart(NamedTuple):
+    """Stands for a TRANSACTION_PAYLOAD; the events of its group follow, as the servers list them."""
+
+    compression: str = "ZSTD"
+
+
 Body = (
     QueryEvent
     | IntvarEvent
@@ -114,6 +121,8 @@ Body = (
     | GtidEvent
     | XaPrepareEvent
     | AnnotateRowsEvent
+    | RowsQueryEvent
+    | PayloadStart
     | BeginLoadQueryEvent
     | DeleteFileEvent
     | ExecuteLoadQueryEvent
@@ -181,9 +190,12 @@ def xa_start(xid: TransactionXid, server: Server) -> Body:
     return query(f"XA START {xid}")
 
 
-def annotation(text: str) -> AnnotateRowsEvent:
-    """The text of a statement whose rows follow, in MariaDB."""
-    return AnnotateRowsEvent(query=text.encode("utf-8", "surrogateescape"))
+def annotation(text: str, server: Server) -> Body:
+    """The text of a statement whose rows follow."""
+    data = text.encode("utf-8", "surrogateescape")
+    if server.is_mariadb:
+        return AnnotateRowsEvent(query=data)
+    return RowsQueryEvent(query=data, length_byte=min(len(data), _LENGTH_BYTE_MAX))
 
 
 def rows(
@@ -327,6 +339,11 @@ _PRINTERS: Final[Mapping[type[Body], Callable[[Any, Server], LoggedEvent]]] = Ma
         GtidEvent: _gtid,
         XaPrepareEvent: _xa_prepare,
         AnnotateRowsEvent: lambda event, _: LoggedEvent("Annotate_rows", _text(event.query)),
+        RowsQueryEvent: lambda event, _: LoggedEvent("Rows_query", f"# {_text(event.query)}"),
+        PayloadStart: lambda event, _: LoggedEvent(
+            "Transaction_payload",
+            f"compression='{event.compression}', decompressed_size=# bytes",
+        ),
         BeginLoadQueryEvent: lambda _, __: LoggedEvent(
             "Begin_load_query", ";file_id=#;block_len=#"
         ),

@@ -126,7 +126,9 @@ def _bounds_mysql(bodies: Sequence[Body]) -> _Bounds:
             is_prepared = isinstance(end, XaPrepareEvent) and not end.one_phase
             is_rolled_back = isinstance(end, QueryEvent)
             kind = End.ROLLBACK if is_rolled_back else End.COMMIT
-            found.append((start + 1, until - 1, End.PREPARE if is_prepared else kind, end))
+            # Behind a session's end nothing says XA END.
+            behind = until if end == log_events.ROLLBACK else until - 1
+            found.append((start + 1, behind, End.PREPARE if is_prepared else kind, end))
         else:
             while not isinstance(bodies[until], QueryEvent):
                 until += 1
@@ -160,7 +162,8 @@ def _ends_transaction(body: Body) -> bool:
 
 def _ends_xa(body: Body) -> bool:
     return isinstance(body, XaPrepareEvent) or (
-        isinstance(body, QueryEvent) and body.query.startswith(_XA_ROLLBACK)
+        isinstance(body, QueryEvent)
+        and (body.query.startswith(_XA_ROLLBACK) or body.query == log_events.ROLLBACK.query)
     )
 
 

@@ -10,25 +10,28 @@ sql/sql_acl.cc; MySQL 9.7 alike, and sql/sql_rewrite.cc.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
 
 from binlane.codec.load_data import DuplicateHandling, ExecuteLoadQueryEvent
+from binlane.codec.password_hashes import native_hash, old_hash
 from binlane.codec.types import Flavor
 from binlane.names import TableName, quote
 from binlane.session.state import SessionState, SessionStatement
 from binlane.sql.accounts import AccountName
 from binlane.sql.evaluation.evaluator import content_of
 from binlane.sql.facts import StatementFacts
+from binlane.sql.parser import cursor_over
+from binlane.sql.servers import Fact
 from binlane.sql.show_create import column_type
 from binlane.sql.table_definitions import string_of, typed_column
 from binlane.sql.tree.definitions import (
     Account,
     AccountClause,
     AccountStatement,
+    CreateLibrary,
     CreateRoutine,
     CreateTrigger,
     CreateView,
@@ -36,8 +39,9 @@ from binlane.sql.tree.definitions import (
     Event,
     ObjectStatement,
     Privilege,
+    UsedLibrary,
 )
-from binlane.sql.tree.expressions import Literal, Name, Node, ObjectName, UserVariable
+from binlane.sql.tree.expressions import Literal, LiteralKind, Name, Node, ObjectName, UserVariable
 from binlane.sql.tree.statements import Assignment, LoadData
 from binlane.sql.views import attributes
 
@@ -51,7 +55,6 @@ _TRAITS: Final[Mapping[str, tuple[int, str]]] = MappingProxyType(
         "NOT DETERMINISTIC": (1, ""),
         "SQL SECURITY INVOKER": (2, "    SQL SECURITY INVOKER\n"),
         "SQL SECURITY DEFINER": (2, ""),
-        "LANGUAGE JAVASCRIPT": (3, "    LANGUAGE JAVASCRIPT\n"),
         "LANGUAGE SQL": (3, ""),
     }
 )
@@ -102,8 +105,6 @@ class _DefinitionWriter:
 
 
 def _view(writer: _DefinitionWriter, node: CreateView) -> str | None:
-    if node.kind:
-        return None
     verb = "CREATE OR REPLACE" if node.is_or_replace else node.verb.partition(" ")[0]
     shown = writer.name(node.name, is_default_shown=False)
     if node.columns:
@@ -113,9 +114,14 @@ def _view(writer: _DefinitionWriter, node: CreateView) -> str | None:
     old = objects.base_view(writer.facts.effects.objects[0])
     kept = attributes(node, old, is_mariadb=is_mariadb)
     definer = writer.definer(node.definer) if kept.definer is None else writer.shown(kept.definer)
+    algorithm, kind = kept.algorithm, ""
+    if node.kind == "MATERIALIZED":
+        algorithm += " MATERIALIZED /*(BY ENGINE=UNKNOWN)*/"
+    elif node.kind:
+        kind = "JSON RELATIONAL DUALITY "
     return (
-        f"{verb} ALGORITHM={kept.algorithm} DEFINER={definer} "
-        f"SQL SECURITY {'INVOKER' if kept.is_invoker else 'DEFINER'} VIEW {condition}{shown} AS "
+        f"{verb} ALGORITHM={algorithm} DEFINER={definer} SQL SECURITY "
+        f"{'INVOKER' if kept.is_invoker else 'DEFINER'} {kind}VIEW {condition}{shown} AS "
         f"{writer.rest(node.query_at)}"
     )
 
@@ -154,8 +160,29 @@ def _routine(writer: _DefinitionWriter, node: CreateRoutine) -> str | None:
     return (
         f"{verb} DEFINER={writer.definer(node.definer)} {aggregate}{kind} {condition}"
         f"{writer.name(node.name)}({_parameters(writer, node)}){returns}\n"
-        f"{_characteristics(writer, node)}{writer.rest(node.body_at)}"
+        f"{_characteristics(writer, node)}"
+        f"{writer.rest(node.body_at) if node.code is None else _code(writer, node.code, node.language)}"
     )
+
+
+def _library(writer: _DefinitionWriter, node: CreateLibrary) -> str:
+    condition = "IF NOT EXISTS " if node.if_not_exists else ""
+    assert node.code is not None, "it stands in each"
+    text = "" if node.comment is None else content_of(node.comment, writer.facts)
+    comment = f"    COMMENT '{text.translate(_ESCAPES_OF_LIBRARIES)}'\n" if text else ""
+    return (
+        f"CREATE LIBRARY {condition}{writer.name(node.name)}\n{comment}"
+        f"    LANGUAGE {node.language}\n{_code(writer, node.code, node.language)}"
+    )
+
+
+def _code(writer: _DefinitionWriter, code: Literal, language: str) -> str:
+    """What MySQL prints of code in another language, of which `$$` may be a part."""
+    content = content_of(code, writer.facts)
+    if code.kind is LiteralKind.HEX:
+        return f"AS 0x{content.encode('latin-1').hex().upper()}"
+    mark = f"${language}$" if "$$" in content else "$$"
+    return f"AS {mark}{content}{mark}"
 
 
 def _parameters(writer: _DefinitionWriter, node: CreateRoutine) -> str:
@@ -174,7 +201,8 @@ def _returned_type(writer: _DefinitionWriter, node: CreateRoutine) -> str:
     server_charset = charset or state.server.default("character_set_server")
     column = typed_column(node.returns, server_charset)
     shown = column_type(column, flavor)
-    if column.charset is None or column.charset == "binary":
+    is_json = column.type_name == "JSON" and flavor is Flavor.MYSQL
+    if column.charset is None or column.charset == "binary" or is_json:
         return shown
     shown += f" CHARSET {column.charset}"
     if flavor is Flavor.MARIADB:
@@ -189,32 +217,51 @@ def _characteristics(writer: _DefinitionWriter, node: CreateRoutine) -> str:
     for words in node.characteristics:
         place, text = _TRAITS.get(words, (3, ""))
         printed[place] = text
+    if node.language:
+        printed[3] = f"    LANGUAGE {node.language}\n"
+        used = ", ".join(_used_library(writer, one, node.name) for one in node.libraries)
+        printed[3] += f"    USING ({used})\n" if used else ""
     if node.comment is not None:
-        text = content_of(node.comment, writer.facts).replace("'", "''")
-        if not writer.facts.dialect.no_backslash_escapes:
-            text = text.replace("\\", "\\\\")
-        printed[4] = f"    COMMENT '{text}'\n" if text else ""
+        printed[4] = _comment(writer, content_of(node.comment, writer.facts))
     return "".join(printed)
 
 
+def _used_library(writer: _DefinitionWriter, used: UsedLibrary, routine: ObjectName) -> str:
+    database = used.name.database or routine.database or writer.database
+    alias = f" AS {writer.state.quote(used.alias)}" if used.alias else ""
+    return f"{writer.state.quote(database)}.{writer.state.quote(used.name.name)}{alias}"
+
+
+def _comment(writer: _DefinitionWriter, text: str) -> str:
+    """COMMENT of a routine or package, if it says anything."""
+    text = text.replace("'", "''")
+    if not writer.facts.dialect.no_backslash_escapes:
+        text = text.replace("\\", "\\\\")
+    return f"    COMMENT '{text}'\n" if text else ""
+
+
 def _package(writer: _DefinitionWriter, node: ObjectStatement) -> str | None:
-    """CREATE PACKAGE; one with characteristics is left as it is written."""
+    """CREATE PACKAGE."""
     if not node.verb.startswith("CREATE PACKAGE") or node.name is None:
         return None
     rest = writer.rest(node.name.end)
-    if rest.upper().startswith(_PACKAGE_TRAITS):
-        return None
+    cursor = cursor_over(rest, writer.facts.dialect)
+    is_invoker, comment = False, ""
+    while cursor.word in ("COMMENT", "SQL"):
+        if cursor.advance().word == "COMMENT":
+            comment = cursor.string()
+        else:
+            cursor.expect("SECURITY")
+            is_invoker = cursor.advance().word == "INVOKER"
+    security = "    SQL SECURITY INVOKER\n" if is_invoker else ""
     verb = "CREATE OR REPLACE" if node.is_or_replace else "CREATE"
     condition = "IF NOT EXISTS " if node.if_exists else ""
     return (
         f"{verb} DEFINER={writer.definer(node.definer)} {node.verb.partition(' ')[2]} {condition}"
-        f"{writer.name(node.name)} {rest}"
+        f"{writer.name(node.name)}{security}{_comment(writer, comment)} {rest[cursor.start :]}"
     )
 
 
-_PACKAGE_TRAITS: Final = (
-    *("COMMENT", "SQL", "LANGUAGE", "DETERMINISTIC", "NOT", "CONTAINS", "NO ", "READS", "MODIFIES"),
-)
 _WRITERS: Final[Mapping[type[Node], Callable[[_DefinitionWriter, Any], str | None]]] = (
     MappingProxyType(
         {
@@ -222,6 +269,7 @@ _WRITERS: Final[Mapping[type[Node], Callable[[_DefinitionWriter, Any], str | Non
             CreateTrigger: _trigger,
             Event: _event,
             CreateRoutine: _routine,
+            CreateLibrary: _library,
             ObjectStatement: _package,
         }
     )
@@ -230,6 +278,7 @@ _WRITERS: Final[Mapping[type[Node], Callable[[_DefinitionWriter, Any], str | Non
 _ESCAPES: Final = str.maketrans(
     {"\n": "\\n", "\r": "\\r", "\\": "\\\\", "\b": "\\b", "\t": "\\t", "'": "\\'", "\0": "\\0"}
 )
+_ESCAPES_OF_LIBRARIES: Final = {**_ESCAPES, ord("'"): "''"}
 _DUPLICATES: Final = MappingProxyType(
     {
         "": DuplicateHandling.ERROR,
@@ -276,13 +325,14 @@ def _rest(state: SessionState, statement: SessionStatement, node: LoadData) -> s
         ends = content_of(node.row_tag, facts)
     separator, enclosed, escaped = ({**_FORMATS, **fields}[word] for word in _FORMATS)
     is_optionally = any(word.startswith("OPTIONALLY") for word, _ in node.fields)
+    behind = "" if state.server.has(Fact.LOADS_IN_SINGLE_SPACES) else " "
     skipped = "" if node.skipped is None else facts.text_of(node.skipped)
     assigned = ", ".join(_assignment(state, one, facts) for one in node.assignments)
     parts = [
         f" TABLE {quote(given.name if name.database == statement.database else name)}",
         f" CHARACTER SET {node.charset}" if node.charset else "",
         f" FIELDS TERMINATED BY {_shown(separator, facts)}",
-        " OPTIONALLY " if is_optionally else "",
+        f" OPTIONALLY{behind}" if is_optionally else "",
         f" ENCLOSED BY {_shown(enclosed, facts)} ESCAPED BY {_shown(escaped, facts)}",
         f" LINES TERMINATED BY {_shown(lines.get('TERMINATED', ends), facts)}",
         f" STARTING BY {_shown(lines['STARTING'], facts)}" if lines.get("STARTING") else "",
@@ -403,21 +453,15 @@ def _mariadb_password(writer: _AccountWriter) -> str:
     (credential,) = writer.tree.credentials
     assert credential is not None, "SET PASSWORD has one"
     value = writer.secret(credential)
-    shown = value if credential.is_hash else _hash(value)
-    return f"SET PASSWORD FOR {writer.subject}='{shown}'"
+    if not credential.is_hash:
+        of_text = old_hash if credential.plugin else native_hash
+        value = of_text(value.encode())
+    return f"SET PASSWORD FOR {writer.subject}='{value}'"
 
 
 def _mariadb_role(writer: _AccountWriter) -> str:
     role = writer.tree.roles[0].user if writer.tree.roles else "NONE"
     return f"SET DEFAULT ROLE '{role}' FOR {writer.subject}"
-
-
-def _hash(password: str) -> str:
-    """What MariaDB's PASSWORD() makes of a text."""
-    if not password:
-        return ""
-    first = hashlib.sha1(password.encode(), usedforsecurity=False).digest()
-    return "*" + hashlib.sha1(first, usedforsecurity=False).hexdigest().upper()
 
 
 # MySQL --------------------------------------------------------------------------------------------

@@ -6,13 +6,15 @@ What reads or changes rows finds that out when its tables are resolved; here is 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 from typing import Final
 
 from binlane.names import TableName
 from binlane.policy.lock_list import is_made
-from binlane.policy.misdeclared import disallowed, misdeclared, named_in_columns
+from binlane.policy.misdeclared import disallowed, disallowed_in_key, misdeclared, named_in_columns
 from binlane.policy.misdefined import Parents, misdefined, misreferenced
+from binlane.policy.misgenerated import changed_otherwise, uninitialized
 from binlane.policy.misnamed import column_names, misnamed
 from binlane.policy.privileges import denied
 from binlane.policy.reasons import added_unsafe_defaults
@@ -27,7 +29,9 @@ from binlane.policy.refusals import (
     unsafe_default_is_added,
 )
 from binlane.session.ddl import preview
+from binlane.session.decision import is_unsafe_default_added
 from binlane.session.state import SessionState, SessionStatement
+from binlane.session.transactions import begins_transaction
 from binlane.sql.accounts import (
     DATABASE_PRIVILEGES,
     ROUTINE_PRIVILEGES,
@@ -42,19 +46,25 @@ from binlane.sql.facts import (
     StatementFacts,
     StatementKind,
 )
-from binlane.sql.schema import Table
-from binlane.sql.servers import LoggingMode
-from binlane.sql.table_changes import engine_name
-from binlane.sql.tree.definitions import AccountStatement, CreateTable
+from binlane.sql.schema import Table, body_of, small
+from binlane.sql.table_changes import engine_name, named_engine
+from binlane.sql.tree.definitions import (
+    AccountStatement,
+    CreateRoutine,
+    CreateTable,
+    ObjectStatement,
+)
 from binlane.sql.tree.expressions import (
     Call,
     DerivedTable,
+    Join,
     ObjectName,
+    Select,
     TableReference,
     TableUse,
     walk,
 )
-from binlane.sql.tree.statements import Delete
+from binlane.sql.tree.statements import Administration, CallProcedure, Delete, Update
 
 _SYSTEM_DATABASES: Final = frozenset(("information_schema", "performance_schema", "mysql", "sys"))
 _TOLERANT: Final = TABLE_DROPPING_KINDS | {
@@ -105,13 +115,10 @@ def missing(state: SessionState, statement: SessionStatement) -> Refusal | None:
 
 def _added_default(state: SessionState, statement: SessionStatement) -> Refusal | None:
     """1674: MySQL logs no ALTER TABLE as rows, and looks at no table before it says so."""
-    if statement.facts.effects.kind is not StatementKind.ALTER_TABLE or state.server.is_mariadb:
+    if not is_unsafe_default_added(state, statement.facts):
         return None
-    modes = {state.mode(name) for name in state.each_logging()}
-    if modes <= {LoggingMode.STATEMENT}:
-        return None
-    found = next(added_unsafe_defaults(statement.facts, state.server), None)
-    return None if found is None else unsafe_default_is_added(found, state.server)
+    found = next(added_unsafe_defaults(statement.facts, state.server))
+    return unsafe_default_is_added(found, state.server)
 
 
 _OF_THE_PARSER: Final = frozenset(
@@ -122,25 +129,107 @@ _OF_THE_PARSER: Final = frozenset(
     }
 )
 """Errors of definitions before which a server has done nothing, and has committed nothing."""
+_OF_MARIADBS_PARSER: Final = frozenset((1294, 4128))
+"""Likewise, of MariaDB: ON UPDATE of what is no time, and what no partition may be made of."""
+
+
+_NAMED_TWICE: Final = 1066
+_LISTING: Final = TABLE_DROPPING_KINDS | {
+    *(StatementKind.DROP_VIEW, StatementKind.MAINTENANCE, StatementKind.FLUSH),
+}
+"""Statements of which the parser takes no table twice."""
 
 
 def is_stated_of_parser(statement: SessionStatement) -> bool:
     """Whether the script states that the server's parser refuses a definition."""
     kind = statement.facts.effects.kind
     is_definition = kind in DDL_KINDS or kind in TABLE_MAKING_KINDS
-    return is_definition and statement.outcome.error in _OF_THE_PARSER
+    of_mariadb = () if statement.facts.dialect.flavor == "mysql" else _OF_MARIADBS_PARSER
+    errno = statement.outcome.error
+    return is_definition and (errno in _OF_THE_PARSER or errno in of_mariadb)
 
 
 def unparsed(state: SessionState, statement: SessionStatement) -> Refusal | None:
     """The error that the server's parser finds beyond its grammar; None if it has none."""
     facts = statement.facts
+    if isinstance(facts.tree, CallProcedure) and facts.tree.at == facts.tree.name.at:
+        return None if statement.is_inner else _NO_STATEMENT
+    if facts.is_or_replace and state.server.is_mariadb and _is_left_too(facts):
+        return _REPLACED_OR_LEFT
+    if (name := _named_twice(facts, statement.database)) is not None:
+        return refusal(_NAMED_TWICE, name)
     if not statement.succeeds:
         return None
     if isinstance(facts.tree, Delete) and facts.tree.targets is not None:
         return _wrong_target(facts.tree.targets, facts.tree.tables)
+    if isinstance(facts.tree, CreateTable) and facts.tree.is_external:
+        engine = named_engine(facts.tree.options)
+        if engine is None:
+            return refusal(6513)
+        return refusal(6512, engine) if engine in _WITHOUT_EXTERNAL_TABLES else None
     if facts.effects.kind not in _PROGRAMS:
         return None
     return misdeclared(facts, state.objects, server=state.server, database=statement.database)
+
+
+def _named_twice(facts: StatementFacts, database: str) -> str | None:
+    """The first name that two tables of one list or one FROM have; None if there is none."""
+    uses = facts.tables
+    if facts.effects.kind is StatementKind.CREATE_VIEW:
+        return None  # which is an error where the view is read
+    if len(uses) <= 1 or len({(use.name.database, use.alias) for use in uses}) == len(uses):
+        return None
+    if facts.effects.kind in _LISTING:
+        return _first_twice(use.name for use in uses)
+    for node in walk(facts.tree):
+        if isinstance(node, Select | Update | Delete):
+            named = [
+                TableName(use.name.database or database, use.alias or use.name.name)
+                for table in node.tables
+                for use in _of_list(table)
+            ]
+            if (name := _first_twice(named)) is not None:
+                return name
+    return None
+
+
+def _first_twice(names: Iterable[TableName]) -> str | None:
+    seen: set[TableName] = set()
+    for name in names:
+        if name in seen:
+            return name.table
+        seen.add(name)
+    return None
+
+
+def _of_list(table: TableReference) -> Iterator[TableUse]:
+    """The tables of one entry of FROM, without those of subqueries."""
+    left = [table]
+    while left:
+        table = left.pop()
+        if isinstance(table, Join):
+            left += (table.right, table.left)
+        elif isinstance(table, TableUse):
+            yield table
+
+
+def _is_left_too(facts: StatementFacts) -> bool:
+    """Whether IF NOT EXISTS stands in a CREATE OR REPLACE."""
+    if isinstance(facts.tree, AccountStatement):
+        return "IF NOT EXISTS" in facts.tree.options
+    return facts.effects.if_exists
+
+
+_REPLACED_OR_LEFT: Final = Refusal(
+    1221, "HY000", "ER_WRONG_USAGE", "Incorrect usage of OR REPLACE and IF NOT EXISTS"
+)
+_NO_STATEMENT: Final = Refusal(
+    *(1064, "42000", "ER_PARSE_ERROR"),
+    "You have an error in your SQL syntax: a procedure is called by its name alone in bodies only",
+)
+_WITHOUT_EXTERNAL_TABLES: Final = frozenset(
+    ("INNODB", "MYISAM", "MEMORY", "CSV", "ARCHIVE", "BLACKHOLE", "MRG_MYISAM")
+)
 
 
 def _wrong_target(
@@ -157,7 +246,7 @@ def _wrong_target(
     for target in targets:
         key = (target.database, target.name.lower())
         if key in seen:
-            return refusal(1066, target.name)
+            return refusal(_NAMED_TWICE, target.name)
         seen.add(key)
         if not any(_means(target, use) for use in uses):
             return refusal(1109, target.name)
@@ -303,6 +392,11 @@ def _database_of_objects(state: SessionState, statement: SessionStatement) -> Re
     return None
 
 
+def _made_routine(state: SessionState, statement: SessionStatement) -> Refusal | None:
+    """The libraries that its code uses come first, also where IF NOT EXISTS finds it."""
+    return _used_libraries(state, statement) or _database_of_objects(state, statement)
+
+
 def _dropped_tables(state: SessionState, statement: SessionStatement) -> Refusal | None:
     effects = statement.facts.effects
     if effects.if_exists:
@@ -360,6 +454,43 @@ def _routines(state: SessionState, statement: SessionStatement) -> Refusal | Non
         if found is None and not is_loadable and name.database.lower() not in _SYSTEM_DATABASES:
             kind = "FUNCTION" if is_function else "PROCEDURE"
             return no_such_routine(kind if name.database else f"{kind} (UDF)", name)
+    return _used_libraries(state, statement)
+
+
+def _libraries(state: SessionState, statement: SessionStatement) -> Refusal | None:
+    effects = statement.facts.effects
+    if effects.if_exists or state.logs_source:  # nobody asks a source for its libraries
+        return None
+    absent = (name for name in effects.objects if not state.objects.library(name))
+    return next((no_such_routine("LIBRARY", name) for name in absent), None)
+
+
+def _used_libraries(state: SessionState, statement: SessionStatement) -> Refusal | None:
+    tree = statement.facts.tree
+    if not isinstance(tree, CreateRoutine | ObjectStatement) or state.logs_source:
+        return None
+    database = statement.database
+    if isinstance(tree, CreateRoutine):  # ALTER looks in the default database
+        database = tree.name.database or database
+    for used in tree.libraries:
+        name = TableName(used.name.database or database, used.name.name)
+        if not state.objects.library(name):
+            message = f"LIBRARY {name.table} does not exist"
+            return Refusal(1305, "42000", "ER_SP_DOES_NOT_EXIST", message)
+    return None
+
+
+def _packages(state: SessionState, statement: SessionStatement) -> Refusal | None:
+    """CREATE PACKAGE BODY and DROP PACKAGE; a source is not asked for its packages."""
+    facts, packages = statement.facts, state.objects.store.packages
+    is_drop = facts.effects.kind is StatementKind.DROP_PACKAGE
+    is_body = facts.verb.endswith("BODY")
+    if state.logs_source or (is_drop and facts.effects.if_exists):
+        return None
+    for name in facts.effects.objects:
+        looked_for = body_of(name) if is_drop and is_body else small(name)
+        if (is_drop or is_body) and looked_for not in packages:
+            return no_such_routine("PACKAGE BODY" if is_drop and is_body else "PACKAGE", name)
     return None
 
 
@@ -399,9 +530,40 @@ def _altered_databases(state: SessionState, statement: SessionStatement) -> Refu
     return None
 
 
+_BUILT_IN: Final = frozenset(
+    (
+        *("binlog", "sha256_password", "caching_sha2_password", "daemon_keyring_proxy_plugin"),
+        *("csv", "memory", "innodb", "myisam", "mrg_myisam", "performance_schema", "temptable"),
+        *("archive", "blackhole", "federated", "ndbcluster", "ndbinfo", "ngram", "mysqlx"),
+        *("ndb_transid_mysql_connection_map", "mysqlx_cache_cleaner"),
+    )
+)
+"""Plugins that are part of MySQL 9.7, those of names in `innodb_…` left out."""
+
+
+def _uninstalled(state: SessionState, statement: SessionStatement) -> Refusal | None:
+    """What MySQL does not find to uninstall; nobody asks a source for what it has."""
+    tree = statement.facts.tree
+    assert isinstance(tree, Administration)
+    if state.server.is_mariadb or state.logs_source:
+        return None
+    for name in tree.names:
+        if "COMPONENT" in statement.facts.verb:
+            if not state.objects.is_installed(name):
+                return refusal(3537, name)
+        elif name.lower() in _BUILT_IN or name.lower().startswith("innodb_"):
+            return refusal(1619)
+        elif not state.objects.is_installed(name):
+            message = f"PLUGIN {name} does not exist"
+            return Refusal(1305, "42000", "ER_SP_DOES_NOT_EXIST", message)
+    return None
+
+
 def _used(state: SessionState, statement: SessionStatement) -> Refusal | None:
-    """USE."""
+    """USE, and UNINSTALL."""
     facts = statement.facts
+    if facts.verb.startswith("UNINSTALL"):
+        return _uninstalled(state, statement)
     if facts.verb != "USE" or _has_database(state, facts.name):
         return None
     return no_such_database(facts.name)
@@ -409,6 +571,11 @@ def _used(state: SessionState, statement: SessionStatement) -> Refusal | None:
 
 def _opened(state: SessionState, statement: SessionStatement) -> Refusal | None:
     """HANDLER … OPEN."""
+    for name in statement.facts.effects.reads:
+        if _has_view(state, name):
+            return Refusal(
+                *(1347, "HY000", "ER_WRONG_OBJECT"), f"'{name.plain}' is not of type 'BASE TABLE'"
+            )
     names: Iterator[TableName] = iter(statement.facts.effects.reads)
     return next((no_such_table(name) for name in names if not _has_table(state, name)), None)
 
@@ -429,7 +596,10 @@ def _made_table(
     state: SessionState, statement: SessionStatement, *, is_tolerant: bool = True
 ) -> Refusal | None:
     effects, name = statement.facts.effects, statement.facts.effects.writes[0]
-    if is_tolerant and (effects.if_exists or statement.facts.is_or_replace):
+    replaces = statement.facts.is_or_replace
+    if replaces and state.variables.is_on("sql_if_exists", default=False):
+        replaces = False
+    if is_tolerant and (effects.if_exists or replaces):
         return None
     if effects.is_temporary:
         table = state.objects.table(name)
@@ -461,6 +631,9 @@ def _made_program(state: SessionState, statement: SessionStatement) -> Refusal |
         if facts.effects.kind is StatementKind.CREATE_TRIGGER:
             if objects.trigger(name) is not None:
                 return Refusal(1359, "HY000", "ER_TRG_ALREADY_EXISTS", "Trigger already exists")
+        elif facts.effects.kind is StatementKind.CREATE_LIBRARY:
+            if objects.library(name):
+                return refusal(1304, "LIBRARY", name.table)
         elif facts.effects.kind is StatementKind.CREATE_EVENT:
             if objects.event(name):
                 message = f"Event '{name.table}' already exists"
@@ -469,8 +642,20 @@ def _made_program(state: SessionState, statement: SessionStatement) -> Refusal |
             kind = "FUNCTION" if "FUNCTION" in facts.verb else "PROCEDURE"
             known = objects.function(name) if kind == "FUNCTION" else objects.procedure(name)
             if known is not None:
-                message = f"{kind} {name.table} already exists"
-                return Refusal(1304, "42000", "ER_SP_ALREADY_EXISTS", message)
+                return refusal(1304, kind, name.table)
+    return None
+
+
+def _made_package(state: SessionState, statement: SessionStatement) -> Refusal | None:
+    facts, packages = statement.facts, state.objects.store.packages
+    if state.logs_source or facts.effects.if_exists or facts.is_or_replace:
+        return None
+    is_body = facts.verb.endswith("BODY")
+    for name in facts.effects.objects:
+        if (body_of(name) if is_body else small(name)) in packages:
+            kind = "PACKAGE BODY" if is_body else "PACKAGE"
+            message = f"{kind} {name.table} already exists"
+            return Refusal(1304, "42000", "ER_SP_ALREADY_EXISTS", message)
     return None
 
 
@@ -536,14 +721,23 @@ def _granted_on(state: SessionState, tree: AccountStatement, database: str) -> R
     name = TableName(on.database or database, on.name)
     if is_table:
         return _granted_table(state, name, columns, is_made=not named.isdisjoint(("ALL", "CREATE")))
-    objects = state.objects
-    find = objects.function if tree.object_kind == "FUNCTION" else objects.procedure
-    if tree.object_kind not in ("FUNCTION", "PROCEDURE") or find(name) is not None:
+    if _has_program(state, tree.object_kind, name):
         return None
     is_old = state.server.is_mariadb and state.server.version < (11,)
     kind = "FUNCTION or PROCEDURE" if is_old else tree.object_kind
     message = f"{kind} {name.table} does not exist"
     return Refusal(1305, "42000", "ER_SP_DOES_NOT_EXIST", message)
+
+
+def _has_program(state: SessionState, kind: str, name: TableName) -> bool:
+    """Whether a routine or package is there, as far as that is known of its kind."""
+    objects = state.objects
+    if kind.startswith("PACKAGE") and not state.logs_source:
+        package = body_of(name) if kind.endswith("BODY") else small(name)
+        return package in objects.store.packages
+    if kind not in ("FUNCTION", "PROCEDURE"):
+        return True
+    return (objects.function if kind == "FUNCTION" else objects.procedure)(name) is not None
 
 
 def _granted_table(
@@ -616,8 +810,20 @@ def _misdefined(state: SessionState, statement: SessionStatement) -> Refusal | N
         )
     engine = state.variables.text("default_storage_engine") or "InnoDB"
     error = disallowed(facts, state.objects, server=state.server, database=statement.database)
+    if error is None and state.server.is_mariadb:
+        error = changed_otherwise(facts, table)
     error = error or misdefined(
-        facts, table, server=state.server, engine=engine_name(engine), selected=selected
+        facts,
+        table,
+        server=state.server,
+        engine=engine_name(engine),
+        selected=selected,
+        disallowed=partial(
+            disallowed_in_key,
+            objects=state.objects,
+            database=statement.database,
+            dialect=facts.dialect,
+        ),
     )
     return error or _misreferenced(state, statement, table) or _misexpressed(state, statement)
 
@@ -630,7 +836,10 @@ def _misexpressed(state: SessionState, statement: SessionStatement) -> Refusal |
         return None
     columns = {column.name.lower() for column in child.definition.columns}
     unknown = (refusal(1054, *one) for one in named if one[0].lower() not in columns)
-    return next(unknown, None)
+    error = next(unknown, None)
+    if error is None and state.server.is_mariadb:
+        error = uninitialized(statement.facts, child)
+    return error
 
 
 def _misreferenced(
@@ -647,6 +856,8 @@ def _misreferenced(
     child = preview(state, statement, facts.effects.writes[0])
     if child is None:
         return None
+    if begins_transaction(facts) and child.foreign_keys:
+        return refusal(3978)
 
     def parent(name: TableName) -> Table | None:
         found, visible = state.objects.base_table(name), state.objects.table(name)
@@ -661,9 +872,24 @@ def _misreferenced(
     must_be_unique = variables.is_on("restrict_fk_on_non_standard_key", default=True)
     checks = variables.settings.checks_foreign_keys
     parents = Parents(
-        server=state.server, find=parent, checks=checks, must_be_unique=must_be_unique
+        server=state.server,
+        find=parent,
+        checks=checks,
+        must_be_unique=must_be_unique,
+        named=lambda: _reference_names(state, child.name, is_made=before is None),
     )
     return misreferenced(facts, before, child, parents)
+
+
+def _reference_names(state: SessionState, child: TableName, *, is_made: bool) -> Iterator[str]:
+    """Names of a database's foreign keys, those of a table that is made anew left out."""
+    for table in state.objects.store.tables.values():
+        if table.name.database != child.database or (is_made and table.name == child):
+            continue
+        unnamed = 0
+        for key in table.foreign_keys if table.engine == "INNODB" else ():
+            unnamed += not key.name
+            yield (key.name or f"{table.name.table}_ibfk_{unnamed}").lower()
 
 
 def _misnamed_view(state: SessionState, statement: SessionStatement) -> Refusal | None:
@@ -693,7 +919,10 @@ _FINDERS: Final[Mapping[StatementKind, _Finder]] = MappingProxyType(
         StatementKind.RENAME_TABLE: _renamed,
         StatementKind.CREATE_TABLE: _database_of_objects,
         StatementKind.CREATE_SEQUENCE: _database_of_objects,
-        StatementKind.CREATE_ROUTINE: _database_of_objects,
+        StatementKind.CREATE_ROUTINE: _made_routine,
+        StatementKind.CREATE_LIBRARY: _database_of_objects,
+        StatementKind.ALTER_LIBRARY: _libraries,
+        StatementKind.DROP_LIBRARY: _libraries,
         StatementKind.CREATE_EVENT: _database_of_objects,
         StatementKind.CREATE_TABLE_LIKE: _read,
         StatementKind.CREATE_VIEW: _read,
@@ -705,6 +934,8 @@ _FINDERS: Final[Mapping[StatementKind, _Finder]] = MappingProxyType(
         StatementKind.ALTER_VIEW: _altered_view,
         StatementKind.DROP_ROUTINE: _routines,
         StatementKind.ALTER_ROUTINE: _routines,
+        StatementKind.CREATE_PACKAGE: _packages,
+        StatementKind.DROP_PACKAGE: _packages,
         StatementKind.DROP_TRIGGER: _triggers,
         StatementKind.DROP_EVENT: _events,
         StatementKind.ALTER_EVENT: _events,
@@ -722,8 +953,10 @@ _EXISTING: Final[Mapping[StatementKind, _Finder]] = MappingProxyType(
         StatementKind.CREATE_SEQUENCE: _made_table,
         StatementKind.CREATE_VIEW: _made_view,
         StatementKind.CREATE_ROUTINE: _made_program,
+        StatementKind.CREATE_LIBRARY: _made_program,
         StatementKind.CREATE_TRIGGER: _made_program,
         StatementKind.CREATE_EVENT: _made_program,
+        StatementKind.CREATE_PACKAGE: _made_package,
         StatementKind.CREATE_DATABASE: _made_database,
         StatementKind.RENAME_TABLE: _new_names,
         StatementKind.ALTER_TABLE: _new_names,

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple, TypeVar
 
-from binlane.codec.query import AnnotateRowsEvent, QueryEvent
+from binlane.codec.query import AnnotateRowsEvent, QueryEvent, RowsQueryEvent
 from binlane.codec.variables import IntvarEvent, RandEvent
 from binlane.policy.refusals import NO_OUTCOME, Outcome, Refusal
 from binlane.policy.used_objects import body_use
@@ -91,7 +91,7 @@ class Recurring:
 
     def foresee(self, text: str, outcome: Outcome) -> Foreseen | None:
         """Tell what a statement will do, if that is known; see `again`."""
-        is_kept = len(text) <= LONG and not outcome.is_proven_empty
+        is_kept = len(text) <= LONG and self._may_come_again(outcome)
         place = (self._at or self.find()) if is_kept else None
         if place is None or place.version is not self._state.objects.version:
             return None
@@ -100,6 +100,11 @@ class Recurring:
             return None
         found = self._foreseen = Foreseen(text, kept.told(self._binlogs, text), kept)
         return found
+
+    def _may_come_again(self, outcome: Outcome) -> bool:
+        """Whether an outcome leads to the same, whatever tables have got or lost rows."""
+        is_told = outcome.rows == 0 and self._state.objects.filled is not None
+        return not (is_told or outcome.is_proven_empty)
 
     def _key(self, text: str, dialect: Dialect, outcome: Outcome) -> _Key:
         """What is alike in all statements that do the same in one state."""
@@ -125,7 +130,7 @@ class Recurring:
             What it did. If that is not known, what has to be told of it when it is carried out;
             None in states in which little comes again. Then the session goes on by itself.
         """
-        is_kept = len(text) <= LONG and not outcome.is_proven_empty
+        is_kept = len(text) <= LONG and self._may_come_again(outcome)
         place = (self._at or self.find()) if is_kept else None
         if place is None:
             self.leave()
@@ -194,7 +199,9 @@ class Recurring:
         self._binlogs = tuple(state.binlogs.values())
         if (
             transaction.xid is not None
+            or transaction.created is not None
             or transaction.unknown
+            or state.compresses
             or state.locked_tables is not None
             or state.is_read_locked
             or state.unknown_programs
@@ -452,7 +459,10 @@ class _Makers:
         def query(text: str) -> Body:
             return log_events.query(text, database, status)
 
-        self._makers: tuple[_Maker, ...] = (log_events.annotation, query)
+        def annotation(text: str) -> Body:
+            return log_events.annotation(text, state.server)
+
+        self._makers: tuple[_Maker, ...] = (annotation, query)
         self._made = [maker(text) for maker in self._makers]
 
     def made(self, bodies: Sequence[Body], waiting: Sequence[Body] = ()) -> _Made | None:
@@ -483,7 +493,7 @@ class _Makers:
 _NOTHING: Final = BinlogResult()
 _FRAMES: Final = frozenset((b"BEGIN", b"COMMIT", b"ROLLBACK"))
 _VALUES: Final = (IntvarEvent, RandEvent)
-_OF_ONE_STATEMENT: Final = (AnnotateRowsEvent, QueryEvent, LoggedVariable)
+_OF_ONE_STATEMENT: Final = (AnnotateRowsEvent, RowsQueryEvent, QueryEvent, LoggedVariable)
 """Events that hold a text or values."""
 
 
@@ -623,6 +633,7 @@ def _may_recur(plan: Plan, objects: SchemaCatalog) -> bool:
         or resolved.errors
         or resolved.notes
         or resolved.functions
+        or plan.random_tables
         or resolved.is_delayed
         or facts.user_variables
         or facts.has_into

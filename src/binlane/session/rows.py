@@ -34,7 +34,12 @@ from binlane.session.state import SequenceValues, SessionState, SessionStatement
 from binlane.session.transaction import BinlogCaches, WriteContext
 from binlane.sql.evaluation.contradictions import NO_COLUMNS, KnownColumns
 from binlane.sql.evaluation.key_ranges import cannot_be_met
-from binlane.sql.evaluation.statements import is_multi_table, where_holds
+from binlane.sql.evaluation.statements import (
+    is_constant,
+    is_multi_table,
+    joins_nothing,
+    where_holds,
+)
 from binlane.sql.evaluation.statements import is_proven_empty as proves_empty
 from binlane.sql.facts import (
     DDL_KINDS,
@@ -51,7 +56,16 @@ from binlane.sql.show_create import INTEGERS
 from binlane.sql.table_definitions import TableColumn
 from binlane.sql.tokens import SqlSyntaxError
 from binlane.sql.tree.definitions import Sequence
-from binlane.sql.tree.expressions import Name, Node, Operation, children
+from binlane.sql.tree.expressions import (
+    Call,
+    Expression,
+    Name,
+    Node,
+    Operation,
+    UserVariable,
+    children,
+    walk,
+)
 from binlane.sql.tree.statements import Delete, Update
 
 
@@ -60,12 +74,12 @@ def trace_of(state: SessionState, statement: SessionStatement, decided: Decided)
     plan = decided.plan
     known = plan.traces.get(statement.outcome)
     if known is not None:
-        return Trace(runs=known.runs, annotation=statement.text)
+        return Trace(runs=known.runs, annotation=_annotation(state, statement))
     resolved = decided.resolved
     traced = Traced(
         facts=statement.facts,
         resolved=resolved,
-        logged=statement.text,
+        logged=_annotation(state, statement),
         outcome=statement.outcome,
     )
     environment = statement.environment
@@ -82,6 +96,12 @@ def trace_of(state: SessionState, statement: SessionStatement, decided: Decided)
     if plan.is_alone and found.error is None:
         plan.traces[statement.outcome] = found
     return found
+
+
+def _annotation(state: SessionState, statement: SessionStatement) -> str:
+    """The text that stands before rows: in bodies MySQL has it as it is written there."""
+    is_written = statement.is_in_body and not state.server.is_mariadb
+    return statement.sql if is_written else statement.text
 
 
 def _without_rows_of_nothing(found: Trace, resolved: ResolvedStatement) -> Trace:
@@ -120,16 +140,25 @@ def _follow_sequences(
     if statement.facts.effects.kind in READING_KINDS:
         if changed_rows(statement.outcome) == 0:
             return found
-        advanced = [
-            RowRun(access.name, "insert")
-            for access in resolved.accesses
-            if RowChange.SEQUENCE in access.changes and not access.is_prelocked
-        ]
-        runs = (*advanced, *(run for run in runs if run.table not in sequences))
+        runs = (*_advanced(resolved), *(run for run in runs if run.table not in sequences))
         if statement.outcome.rows is not None:
             return replace(found, runs=runs)
+    elif statement.outcome.rows == 0 and statement.outcome.error in _DUPLICATE_KEYS:
+        runs = (*_advanced(resolved), *runs)  # by the row that failed
     kept = written_runs(state.sequence_values, runs, sequences, statement.facts)
     return replace(found, runs=kept)
+
+
+def _advanced(resolved: ResolvedStatement) -> list[RowRun]:
+    """The rows of sequences of which the statement's own text takes values."""
+    return [
+        RowRun(access.name, "insert")
+        for access in resolved.accesses
+        if RowChange.SEQUENCE in access.changes and not access.is_prelocked
+    ]
+
+
+_DUPLICATE_KEYS: Final = frozenset((1022, 1062, 1169))
 
 
 # sql_auto_is_null: WHERE id IS NULL finds the row inserted last -----------------------------------
@@ -180,6 +209,16 @@ def _compared_with_null(node: Node) -> Iterator[str]:
 # UPDATE and DELETE that are known to change nothing -----------------------------------------------
 
 
+def is_joined_to_nothing(state: SessionState, statement: SessionStatement) -> bool:
+    """Whether a DELETE of several tables joins them by what never holds."""
+    tree = statement.facts.tree
+    if not isinstance(tree, Delete) or len(statement.facts.tables) < 2:
+        return False
+    environment = environment_of(state, statement)
+    with silent(environment):
+        return joins_nothing(tree, statement.facts, environment)
+
+
 def is_proven_empty(
     state: SessionState, statement: SessionStatement, resolved: ResolvedStatement
 ) -> bool:
@@ -194,11 +233,42 @@ def is_proven_empty(
     with silent(environment):
         where = facts.tree.where
         known = _known_columns(state, resolved, where)
+        if state.server.is_mariadb and where is not None and _makes_variables(state, where):
+            return False
         if proves_empty(facts.tree, facts, environment, known):
             return True
         if where is None or is_multi_table(facts.tree):
             return False
+        if statement.outcome.rows == 0 and _is_asked_once(where, environment):
+            return True  # of rows that were there it would have found all
         return cannot_be_met(where, _keyed_columns(state, resolved), facts, environment)
+
+
+def _makes_variables(state: SessionState, where: Expression) -> bool:
+    """Whether WHERE reads user variables that were not there, which are from then on."""
+    programs = state.programs
+    names = {node.name.lower() for node in walk(where) if isinstance(node, UserVariable)}
+    fresh = names.difference(programs.user_variables)
+    for name in fresh:
+        programs.know(name, None)
+    return bool(fresh)
+
+
+def _is_asked_once(where: Expression, environment: SessionEnvironment) -> bool:
+    """Whether the server knows what WHERE is before it looks at rows, whatever that is."""
+    calls = {node.upper_name for node in walk(where) if isinstance(node, Call)}
+    reads_variables = any(isinstance(node, UserVariable) for node in walk(where))
+    is_by_row = reads_variables or not calls.isdisjoint(_ASKED_BY_ROW)
+    return bool(calls) and not is_by_row and is_constant(where, environment)
+
+
+_ASKED_BY_ROW: Final = frozenset(
+    (
+        *("RAND", "UUID", "UUID_SHORT", "SYS_GUID", "SLEEP", "BENCHMARK", "NEXTVAL", "LASTVAL"),
+        *("SETVAL", "GET_LOCK", "RELEASE_LOCK", "IS_FREE_LOCK", "IS_USED_LOCK", "ROWNUM"),
+    )
+)
+"""Functions whose value is not that of the row before."""
 
 
 def _keyed_columns(state: SessionState, resolved: ResolvedStatement) -> Mapping[str, TableColumn]:
@@ -444,7 +514,9 @@ def logged_rows(
     if server.is_mariadb and variables.is_on("binlog_annotate_row_events", default=True):
         is_first_cache = server.has(Fact.ANNOTATES_FIRST_CACHE)
         is_transactional = all(places.values()) if is_first_cache else places[mapped[0].name]
-        first.append((is_transactional, log_events.annotation(trace.annotation)))
+        first.append((is_transactional, log_events.annotation(trace.annotation, server)))
+    elif state.safety is None and variables.is_on("binlog_rows_query_log_events", default=False):
+        first.append((places[mapped[0].name], log_events.annotation(trace.annotation, server)))
     first.extend((places[table.name], log_events.MappedTable(table.name)) for table in mapped)
     checks_foreign_keys = variables.is_on("foreign_key_checks", default=True)
     checks_unique = variables.is_on("unique_checks", default=True)

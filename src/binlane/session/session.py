@@ -26,7 +26,7 @@ from binlane.programs.environment import SessionEnvironment, name_variables
 from binlane.programs.host import InnerStatement, ProgramState, SessionValues
 from binlane.programs.routines import trimmed
 from binlane.scope.definition import Definition
-from binlane.session import creates, ddl, drops, settings, transactions
+from binlane.session import creates, ddl, drops, lookups, settings, transactions
 from binlane.session.context_events import SessionUse
 from binlane.session.creates import execute_create_select
 from binlane.session.decision import Plan, fails_under_locks, plan_of, refusal_beyond_locks
@@ -58,7 +58,7 @@ from binlane.sql.facts import (
 from binlane.sql.parser import TOO_DEEP
 from binlane.sql.reading import read
 from binlane.sql.schema import Routine, Trigger
-from binlane.sql.servers import Dialect, LoggingMode
+from binlane.sql.servers import Dialect, LoggingMode, RowImage
 from binlane.sql.tokens import ServerText, server_text
 from binlane.sql.tree.definitions import AccountStatement, CreateView
 from binlane.sql.tree.expressions import Literal, UserVariable
@@ -116,6 +116,7 @@ class Session:
             names.append(SOURCE_LOG)
         variables = Variables(server, global_values=_global_values(objects))
         objects.server_version = objects.server_version or server.version
+        objects.knows_components &= not logs_source
         self.state = SessionState(
             server=server,
             objects=objects,
@@ -200,6 +201,11 @@ class Session:
         return state.safety.logs_rows_alone
 
     @property
+    def row_image(self) -> RowImage:
+        """The columns of rows that binlogs are to have: binlog_row_image."""
+        return self.state.variables.settings.row_image
+
+    @property
     def may_log_rows(self) -> bool:
         """Whether every binlog may have in rows what the session changes: none has statements alone."""
         state = self.state
@@ -216,14 +222,6 @@ class Session:
             return state.variables.settings.logging_mode is LoggingMode.ROW
         modes = {one.logging_mode for one in state.safety.definitions}
         return not modes or LoggingMode.ROW in modes
-
-    @property
-    def has_statement_binlogs(self) -> bool:
-        """Whether some binlog has what the session changes as statements, safe or not."""
-        state = self.state
-        if state.safety is None or state.variables.is_format_set:
-            return state.variables.settings.logging_mode is LoggingMode.STATEMENT
-        return LoggingMode.STATEMENT in {one.logging_mode for one in state.safety.definitions}
 
     @property
     def locks_reads(self) -> bool:
@@ -286,6 +284,10 @@ class Session:
         modes = set() if safety is None else {mode.value for mode in safety.modes.values()}
         modes = modes or {LoggingMode.ROW.value}
         return values.get(name, "") or (modes.pop() if len(modes) == 1 else "MIXED")
+
+    def quote(self, name: TableName) -> str:
+        """A name as texts that the server writes have it."""
+        return self.state.quote(name)
 
     def has_sql_mode(self, mode: str) -> bool:
         """Whether a mode, in capitals, is one of sql_mode."""
@@ -402,7 +404,15 @@ class Session:
         return any(
             objects.triggers(use.name) or objects.view(use.name) for use in facts.tables
         ) or any(
-            objects.function(TableName(use.database or self.database, use.name)) is not None
+            objects.function(
+                objects.called(
+                    use.database,
+                    use.name,
+                    self.database,
+                    calls_packages=facts.dialect.calls_packages,
+                )
+            )
+            is not None
             for use in facts.functions
         )
 
@@ -482,8 +492,8 @@ class Session:
     def evaluates(self, facts: StatementFacts, database: str) -> Refusal | None:
         """Note that a program evaluates expressions.
 
-        MySQL decides for them as for statements: one that is unsafe under MIXED leaves the program
-        in row format.
+        The servers decide for them as for statements, MariaDB where they open tables: one that is
+        unsafe under MIXED leaves the program in row format.
         """
         state = self.state
         if (
@@ -495,8 +505,8 @@ class Session:
             refusal = refusal_beyond_locks(state, facts, resolved)
             if refusal is not None:
                 return refusal
-            state.opened(resolved.accesses)
-        if state.server.is_mariadb:
+            state.opened(one.table for one in resolved.accesses)
+        if state.server.is_mariadb and not facts.tables:
             return None
         mixed = [name for name in state.binlogs if state.mode(name) is LoggingMode.MIXED]
         if not mixed:
@@ -547,7 +557,7 @@ class Session:
         state = self.state
         state.number += 1
         state.execution = Execution(number=state.number)
-        state.transaction.xid = state.transaction.xa_phase = None
+        transactions.leave_xa_at_end(state)
         # Its text is in UTF-8, whatever set the client was in.
         with state.variables.running(None):
             if state.server.is_mariadb:
@@ -622,10 +632,11 @@ class Session:
     def _carry_out_set(self, statement: SessionStatement) -> None:
         """Carry out a statement whose SET STATEMENT is done."""
         state = self.state
-        state.execution.is_unlogged |= not state.is_logging
+        state.execution.note_settings(state.variables.settings, is_inner=statement.is_inner)
         name_variables(statement.facts, SessionEnvironment(self))
         for name, binlog in state.binlogs.items():
             binlog.status_vars = state.variables.status_vars()
+            binlog.is_compressing = state.compresses
             state.is_row_now(name)
         if self._hangs_on_unknown(statement.facts):
             state.programs.effort.unfollowed = "what was made of its programs was not analysed"
@@ -633,14 +644,14 @@ class Session:
         if is_stated_of_parser(statement):
             state.fail_as_stated(statement)
             return
-        failure = unparsed(state, statement) or no_database(statement)
-        failure = failure or _denied_at_once(state, statement)
+        failure = self._refusal_at_once(statement)
         if failure is not None:
             state.fail(failure)
             return
         if fails_under_locks(state, statement):
             return
-        if fails_read_only(state, statement):
+        begins = transactions.begins_transaction(statement.facts)
+        if not begins and fails_read_only(state, statement):
             return
         failure = missing(state, statement) if _is_told_by_objects(statement) else None
         if failure is not None and failure.errno != statement.outcome.error:
@@ -653,6 +664,17 @@ class Session:
             handler = _HANDLERS.get(statement.facts.effects.kind, _do_nothing)
             with ddl.consequences(state, statement.facts):
                 handler(state, statement)
+
+    def _refusal_at_once(self, statement: SessionStatement) -> Refusal | None:
+        """Why a statement comes to nothing, found before its objects are looked at."""
+        state, facts = self.state, statement.facts
+        failure = unparsed(state, statement) or no_database(statement)
+        if not statement.is_condition:
+            failure = failure or transactions.refusal_behind_table(state, facts)
+        failure = failure or _denied_at_once(state, statement)
+        if failure is None and transactions.begins_transaction(facts):
+            failure = transactions.begin_with_table(state, statement)
+        return failure
 
     def _hangs_on_unknown(self, facts: StatementFacts) -> bool:
         """Whether a statement names programs that nobody knows; one that makes them anew does not."""
@@ -762,19 +784,6 @@ def _merged(notes: Sequence[Note]) -> list[Note]:
     return sorted(first.values(), key=lambda note: _POSITIONS[note.reason])
 
 
-def _look_or_use(state: SessionState, statement: SessionStatement) -> None:
-    verb = statement.facts.verb
-    if (refused := transactions.refusal_of_command(state, verb)) is not None:
-        state.fail(refused)
-        return
-    if transactions.command_commits(state, verb):
-        state.implicit_commit()
-    if not statement.succeeds:
-        state.fail_as_stated(statement)
-    elif verb == "USE":
-        state.database = statement.facts.name
-
-
 def _do_nothing(state: SessionState, statement: SessionStatement) -> None:
     """What changes nothing that is logged."""
     if not statement.succeeds:
@@ -797,6 +806,7 @@ _HANDLERS: Final[Mapping[StatementKind, Handler]] = MappingProxyType(
         StatementKind.RELEASE_SAVEPOINT: transactions.release_savepoint,
         StatementKind.XA: transactions.execute_xa,
         StatementKind.LOCK: execute_lock,
-        StatementKind.SESSION: _look_or_use,
+        StatementKind.SESSION: lookups.look_or_use,
+        StatementKind.HANDLER: lookups.handle,
     }
 )

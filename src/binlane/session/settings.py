@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Final
 
+from binlane.policy import refusals
 from binlane.policy.privileges import Identity, not_granted
 from binlane.policy.refusals import Refusal
 from binlane.programs.environment import SessionEnvironment
@@ -156,6 +157,16 @@ _IN_TRANSACTION: Final = {
 }
 
 
+_WHOLE_TRANSACTIONS: Final = frozenset(
+    (
+        *("binlog_transaction_compression", "binlog_transaction_compression_level_zstd"),
+        *("binlog_row_value_options", "explicit_defaults_for_timestamp", "gtid_next"),
+        *("pseudo_replica_mode", "pseudo_slave_mode"),
+    )
+)
+"""What MySQL does not let a session set while it is in a transaction."""
+
+
 def _in_program(name: str) -> Refusal:
     """What a program sets the source would log by, and there is no telling it otherwise."""
     return Refusal(
@@ -170,7 +181,11 @@ def refusal(state: SessionState, assignment: Assignment) -> Refusal | None:
     if name in _CHARACTERISTICS:
         is_next = assignment.scope is VariableScope.UNSAID and name in (_LEVEL, _MODE)
         return _NO_ISOLATION if is_next and is_active else None
-    if name not in _IN_TRANSACTION or assignment.scope in _GLOBAL:
+    if assignment.scope in _GLOBAL:
+        return None
+    if name in _WHOLE_TRANSACTIONS and is_active and not state.server.is_mariadb:
+        return refusals.refusal(1766, name)
+    if name not in _IN_TRANSACTION:
         return None
     if name == "binlog_format" and state.safety is None and state.objects.temporary_tables():
         error = _temporary_refusal(state, assignment)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Final, NamedTuple
 
-from binlane.codec.query import AnnotateRowsEvent, QueryEvent
+from binlane.codec.query import AnnotateRowsEvent, QueryEvent, RowsQueryEvent
 from binlane.codec.transaction import GtidEvent, TransactionXid
 from binlane.names import TableName
 from binlane.policy.engines import traits
@@ -135,6 +135,7 @@ class Transaction:
         xid: Of an active XA transaction, None without.
         xa_phase: How far that is.
         unknown: Why what it did is not known, of a statement that was not analysed; empty if it is.
+        created: MySQL: what CREATE TABLE … START TRANSACTION made, which began it; None for others.
     """
 
     is_begun: bool = False
@@ -146,6 +147,7 @@ class Transaction:
     xid: TransactionXid | None = None
     xa_phase: XaPhase | None = None
     unknown: str = ""
+    created: frozenset[TableName] | None = None
 
     def leave_xa(self) -> None:
         """It is no XA transaction any longer."""
@@ -220,6 +222,7 @@ def note_tries(server: Server, resolved: ResolvedStatement, engine_changes: Engi
 
 
 _WITHOUT_CONTENT: Final = (MappedTable, AnnotateRowsEvent)
+_OF_SAVEPOINTS: Final = (b"SAVEPOINT ", b"ROLLBACK TO ")
 
 
 @dataclass(slots=True)
@@ -341,6 +344,7 @@ class BinlogCaches:
         positions: Size of the transaction cache at each savepoint that it was told of.
         held_temporary: Temporary tables whose creation it holds.
         status_vars: Of the session, for what ends a group.
+        is_compressing: MySQL: binlog_transaction_compression, of the server's own log.
         written_marks: As the marks of a cache, of `written`; None stands for the statement that runs.
     """
 
@@ -355,6 +359,7 @@ class BinlogCaches:
     positions: dict[str, int] = field(default_factory=dict)
     held_temporary: set[TableName] = field(default_factory=set)
     status_vars: bytes = b""
+    is_compressing: bool = False
     written_marks: list[tuple[int, int | None]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -483,7 +488,7 @@ class BinlogCaches:
         self._flush_statement_cache()
         if not context.is_in_transaction:
             self._forget_maps(is_told=self._takes_part)
-            self._write_transaction(end)
+            self._write_transaction(end, is_whole=not context.changed_nontransactional)
         elif self.transaction_cache.is_empty:
             self.transaction_cache.clear()
         self.transaction_cache.before_statement = None
@@ -508,7 +513,7 @@ class BinlogCaches:
         self.transaction_cache.end_rows()
         self._forget_maps(is_told=self.is_registered)
         end = log_events.XID if transaction.ends_with_xid else log_events.COMMIT
-        self._write_transaction(end)
+        self._write_transaction(end, is_whole=not transaction.changed_nontransactional)
 
     def roll_back(self, context: WriteContext) -> None:
         """Roll back the transaction (004:R-log-rollback)."""
@@ -526,9 +531,12 @@ class BinlogCaches:
             self._flush_statement_cache()
             self._write_transaction(log_events.ROLLBACK)
 
-    def write_xa(self, events: Sequence[Body]) -> None:
+    def write_xa(self, events: Sequence[Body], transaction: EngineChanges) -> None:
         """Write an XA transaction with what opens and ends it."""
         self._take_marks_along(len(self.written) + 1)
+        is_whole = not transaction.changed_nontransactional
+        if is_whole and self._is_compressed(self.transaction_cache.events):
+            self.written.append(log_events.PayloadStart())
         self.written.extend(events)
         self._forget_maps(is_told=True)
         self._reset_transaction()
@@ -610,7 +618,9 @@ class BinlogCaches:
         What MariaDB does not take for that stays until a commit, and stands before what comes.
         """
         if not self.statement_cache.is_empty:
-            self.write_group(self.statement_cache.events, log_events.COMMIT)
+            events = self.statement_cache.events
+            is_whole = not any(isinstance(event, ChangedRows) for event in events)
+            self.write_group(events, log_events.COMMIT, is_whole=is_whole)
             self.statement_cache.clear()
 
     @property
@@ -623,14 +633,30 @@ class BinlogCaches:
         if is_told:
             self.statement_cache.clear()
 
-    def _write_transaction(self, end: Body) -> None:
+    def _write_transaction(self, end: Body, *, is_whole: bool = False) -> None:
         if not self.transaction_cache.is_empty:
             self._take_marks_along(len(self.written) + 1)
-            self.write_group(self.transaction_cache.events, end)
+            self.write_group(self.transaction_cache.events, end, is_whole=is_whole)
         self._reset_transaction()
 
-    def write_group(self, events: Sequence[Body], end: Body) -> None:
-        """Write a transaction, or a part of one, with what opens it and an end."""
+    def _is_compressed(self, events: Sequence[Body]) -> bool:
+        """Whether MySQL compresses a group: it does so with rows alone, beside savepoints."""
+        return self.is_compressing and all(
+            isinstance(event, MappedTable | ChangedRows | RowsQueryEvent)
+            or (isinstance(event, QueryEvent) and event.query.startswith(_OF_SAVEPOINTS))
+            for event in events
+        )
+
+    def write_group(self, events: Sequence[Body], end: Body, *, is_whole: bool = False) -> None:
+        """Write a transaction, or a part of one, with what opens it and an end.
+
+        Args:
+            events: What was in a cache.
+            end: Its last event.
+            is_whole: Nothing of the transaction stands elsewhere, so that it may be compressed.
+        """
+        if events and is_whole and self._is_compressed(events):
+            self.written.append(log_events.PayloadStart())
         if events:
             end = log_events.with_status(end, self.status_vars)
             self.written.extend(log_events.group(events, end, self.server))

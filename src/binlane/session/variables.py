@@ -18,7 +18,7 @@ from binlane.session.log_events import OPTION_BITS, status_vars
 from binlane.sql.facts import Assignment, VariableScope
 from binlane.sql.lexis import lexed_as
 from binlane.sql.schema import CreationContext
-from binlane.sql.servers import Dialect, LoggingMode, charset_of_collation
+from binlane.sql.servers import Dialect, LoggingMode, RowImage, charset_of_collation
 
 _ISOLATIONS: Final = {
     "READ-UNCOMMITTED": Isolation.READ_UNCOMMITTED,
@@ -27,6 +27,7 @@ _ISOLATIONS: Final = {
     "SERIALIZABLE": Isolation.SERIALIZABLE,
 }
 _FORMATS: Final = ("MIXED", "STATEMENT", "ROW")
+_IMAGES: Final = tuple(RowImage)
 """What 0, 1 and 2 mean."""
 
 _GTID_CONSISTENCIES: Final = {"0": "OFF", "FALSE": "OFF", "1": "ON", "TRUE": "ON", "2": "WARN"}
@@ -218,6 +219,7 @@ class Settings:
         is_autocommit: A statement outside BEGIN is a transaction by itself.
         is_logged: sql_log_bin.
         is_direct: binlog_direct_non_transactional_updates.
+        row_image: binlog_row_image.
         dialect: How the session's statements are read.
         checks_foreign_keys: foreign_key_checks.
         autoinc_lock_mode: innodb_autoinc_lock_mode.
@@ -230,6 +232,7 @@ class Settings:
     is_autocommit: bool
     is_logged: bool
     is_direct: bool
+    row_image: RowImage
     dialect: Dialect
     checks_foreign_keys: bool
     autoinc_lock_mode: int
@@ -256,6 +259,7 @@ def _settings_of(variables: Variables) -> Settings:
         is_autocommit=variables.is_on("autocommit", default=True),
         is_logged=variables.is_on("sql_log_bin", default=True),
         is_direct=variables.is_on(DIRECT, default=False),
+        row_image=_row_image(variables.text("binlog_row_image")),
         dialect=dialect,
         checks_foreign_keys=variables.is_on("foreign_key_checks", default=True),
         autoinc_lock_mode=variables.number(
@@ -277,6 +281,12 @@ def _mode(text: str, server: Server) -> LoggingMode:
         text = _FORMATS[int(text)]
     known = text in LoggingMode.__members__
     return LoggingMode[text if known else server.default("binlog_format")]
+
+
+def _row_image(text: str) -> RowImage:
+    if text.isdigit() and int(text) < len(_IMAGES):
+        return _IMAGES[int(text)]
+    return RowImage[text] if text in RowImage.__members__ else RowImage.FULL
 
 
 def _gtid_consistency(variables: Variables) -> str:

@@ -58,7 +58,8 @@ def read_partition(
 ) -> Iterator[pa.RecordBatch]:
     """The batches of one part of a log, in exactly the schema that Spark was told.
 
-    What a filter left out there of tables that it names is a warning in the worker's log.
+    What a filter left out there of tables that it names is a warning in the worker's log, and so
+    are columns that row images lack, which are NULL.
 
     Raises:
         CodecError: With file and position, if the file is damaged.
@@ -72,6 +73,10 @@ def read_partition(
             batches = _readers[options.layout](piece, options, arrow_schema, counters)
             yield from _kept(batches, conditions, options.prefix) if conditions else batches
         tell(counters.left_out.texts)
+        if counters.absent:
+            names = ", ".join(sorted(counters.absent))
+            table = "" if options.table is None else options.table.plain
+            tell([f"{table}: row images lack columns, which are NULL there: {names}"])
 
 
 _Reader = Callable[[LogRange, SourceOptions, pa.Schema, ReadCounters], Iterator[pa.RecordBatch]]

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from binlane.columnar.counters import ReadCounters
-from binlane.columnar.table_schema import table_schema
+from binlane.columnar.table_schema import absent_columns, table_schema
 from binlane.columnar.unify import cast_exactly, unify_schemas
 from binlane.errors import ConfigError
 from binlane.names import TableName
@@ -91,7 +91,7 @@ def read_typed(
         piece: The range.
         options: With the table.
         schema: Of every batch; columns that a batch's table lacks become NULL.
-        counters: Told how much was read.
+        counters: Told how much was read, and which columns images lack.
 
     Raises:
         CodecError: With file and position, if a row cannot be decoded.
@@ -112,6 +112,10 @@ def read_typed(
     for item in read_range(piece, want, counters=counters):
         if not isinstance(item, pa.RecordBatch):
             continue
+        if counters is not None:
+            absent = absent_columns(item.schema)
+            names = {field.name for field in own}
+            counters.absent |= (absent.before | absent.after) & names
         for batch in whole.take(item) if shape.has_whole_changes else (item,):
             images = _conformed(chosen_images(batch, options.ops), own, change_columns)
             if images.num_rows:

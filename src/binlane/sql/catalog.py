@@ -328,7 +328,12 @@ def _members(own: TableColumn, collation_id: int | None) -> tuple[str, ...]:
     return tuple(member.rstrip(" ") for member in own.arguments)
 
 
-_CHANGES: Final = frozenset({"CREATE", "ALTER", "RENAME", "DROP", "SET", "GRANT", "REVOKE"})
+_CHANGES: Final = frozenset(
+    {
+        *("CREATE", "ALTER", "RENAME", "DROP", "SET", "GRANT", "REVOKE"),
+        *("INSTALL", "UNINSTALL"),
+    }
+)
 """What statements begin with that change objects."""
 _KNOWN: Final = frozenset(
     {
@@ -337,6 +342,10 @@ _KNOWN: Final = frozenset(
     }
 )
 """What begins so is not read: a dump is full of it."""
+_FILLS: Final = re.compile(
+    r"""(?ix) (?:INSERT|REPLACE) \s+ (?:(?:LOW_PRIORITY|HIGH_PRIORITY|DELAYED|IGNORE) \s+)*
+    (?:INTO \s+)? (?:(?P<database>`[^`]+`|[\w$]+) \s*\.\s*)? (?P<table>`[^`]+`|[\w$]+)"""
+)
 _MAY_BE_DDL: Final = re.compile(rb"CREATE|ALTER|RENAME|DROP", re.IGNORECASE)
 _TABLES_CACHED_MAX: Final = 1024
 _GENERATES: Final = "sql_generate_invisible_primary_key"
@@ -418,11 +427,13 @@ class SchemaCatalog(Objects):
         problems: What could not be understood.
         misfits: Why the definition of a table that the catalog knows was not used for it, by the
             first TABLE_MAP that it does not fit.
+        filled: The tables that got rows, as far as statements tell; None where none were seen.
     """
 
     default_database: str = ""
     problems: list[CatalogProblem] = field(default_factory=list)
     misfits: dict[TableName, str] = field(default_factory=dict)
+    filled: set[TableName] | None = None
     _columns: dict[tuple[TableMapEvent, Flavor], tuple[Column, ...]] = field(default_factory=dict)
     _is_undone: bool = False
 
@@ -443,6 +454,8 @@ class SchemaCatalog(Objects):
             problems=self.problems.copy(),
             server_version=self.server_version,
             store=self.store.copy(),
+            filled=None if self.filled is None else self.filled.copy(),
+            knows_components=self.knows_components,
         )
 
     def forget(self, *tables: TableName) -> None:
@@ -454,7 +467,7 @@ class SchemaCatalog(Objects):
     def restore(self, kept: Self) -> None:
         """Have again what a copy of this catalog has; that must not be used any longer."""
         self.default_database, self.version = kept.default_database, kept.version
-        self.problems, self.store = kept.problems, kept.store
+        self.problems, self.store, self.filled = kept.problems, kept.store, kept.filled
 
     def only(self, tables: Collection[TableName]) -> Self:
         """A copy that knows none but some tables: small, so that it travels."""
@@ -532,6 +545,7 @@ class SchemaCatalog(Objects):
         self.default_database = database
         if version is not None:
             self.server_version = version
+        self.filled = set() if self.filled is None else self.filled
         end = 0
         session = ScriptSession(self._dialect(0), version)
         for statement in statements(script, lambda: session.dialect):
@@ -553,6 +567,10 @@ class SchemaCatalog(Objects):
                 dialect=session.dialect,
                 context=session.context,
             )
+            if (named := _FILLS.match(text)) is not None:
+                database, table = named["database"] or self.default_database, named["table"]
+                name = TableName(database.strip("`"), table.strip("`"))
+                self.filled.add(name.folded if self.ignores_case else name)
             if first_word(text) == "SET":
                 session.set(read(text, database="", dialect=session.dialect))
             if len(self.problems) > problems_before:

@@ -394,17 +394,17 @@ class FactFinder(NameFinder):
         """What is evaluated though nothing is changed: functions, and views, which may call some.
 
         MariaDB evaluates what it takes for constant to explain a statement, such as derived tables;
-        MySQL executes what EXPLAIN ANALYZE is about, and nothing of other statements.
+        MySQL executes what EXPLAIN ANALYZE is about, and opens the tables of other statements.
         """
         inner = FactFinder(self.text, self.database, self.dialect)
         if node.condition is not None:
             inner.walk((node.condition,))
-        elif node.statement is not None and (
-            "ANALYZE" in node.options or self.dialect.flavor != "mysql"
-        ):
+        elif node.statement is not None:
             inner.statement(node.statement)
         if inner.functions or inner.tables:
-            self.kind = StatementKind.SELECT
+            is_opened = node.statement is not None and self.dialect.flavor == "mysql"
+            if not is_opened or "ANALYZE" in node.options:
+                self.kind = StatementKind.SELECT
             self.functions += inner.functions
             self.tables += [
                 replace(use, changes=frozenset(), is_locked_for_update=False, lock="")
@@ -621,6 +621,10 @@ class FactFinder(NameFinder):
         elif node.name is not None and self.kind is not StatementKind.TABLESPACE:
             self.change_objects(self.resolve(node.name))
 
+    def library(self, node: definitions.CreateLibrary) -> None:
+        """CREATE LIBRARY."""
+        self.change_objects(self.resolve(node.name))
+
     def account(self, node: definitions.AccountStatement) -> None:
         """What is done to users and roles."""
         if node.verb == "SET ROLE":
@@ -670,6 +674,7 @@ STATEMENTS: Final[Mapping[type, Callable[[FactFinder, Any], None]]] = MappingPro
         definitions.CreateRoutine: FactFinder.routine,
         definitions.CreateTrigger: FactFinder.trigger,
         definitions.Event: FactFinder.event,
+        definitions.CreateLibrary: FactFinder.library,
         definitions.ObjectStatement: FactFinder.object,
         definitions.AccountStatement: FactFinder.account,
     }

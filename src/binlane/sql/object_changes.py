@@ -5,6 +5,7 @@ A fold over its tree. Names without a database get that of the statement.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -26,6 +27,7 @@ from binlane.sql.evaluation.evaluator import Environment
 from binlane.sql.evaluation.operator_types import Scope, Untyped
 from binlane.sql.evaluation.query_types import UNKNOWN_TYPE, columns_as_far_as_known
 from binlane.sql.facts import StatementEffects, StatementFacts, StatementKind
+from binlane.sql.parser import Stopped, parse_package
 from binlane.sql.reading import read
 from binlane.sql.schema import (
     CreationContext,
@@ -37,6 +39,7 @@ from binlane.sql.schema import (
     Trigger,
     TriggerTime,
     View,
+    body_of,
     small,
 )
 from binlane.sql.table_changes import (
@@ -54,9 +57,10 @@ from binlane.sql.table_definitions import (
     named_charset,
     string_of,
 )
+from binlane.sql.tokens import SqlSyntaxError
 from binlane.sql.tree import definitions
 from binlane.sql.tree.expressions import Literal, LiteralKind, Name, Node, ObjectName
-from binlane.sql.tree.statements import Set, SetItem
+from binlane.sql.tree.statements import Administration, Set, SetItem
 from binlane.sql.views import attributes
 
 _GLOBAL_SCOPES: Final = ("global", "persist", "persist_only")
@@ -398,12 +402,24 @@ class ObjectChange:
         key = node.verb.endswith("FUNCTION"), small(name)
         if self.effects.if_exists and key in self.store.routines:
             return
-        text_of = self.facts.text_of
-        self.store.routines[key] = Routine(
+        self.store.routines[key] = self._routine(name, node, self.facts)
+        self.store.databases.setdefault(name.database, None)
+        give_routine(self.store.accounts, self.account, _level(name, is_function=key[0]))
+
+    def _routine(
+        self,
+        name: TableName,
+        node: definitions.CreateRoutine,
+        facts: StatementFacts,
+        outer: tuple[str, ...] = (),
+    ) -> Routine:
+        """What a definition makes."""
+        text_of = facts.text_of
+        return Routine(
             dialect=self.facts.dialect,
             context=self.context,
             name=name,
-            is_function=key[0],
+            is_function=node.verb.endswith("FUNCTION"),
             parameters=tuple(
                 Parameter(
                     name=each.name,
@@ -413,14 +429,61 @@ class ObjectChange:
                 )
                 for each in node.parameters
             ),
-            body=self._body(node.body_at),
+            body=facts.text[facts.place(node.body_at) :].rstrip().rstrip(";").rstrip(),
             returns="" if node.returns is None else text_of(node.returns),
             charset=self.store.databases.get(name.database) or self.server_charset,
             definer=self._definer(node.definer),
             is_invoker="SQL SECURITY INVOKER" in node.characteristics,
+            outer=outer,
+            language=node.language,
         )
-        self.store.databases.setdefault(name.database, None)
-        give_routine(self.store.accounts, self.account, _level(name, is_function=key[0]))
+
+    def create_package(self) -> None:
+        """CREATE PACKAGE, which leaves no older body, and CREATE PACKAGE BODY."""
+        node = self.node(definitions.ObjectStatement)
+        assert node.name is not None, "the grammar wants one"
+        name = small(_resolved(node.name, self.database))
+        is_body = node.verb.endswith("BODY")
+        if self.effects.if_exists and (body_of(name) if is_body else name) in self.store.packages:
+            return
+        self._drop_body(name)
+        self.store.packages.add(name)
+        if not is_body:
+            return
+        self.store.packages.add(body_of(name))
+        rest = self.facts.text[self.facts.place(node.name.end) :]
+        begins = _PACKAGE_BEGINS.search(rest)
+        if begins is None:
+            return
+        try:
+            package = parse_package(rest[begins.start() :], self.facts.dialect)
+        except (Stopped, SqlSyntaxError):
+            return
+        for text in package.routines:
+            facts = read(f"CREATE {text}", database=name.database, dialect=self.facts.dialect)
+            if isinstance(facts.tree, definitions.CreateRoutine):
+                own = facts.tree.name.name
+                routine = self._routine(
+                    TableName(name.database, f"{name.table}.{own}"),
+                    facts.tree,
+                    facts,
+                    package.variables,
+                )
+                self.store.routines[routine.is_function, small(routine.name)] = routine
+
+    def drop_packages(self) -> None:
+        """DROP PACKAGE and DROP PACKAGE BODY."""
+        for name in map(small, self.effects.objects):
+            self._drop_body(name)
+            if not self.facts.verb.endswith("BODY"):
+                self.store.packages.discard(name)
+
+    def _drop_body(self, name: TableName) -> None:
+        """Have no body of a package any more."""
+        self.store.packages.discard(body_of(name))
+        for kind, routine in [*self.store.routines]:
+            if routine.database == name.database and routine.table.startswith(f"{name.table}."):
+                del self.store.routines[kind, routine]
 
     def alter_routine(self) -> None:
         """ALTER PROCEDURE and ALTER FUNCTION: whose privileges hold."""
@@ -456,6 +519,24 @@ class ObjectChange:
     def drop_events(self) -> None:
         """DROP EVENT."""
         self.store.events.difference_update(map(small, self.effects.objects))
+
+    def create_library(self) -> None:
+        """CREATE LIBRARY."""
+        self.store.libraries.add(small(self.effects.objects[0]))
+
+    def drop_library(self) -> None:
+        """DROP LIBRARY."""
+        self.store.libraries.discard(small(self.effects.objects[0]))
+
+    def install(self) -> None:
+        """INSTALL and UNINSTALL of plugins and components."""
+        node = self.facts.tree
+        names = node.names if isinstance(node, Administration) else ()
+        found = {name.lower() for name in names}
+        if self.facts.verb.startswith("INSTALL"):
+            self.store.plugins |= found
+        else:
+            self.store.plugins -= found
 
     def change_reference_system(self) -> None:
         """CREATE and DROP SPATIAL REFERENCE SYSTEM."""
@@ -509,6 +590,11 @@ def _level(routine: TableName, *, is_function: bool) -> Level:
     return kind, routine.database, routine.table.lower()
 
 
+_PACKAGE_BEGINS: Final = re.compile(
+    r"\b(?:AS|IS|PROCEDURE|FUNCTION|DECLARE|BEGIN|END)\b", re.IGNORECASE
+)
+
+
 def _resolved(name: ObjectName, database: str) -> TableName:
     return TableName(name.database or database, name.name)
 
@@ -556,12 +642,17 @@ SERVER_HANDLERS: Final[Mapping[StatementKind, Callable[[ObjectChange], None]]] =
         StatementKind.CREATE_ROUTINE: ObjectChange.create_routine,
         StatementKind.ALTER_ROUTINE: ObjectChange.alter_routine,
         StatementKind.DROP_ROUTINE: ObjectChange.drop_routines,
+        StatementKind.CREATE_PACKAGE: ObjectChange.create_package,
+        StatementKind.DROP_PACKAGE: ObjectChange.drop_packages,
         StatementKind.CREATE_EVENT: ObjectChange.create_event,
         StatementKind.ALTER_EVENT: ObjectChange.alter_event,
         StatementKind.DROP_EVENT: ObjectChange.drop_events,
+        StatementKind.CREATE_LIBRARY: ObjectChange.create_library,
+        StatementKind.DROP_LIBRARY: ObjectChange.drop_library,
         StatementKind.CREATE_REFERENCE_SYSTEM: ObjectChange.change_reference_system,
         StatementKind.DROP_REFERENCE_SYSTEM: ObjectChange.change_reference_system,
         StatementKind.ACCOUNT: ObjectChange.change_accounts,
         StatementKind.SET: ObjectChange.set_globals,
+        StatementKind.SESSION: ObjectChange.install,
     }
 )

@@ -95,6 +95,8 @@ class Table:
             tables, and behind a CREATE … SELECT whose columns the text does not tell.
         options: Options of CREATE TABLE as the server prints them, such as `ENGINE` and `InnoDB`.
         checks: CONSTRAINT … CHECK of the table, as the server prints them.
+        unenforced: Names of MySQL's checks that are NOT ENFORCED, in small letters; empty of one
+            without a name.
         partitioning: PARTITION BY to its end, as the user wrote it; empty without.
     """
 
@@ -112,6 +114,7 @@ class Table:
     is_complete: bool = True
     options: tuple[tuple[str, str], ...] = ()
     checks: tuple[str, ...] = ()
+    unenforced: frozenset[str] = frozenset()
     partitioning: str = ""
     dialect: Dialect = field(default=ANY, compare=False)
 
@@ -220,6 +223,8 @@ class Routine:
         context: In which it runs; None: in whatever the session has that runs it.
         definer: Whose privileges hold in it.
         is_invoker: SQL SECURITY INVOKER: those of who calls it.
+        outer: Names of the variables of its package.
+        language: In which the body is written; empty for SQL.
         unread: Why only its name is known, and the body is empty: the server does not tell what it
             is, or that is not understood; empty where it is read.
     """
@@ -234,6 +239,8 @@ class Routine:
     context: CreationContext | None = None
     definer: AccountName = ROOT
     is_invoker: bool = False
+    outer: tuple[str, ...] = ()
+    language: str = ""
     unread: str = ""
 
     def takes(self, count: int) -> bool:
@@ -392,7 +399,9 @@ class ObjectStore:
         routines: By kind (function or not) and name in small letters.
         loadable: Names of loadable functions, in small letters.
         events: Names in small letters.
-        packages: Names in small letters.
+        packages: Names in small letters; that of a package with a body also with ` body` behind it.
+        libraries: Names in small letters.
+        plugins: Those that were installed: names in small letters, and URNs of components.
         reference_systems: Spatial ones by their ids: whether one is there that was made or dropped.
         accounts: Users and roles.
         settings: What SET GLOBAL said.
@@ -410,6 +419,8 @@ class ObjectStore:
     loadable: set[str] = field(default_factory=set)
     events: set[TableName] = field(default_factory=set)
     packages: set[TableName] = field(default_factory=set)
+    libraries: set[TableName] = field(default_factory=set)
+    plugins: set[str] = field(default_factory=set)
     reference_systems: dict[int, bool] = field(default_factory=dict)
     accounts: Accounts = field(default_factory=dict)
     settings: dict[str, str] = field(default_factory=dict)
@@ -534,10 +545,15 @@ class ObjectStore:
                 del tables[name]
         for kind, name in [key for key in self.routines if key[1].database == database]:
             del self.routines[kind, name]
-        for names in (self.unknown, self.events, self.packages):
+        for names in (self.unknown, self.events, self.packages, self.libraries):
             names.difference_update({name for name in names if name.database == database})
 
 
+_COMPONENT_OF_LANGUAGES: Final = "file://component_mle"
+_WITHOUT_COMPONENT: Final = (
+    "BEGIN SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = 6001, "
+    "MESSAGE_TEXT = 'Language component: Not available.'; END"
+)
 _FIRST_SYSTEMS: Final = range(2_000, 32_767)
 """The ids of the spatial reference systems that MySQL 9.7 comes with; a sixth of these has one."""
 
@@ -552,6 +568,11 @@ def small(name: TableName) -> TableName:
     return TableName(name.database, name.table.lower())
 
 
+def body_of(package: TableName) -> TableName:
+    """How `ObjectStore.packages` says that a package has a body."""
+    return TableName(package.database, f"{package.table.lower()} body")
+
+
 @dataclass(slots=True)
 class Objects:
     """The objects of a server with one session's temporary tables. Names are looked up as they are.
@@ -563,6 +584,7 @@ class Objects:
         store: Where they are; `object_changes` changes it.
         missed: Tables and routines that were looked for and are not there, for whoever reads them
             when they are needed, and takes them away.
+        knows_components: There are no others than those that were installed here.
     """
 
     flavor: Flavor | None = None
@@ -570,6 +592,7 @@ class Objects:
     server_version: Version | None = None
     store: ObjectStore = field(default_factory=ObjectStore)
     missed: set[TableName] = field(default_factory=set, compare=False, repr=False)
+    knows_components: bool = True
 
     @property
     def server_charset(self) -> str | None:
@@ -646,13 +669,56 @@ class Objects:
             None,
         )
 
+    def called(
+        self,
+        database: str | None,
+        name: str,
+        default: str,
+        *,
+        calls_packages: bool = False,
+        caller: TableName | None = None,
+    ) -> TableName:
+        """The whole name of a routine that a text calls; one of a package is `package.routine`.
+
+        Args:
+            database: What stands before its name, if anything does: also a package of the default
+                database, or `database.package`.
+            name: Its own.
+            default: The default database.
+            calls_packages: As of the text's `Dialect`.
+            caller: The routine that the text stands in: it finds those of its package first.
+        """
+        home, package = default, ""
+        if not self.store.packages:
+            return TableName(database or default, name)
+        if database is None:
+            package = "" if caller is None else caller.table.rpartition(".")[0]
+        elif "." in database:
+            home, _, package = database.rpartition(".")
+        elif calls_packages:
+            package = database
+        member = TableName(home, f"{package}.{name}")
+        if package and any((kind, small(member)) in self.store.routines for kind in (False, True)):
+            return member
+        return TableName(database or default, name)
+
     def procedure(self, name: TableName) -> Routine | None:
         """A stored procedure; its name without regard to case."""
-        return self.store.routines.get((False, small(name)))
+        return self._as_run(self.store.routines.get((False, small(name))))
 
     def function(self, name: TableName) -> Routine | None:
         """A stored function; its name without regard to case."""
-        return self.store.routines.get((True, small(name)))
+        return self._as_run(self.store.routines.get((True, small(name))))
+
+    def _as_run(self, routine: Routine | None) -> Routine | None:
+        """A routine as a server runs it: without its component, another language is an error."""
+        if (
+            routine is None
+            or not (routine.language and self.knows_components)
+            or self.is_installed(_COMPONENT_OF_LANGUAGES)
+        ):
+            return routine
+        return replace(routine, body=_WITHOUT_COMPONENT)
 
     def is_loadable_function(self, name: str) -> bool:
         """Whether CREATE FUNCTION … SONAME made it (a UDF)."""
@@ -665,6 +731,14 @@ class Objects:
     def event(self, name: TableName) -> bool:
         """Whether there is such an event."""
         return small(name) in self.store.events
+
+    def library(self, name: TableName) -> bool:
+        """Whether there is such a library."""
+        return small(name) in self.store.libraries
+
+    def is_installed(self, name: str) -> bool:
+        """Whether a plugin, or a component of that URN, was installed."""
+        return name.lower() in self.store.plugins
 
     def reference_system(self, number: int) -> bool:
         """Whether there is a spatial reference system of an id; 0 is always there."""

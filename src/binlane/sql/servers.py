@@ -72,6 +72,11 @@ class Dialect:
         """MySQL's grammar holds, alone or beside MariaDB's."""
         return self.flavor != "mariadb"
 
+    @property
+    def calls_packages(self) -> bool:
+        """Whether `a.b()` may be routine b of a package a of the default database."""
+        return self.is_oracle or (self.flavor == "mariadb" and self.version >= (11, 4))
+
     def has_mariadb(self, *version: int) -> bool:
         """Whether what MariaDB understands from a version on may stand here."""
         return not self.flavor or (self.flavor == "mariadb" and self.version >= version)
@@ -144,6 +149,19 @@ class RowImage(Enum):
     FULL = "FULL"
     FULL_NODUP = "FULL_NODUP"
     """All columns before, and after it only what changed."""
+
+
+_BY_SIZE: Final = (RowImage.FULL, RowImage.FULL_NODUP, RowImage.NOBLOB, RowImage.MINIMAL)
+
+
+def smaller(*images: RowImage) -> RowImage:
+    """The image that leaves out most."""
+    return max(images, key=_BY_SIZE.index)
+
+
+def larger(*images: RowImage) -> RowImage:
+    """The image that leaves out least."""
+    return min(images, key=_BY_SIZE.index)
 
 
 class LoggingFormat(Enum):
@@ -244,6 +262,9 @@ class Fact(Enum):
     """UPDATE and DELETE of one table are optimized as queries are: one that holds no rows, as its
     engine counts them, is known to be empty, and IN (SELECT …) of UPDATE may become a join.
     Worklog: MDEV-28883, MariaDB 11.1; measured: 11.8, not 10.11."""
+    LOADS_IN_SINGLE_SPACES = auto()
+    """LOAD DATA is logged with one blank behind OPTIONALLY, not two. Measured: MariaDB 11.8, not
+    10.11."""
     PREPARES_BODIES_ANEW = auto()
     """Statements of routines are prepared anew when one of their tables changed. Worklog: MDEV-5816,
     MariaDB 11.2; measured: MariaDB 11.8, not 10.11, and MySQL 9.7."""
@@ -258,6 +279,9 @@ class Fact(Enum):
     its sign. Measured as ANNOTATES_FIRST_CACHE."""
     PASSWORD_IS_UNSAFE = auto()
     """PASSWORD() counts among the unsafe functions. Manual: MySQL before 8.0.11, which has none."""
+    FULL_NODUP = auto()
+    """binlog_row_image takes FULL_NODUP. Manual: MariaDB 11.4; measured: 11.4.5 and 11.8, not 10.11
+    nor MySQL 9.7."""
 
 
 SINCE: Final[Mapping[Fact, tuple[Version, Version]]] = MappingProxyType(
@@ -285,8 +309,10 @@ SINCE: Final[Mapping[Fact, tuple[Version, Version]]] = MappingProxyType(
         Fact.ASKS_EMPTY_ENGINES: ((0, 0, 0), _NEVER),
         Fact.NOW_IS_TIMESTAMP: ((11, 7, 0), _NEVER),
         Fact.UPDATES_AS_QUERIES: ((11, 1, 0), _NEVER),
+        Fact.LOADS_IN_SINGLE_SPACES: ((11, 8, 0), _NEVER),
         Fact.PREPARES_BODIES_ANEW: ((11, 2, 0), (0, 0, 0)),
         Fact.PASSWORD_IS_UNSAFE: (_NEVER, (5, 0, 0)),
+        Fact.FULL_NODUP: ((11, 4, 0), _NEVER),
     }
 )
 """By fact: the first version of MariaDB, and of MySQL."""

@@ -5,6 +5,7 @@ Only what a table's definition holds; numbers that the server counts itself are 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
@@ -72,6 +73,16 @@ _NEWEST: Final = "utf8mb4_0900_ai_ci"
 
 
 _MARK: Final = "\0"
+_OF_OTHERS: Final = frozenset(("ORACLE", "MSSQL", "DB2", "MAXDB", "POSTGRESQL"))
+_WITHOUT_FIELD_OPTIONS: Final = _OF_OTHERS | {"NO_FIELD_OPTIONS", "MYSQL323", "MYSQL40"}
+_WITHOUT_TABLE_OPTIONS: Final = _OF_OTHERS | {"NO_TABLE_OPTIONS", "ANSI"}
+
+
+_SEQUENCES: Final = re.compile(
+    r"""(?xi) \b (?: (?P<function>nextval|lastval) \s* \( \s* | (?P<next>next|previous)
+    \s+ value \s+ for \s+ ) (?: (?P<database>`[^`]+`|\w+) \s* \. \s* )?
+    (?P<sequence>`[^`]+`|\w+) (?(function) \s* \) )"""
+)
 
 
 def create_table_text(  # noqa: PLR0913 - what a CREATE TABLE can say
@@ -83,6 +94,7 @@ def create_table_text(  # noqa: PLR0913 - what a CREATE TABLE can say
     is_transaction: bool = False,
     only_given_options: bool = True,
     quoted: Callable[[str], str] = quote,
+    sql_modes: frozenset[str] = frozenset(),
 ) -> str:
     """The statement that makes a table.
 
@@ -95,12 +107,13 @@ def create_table_text(  # noqa: PLR0913 - what a CREATE TABLE can say
         only_given_options: Options that the user gave, as the log has them; else as SHOW CREATE
             TABLE has them.
         quoted: How names are quoted.
+        sql_modes: In capitals; those for other servers leave out what these do not have.
     """
     head = "CREATE OR REPLACE " if is_or_replace else "CREATE "
     head += "TEMPORARY TABLE " if table.is_temporary else "TABLE "
     if if_not_exists:
         head += "IF NOT EXISTS "
-    writer = _Writer(table, flavor)
+    writer = _Writer(table, flavor, sql_modes)
     start = " START TRANSACTION" if is_transaction and flavor is Flavor.MYSQL else ""
     options = writer.options(only_given=only_given_options)
     text = f"{head}{_marked(table.name.table)} (\n  {writer.body()}\n){start}{options}"
@@ -238,11 +251,13 @@ _PARTITIONS: Final = frozenset(("", "LESS THAN", "IN", "HISTORY", "CURRENT"))
 class _Writer:
     """Writes the definition of a table as one of the servers does."""
 
-    def __init__(self, table: Table, flavor: Flavor) -> None:
+    def __init__(self, table: Table, flavor: Flavor, sql_modes: frozenset[str]) -> None:
         self.table = table
         self.flavor = flavor
         self.is_mariadb = flavor is Flavor.MARIADB
         self.given = dict(table.options)
+        self.has_field_options = sql_modes.isdisjoint(_WITHOUT_FIELD_OPTIONS)
+        self.has_table_options = sql_modes.isdisjoint(_WITHOUT_TABLE_OPTIONS)
 
     def body(self) -> str:
         """What stands in the parentheses."""
@@ -271,9 +286,10 @@ class _Writer:
         text += " INVISIBLE" * (not column.is_visible and self.is_mariadb)
         text += self._default(column)
         text += " WITHOUT SYSTEM VERSIONING" * column.is_unversioned
-        if column.on_update is not None:
-            text += f" ON UPDATE {self._now(column.on_update)}"
-        text += " AUTO_INCREMENT" * column.is_auto_increment
+        if self.has_field_options or not self.is_mariadb:
+            if column.on_update is not None:
+                text += f" ON UPDATE {self._now(column.on_update)}"
+            text += " AUTO_INCREMENT" * column.is_auto_increment
         text += self._check(column)
         if column.comment:
             text += f" COMMENT {_string(column.comment)}"
@@ -318,7 +334,10 @@ class _Writer:
         if column.generated in {"ROW START", "ROW END"}:
             return f" GENERATED ALWAYS AS {column.generated}"
         stored = "STORED" if column.is_stored else "VIRTUAL"
-        text = f" GENERATED ALWAYS AS ({column.generated}) {stored}"
+        generated = column.generated
+        if self.is_mariadb and generated is not None and generated.isidentifier():
+            generated = f"`{generated}`"  # a column
+        text = f" GENERATED ALWAYS AS ({generated}) {stored}"
         if not column.is_nullable and not self.is_mariadb:
             text += " NOT NULL"
         return text
@@ -332,16 +351,30 @@ class _Writer:
                 return ""
             return "" if not self.is_mariadb and has_none else " DEFAULT NULL"
         if column.default_form == "null":
-            return " DEFAULT NULL"
+            has_none = column_type(column, self.flavor) in _TEXTS | _BLOBS
+            return "" if not self.is_mariadb and has_none else " DEFAULT NULL"
         if column.default_form == "now":
             return f" DEFAULT {self._now(value)}"
         if column.has_default_expression:
-            is_call = column.default_form == "call"
             inner = value[1:-1] if value.startswith("(") and value.endswith(")") else value
+            is_call = column.default_form == "call" or _SEQUENCES.fullmatch(inner.strip())
             if not self.is_mariadb:
                 return f" DEFAULT ({inner})"
-            return f" DEFAULT {inner if is_call else value}"
+            return f" DEFAULT {self._with_sequences(inner if is_call else value)}"
         return f" DEFAULT {self._literal(value, column)}"
+
+    def _with_sequences(self, expression: str) -> str:
+        """A default as MariaDB prints it: sequences with their databases, by functions."""
+
+        def printed(found: re.Match[str]) -> str:
+            name = found["function"] or (
+                "nextval" if found["next"].upper() == "NEXT" else "lastval"
+            )
+            database = found["database"] or self.table.name.database
+            shown = ".".join(f"`{one.strip('`')}`" for one in (database, found["sequence"]))
+            return f"{name.lower()}({shown})"
+
+        return _SEQUENCES.sub(printed, expression)
 
     def _literal(self, value: str, column: TableColumn) -> str:
         value = {"TRUE": "1", "FALSE": "0"}.get(value.upper(), value)
@@ -378,6 +411,9 @@ class _Writer:
 
     def options(self, *, only_given: bool) -> str:
         """What stands behind them."""
+        versioning = " WITH SYSTEM VERSIONING" * self.table.definition.has_history
+        if not self.has_table_options:
+            return versioning
         text = ""
         if "ENGINE" in self.given or not only_given:
             text += f" ENGINE={self.given.get('ENGINE', 'InnoDB')}"
@@ -397,7 +433,7 @@ class _Writer:
         for name in ("COMMENT", "CONNECTION"):
             if name in self.given:
                 text += f" {name}={_string(self.given[name])}"
-        return text + " WITH SYSTEM VERSIONING" * self.table.definition.has_history
+        return text + versioning
 
     def _charset_option(self, *, only_given: bool) -> str:
         if only_given and not {"CHARSET", "COLLATE"} & set(self.given):

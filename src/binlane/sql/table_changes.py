@@ -315,6 +315,10 @@ def created(
         dialect=facts.dialect,
         checks=tuple(facts.text_of(each) for each in node.elements if isinstance(each, Check)),
     )
+    checks = [each for each in node.elements if isinstance(each, Check)]
+    checks += [check for column in columns for check in column.checks]
+    unenforced = frozenset(each.name.lower() for each in checks if each.is_unenforced)
+    table = replace(table, unenforced=unenforced)
     table = _with_options(table, node.options)
     if node.partitioning is not None:
         table = _partitioned(table, node.partitioning, facts)
@@ -542,12 +546,22 @@ def _act(found: _Altered, action: AlterAction) -> None:  # noqa: C901 - one bran
             found.keep(list(renamed))
         case "ALTER COLUMN":
             _alter_column(found, action)
+        case "ALTER CONSTRAINT" | "ADD CHECK":
+            found.table = replace(found.table, unenforced=_unenforced(found.table, action))
         case "OPTION" if action.option is not None:
             found.table = _with_options(found.table, [action.option])
         case "PARTITION BY" if action.partitioning is not None:
             found.table = _partitioned(found.table, action.partitioning, found.facts)
         case "REMOVE PARTITIONING":
             found.table = replace(found.table, partitioning="")
+
+
+def _unenforced(table: Table, action: AlterAction) -> frozenset[str]:
+    if action.check is not None:
+        own = frozenset((action.check.name.lower(),))
+        return table.unenforced | own if action.check.is_unenforced else table.unenforced
+    own = frozenset((action.name.lower(),))
+    return table.unenforced | own if "NOT ENFORCED" in action.words else table.unenforced - own
 
 
 def _add_key(found: _Altered, node: KeyDefinition) -> None:

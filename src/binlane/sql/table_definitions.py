@@ -6,6 +6,7 @@ there are, and whether a definition is that of a TABLE_MAP, is asked of the `cat
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -242,7 +243,12 @@ def named_charset(options: Iterable[TableOption]) -> str | None:
 def named_collation(options: Iterable[TableOption]) -> str | None:
     """The collation that options name; None if they name none."""
     found = [option.value for option in options if option.name == "COLLATE"]
-    return found[-1].lower() if found and found[-1].lower() != "default" else None
+    return collation_today(found[-1]) if found and found[-1].lower() != "default" else None
+
+
+def collation_today(name: str) -> str:
+    """A collation by its name today: `utf8_bin` is `utf8mb3_bin`."""
+    return re.sub("^utf8_", "utf8mb3_", name.lower())
 
 
 def _charset_of_collation(collation: str) -> str | None:
@@ -303,7 +309,8 @@ def typed_column(kind: DataType, default: str | None, collation: str | None = No
         collation: Of text that names no character set; None for that of the default one.
     """
     charset = _column_charset(kind, default)
-    own = kind.collation or _binary_collation(kind, charset)
+    named = kind.collation and collation_today(kind.collation)
+    own = named or _binary_collation(kind, charset)
     takes_default = kind.name in TEXT_TYPES and _CHARSET_WORDS.keys().isdisjoint(kind.words)
     return TableColumn(
         name="",

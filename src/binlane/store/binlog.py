@@ -35,7 +35,7 @@ from binlane.routing.queries import without_tables_info
 from binlane.routing.routed_group import RoutedGroup, prepared_with
 from binlane.routing.row_images import ImageCutter, Uncut
 from binlane.scope.definition import Definition
-from binlane.sql.servers import RowImage
+from binlane.sql.servers import RowImage, smaller
 from binlane.store.catalog import Mark
 from binlane.store.disk import NO_ROOM, Disk, DiskFile
 from binlane.store.file_facts import FileFacts, closed_files
@@ -141,7 +141,7 @@ class Binlog:
         self._format = found.head.format_description, found.head.format_description.format
         self._source_format: Format | None = None
         self._file: DiskFile = disk.open(directory / found.files[-1])
-        self._cutter: ImageCutter | None = None
+        self._cutters: dict[RowImage, ImageCutter] = {}
         self.uncut: Counter[Uncut] = Counter()
         self._pending = bytearray()
         self._written = found.end
@@ -236,12 +236,16 @@ class Binlog:
     @property
     def cutter(self) -> ImageCutter | None:
         """What cuts its row images; None while they are full ones."""
-        image = self.definition.row_image
+        return self._cutter_for(self.definition.row_image)
+
+    def _cutter_for(self, image: RowImage) -> ImageCutter | None:
+        """The cutter to these row images; None for full ones."""
         if image is RowImage.FULL:
-            self._cutter = None
-        elif self._cutter is None or self._cutter.image is not image:
-            self._cutter = ImageCutter(image)
-        return self._cutter
+            return None
+        found = self._cutters.get(image)
+        if found is None:
+            found = self._cutters[image] = ImageCutter(image)
+        return found
 
     @property
     def server_id(self) -> int:
@@ -349,7 +353,7 @@ class Binlog:
             timestamp = group.events[-1].header.timestamp
             if self.size_bytes >= self.settings.max_binlog_size_bytes and self._holds_groups:
                 self._rotate(timestamp)
-            cut = self._cut(group.events)
+            cut = self._cut(group)
             events = self._in_form(cut)
             if events is None:
                 # A file has one form: this one is plain until it is full.
@@ -441,12 +445,12 @@ class Binlog:
         self.note_uncut(cutter)
         return cut
 
-    def _cut(self, events: tuple[Event, ...]) -> tuple[Event, ...]:
-        """Events with the row images that the binlog is to have."""
-        cutter = self.cutter
+    def _cut(self, group: RoutedGroup) -> tuple[Event, ...]:
+        """Events with the row images that the binlog is to have, of those that their session wants."""
+        cutter = self._cutter_for(smaller(self.definition.row_image, group.image))
         if cutter is None:
-            return events
-        cut = cutter.events(events, self.source_format)
+            return group.events
+        cut = cutter.events(group.events, self.source_format)
         self.note_uncut(cutter)
         return cut
 
@@ -454,7 +458,7 @@ class Binlog:
         """Count what a cutter had to leave full since it was asked last; tell the first of a kind."""
         for reason in cutter.uncut.keys() - self.uncut.keys():
             _LOG.warning(
-                "binlog %s: row images stay full although ROW_IMAGE is %s: %s "
+                "binlog %s: row images stay full that were to be %s: %s "
                 "(further ones are only counted)",
                 *(self.name, cutter.image.value, reason.value),
                 extra={"binlog": self.name},
@@ -704,15 +708,6 @@ class Binlog:
             StoreError: As `append`.
         """
         self._purge(self.files(), ended_before(self._published.closed, timestamp))
-
-    def purge_to_size(self, total_bytes: int) -> None:
-        """Delete the oldest files until all have no more than so many bytes, or one is left.
-
-        Raises:
-            StoreError: As `append`.
-        """
-        files = self.files()
-        self._purge(files, beyond_size(files, total_bytes))
 
     def _purge(self, files: tuple[BinlogFile, ...], count: int) -> None:
         """Delete the first `count` of all files; the last one always stays."""

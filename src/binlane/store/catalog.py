@@ -352,17 +352,6 @@ class Catalog:
                 "DELETE FROM binlog_files WHERE log_id = ? AND number < ?", (log_id, before)
             )
 
-    def source_position(self) -> Position | None:
-        """The position saved for the time without binlogs, None if there never was one."""
-        rows = self._database.rows("SELECT gtids, flavor FROM source")
-        return parse_position(*rows[0]) if rows else None
-
-    def save_source_position(self, position: Position) -> None:
-        """Save up to where the source has been read."""
-        with self._database.transaction() as connection:
-            connection.execute("DELETE FROM source")
-            connection.execute("INSERT INTO source VALUES (?, ?)", (str(position), position.flavor))
-
     def _record(  # noqa: PLR0913, PLR0917 one argument a column
         self,
         log_id: int,

@@ -86,6 +86,7 @@ CREATE TABLE binlog_scope_history (
     log_list TEXT NOT NULL,
     ignore_list TEXT NOT NULL
 ) STRICT;
+-- Written by versions before, and read by none: it goes with the next version.
 CREATE TABLE source (gtids TEXT NOT NULL, flavor TEXT NOT NULL DEFAULT 'mariadb') STRICT;
 """
 

@@ -13,13 +13,11 @@ from typing import Final
 from binlane.codec.event import EventHeader
 from binlane.codec.format import CHECKSUM_LENGTH, HEADER_LENGTH
 from binlane.codec.types import EventType
-from binlane.errors import CorruptStoreError
 from binlane.store.catalog import Catalog, ClosedFile
 from binlane.store.files import BinlogFile, file_name, file_number
 from binlane.store.heads import read_head
 
 _ROTATE_POSITION_LENGTH: Final = 8
-_CHANGED_HINT: Final = "`binlane verify` lists every fault; restore the file from a copy"
 
 
 class FileFacts:
@@ -101,25 +99,6 @@ def closed_file(path: Path) -> BinlogFile:
         begin_gtids=str(head.begin),
         flavor=head.begin.flavor,
         ended=_ended(path),
-    )
-
-
-def check_unchanged(file: BinlogFile) -> None:
-    """See that a closed file still has the size with which it was closed.
-
-    Raises:
-        CorruptStoreError: If it has not, or is not there.
-    """
-    try:
-        size_bytes = file.path.stat().st_size
-    except OSError as error:
-        fault = error.strerror or str(error)
-    else:
-        if size_bytes == file.size_bytes:
-            return
-        fault = f"it has {size_bytes} bytes, and was closed with {file.size_bytes}"
-    raise CorruptStoreError(
-        f"the file is not as it was closed: {fault}", path=str(file.path), hint=_CHANGED_HINT
     )
 
 

@@ -233,16 +233,6 @@ class RecordLog:
             raise unusable(error, self.path(number)) from error
         self.sizes.pop(number, None)
 
-    def begin_anew(self) -> None:
-        """Go on in a new file, without those before.
-
-        Raises:
-            StoreError: If it cannot be made, or others cannot be deleted.
-        """
-        self.begin_file()
-        for number in self.older:
-            self.remove(number)
-
     def __del__(self) -> None:
         self.close()
 

@@ -13,13 +13,13 @@ import shutil
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from functools import partial, reduce
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import Final, Self
 
 from binlane.codec.control import FormatDescriptionEvent
-from binlane.errors import CorruptStoreError, StoreError, StoreFullError
+from binlane.errors import CorruptStoreError, StoreError
 from binlane.positions import Position
 from binlane.scope.definition import Definition, duplicate_binlog, unknown_binlog
 from binlane.store.binlog import Binlog
@@ -71,11 +71,9 @@ class Store:
         self._catalog = catalog
         self._lock = lock
         self._binlogs: Mapping[str, Binlog] = MappingProxyType({})
-        self._source_position = catalog.source_position()
         self._said = catalog.variables()
         self._variables = self._known_variables()
         self._grants = catalog.grants.rows()
-        self._source_saved_at = time.monotonic()
         self._forcing = Forcing()
         self._marks = MarkKeeper(catalog)
         self._marks_taken_s = time.monotonic()
@@ -259,33 +257,12 @@ class Store:
             StoreError: If the disk fails; what is left is removed when the store is next opened.
         """
         binlog = self._find(name)
-        position = binlog.position
-        self._catalog.begin_drop(binlog.definition, position, dropped=int(time.time()))
+        self._catalog.begin_drop(binlog.definition, binlog.position, dropped=int(time.time()))
         self._set_binlogs({key: log for key, log in self._binlogs.items() if key != name})
         log_id = binlog.definition.log_id
         self._grants = tuple(each for each in self._grants if each.log_id != log_id)
-        if not self._binlogs:
-            self.note_source_position(position, force=True)
         binlog.abandon()
         self._clear_away(binlog.definition)
-
-    def sync_all(self, *, force: bool = False) -> None:
-        """Publish what was appended to all binlogs; their files are forced to disk side by side.
-
-        Args:
-            force: As `Binlog.sync`.
-
-        Raises:
-            StoreFullError: If nothing else is wrong than that some binlogs have no room.
-            StoreError: If a disk failed. Either is raised when all other binlogs are synced.
-        """
-        is_due = force or self.marks_are_due
-        faults = list(self.sync_each(self._binlogs.values(), force=is_due).values())
-        if is_due and (save := self.take_marks()) is not None:
-            save()
-        faults.sort(key=lambda error: isinstance(error, StoreFullError))
-        if faults:
-            raise faults[0]
 
     def sync_each(self, binlogs: Iterable[Binlog], *, force: bool = False) -> dict[str, StoreError]:
         """Publish what was appended to some binlogs; their files are forced to disk side by side.
@@ -431,33 +408,6 @@ class Store:
         """An id that no binlog has or had, for a new definition."""
         return self._catalog.next_log_id()
 
-    def source_position(self) -> Position | None:
-        """From where the source must be read: what all binlogs have done.
-
-        Without binlogs it is the position last noted; None if none ever was.
-        """
-        if not self._binlogs:
-            return self._source_position
-        positions = (binlog.position for binlog in self._binlogs.values())
-        return reduce(lambda both, other: both.intersection(other), positions)
-
-    def note_source_position(self, position: Position, *, force: bool = False) -> None:
-        """Note up to where the source was read, for the time without binlogs.
-
-        Args:
-            position: Of the source.
-            force: Save it now, and not at most once in `watermark_interval_s`.
-
-        Raises:
-            StoreError: If it cannot be saved.
-        """
-        has_changed = position != self._source_position
-        self._source_position = position
-        is_due = time.monotonic() - self._source_saved_at >= self._settings.watermark_interval_s
-        if force or (has_changed and is_due):
-            self._catalog.save_source_position(position)
-            self._source_saved_at = time.monotonic()
-
     def close(self) -> None:
         """Close all binlogs and give the directory up.
 
@@ -470,8 +420,6 @@ class Store:
                 binlog.close()
             except StoreError as error:
                 faults.append(error)
-        if not self._binlogs and self._source_position is not None:
-            self._catalog.save_source_position(self._source_position)
         self._binlogs = MappingProxyType({})
         self._release()
         if faults:

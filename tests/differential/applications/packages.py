@@ -1,4 +1,4 @@
-"""Packages of Debian and PyPI, fetched when tests ask for them; nothing of theirs is kept here.
+"""Packages of Debian, PyPI and Maven Central, fetched when tests ask for them; nothing of theirs is kept here.
 
 They land in `.run/applications`, unpacked by name, so that a second run fetches nothing. What a
 package brings is read, never run.
@@ -17,14 +17,17 @@ import pytest
 from tests.rules import ROOT
 
 _TIMEOUT_S: Final = 300
+_COPY: Final = ("--quiet", "--batch-mode", "dependency:copy")
 
 
-def unpacked(*, debian: str = "", pypi: str = "", is_source: bool = False) -> Path:
+def unpacked(*, debian: str = "", pypi: str = "", maven: str = "", is_source: bool = False) -> Path:
     """The folder with a package's files, of PyPI's those of its sources if `is_source`.
+
+    One of Maven is named by group, artifact and version, with colons between.
 
     Skips the test where it cannot be had.
     """
-    name = debian or pypi
+    name = debian or pypi or maven.replace(":", "-")
     folder = ROOT / ".run/applications" / name
     done = folder / ".unpacked"
     if done.exists():
@@ -35,6 +38,10 @@ def unpacked(*, debian: str = "", pypi: str = "", is_source: bool = False) -> Pa
             _run(["apt-get", "download", debian], folder)
             (package,) = folder.glob("*.deb")
             _run(["dpkg-deb", "-x", package.name, "."], folder)
+        elif maven:
+            _run(["mvn", *_COPY, f"-Dartifact={maven}", "-DoutputDirectory=."], folder)
+            (package,) = folder.glob("*.jar")
+            _extract(package, folder)
         else:
             which = f"--no-binary={pypi}" if is_source else "--prefer-binary"
             command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", which, pypi]
@@ -53,7 +60,7 @@ def _run(command: list[str], folder: Path) -> None:
 
 
 def _extract(package: Path, folder: Path) -> None:
-    if package.suffix == ".whl":
+    if package.suffix in {".whl", ".jar"}:
         with ZipFile(package) as archive:
             archive.extractall(folder)
     else:

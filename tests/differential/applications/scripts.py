@@ -21,6 +21,7 @@ class Application:
         name: As people call it.
         debian: The package that brings it, if that is Debian's.
         pypi: The same of PyPI.
+        maven: The same of Maven Central: group, artifact and version, with colons between.
         is_source: Whether PyPI's sources have the SQL: what stands among a project's tests is in no
             wheel.
         patterns: Of its scripts' paths, in the order in which they are run.
@@ -30,6 +31,7 @@ class Application:
     name: str
     debian: str
     pypi: str
+    maven: str
     is_source: bool
     patterns: tuple[str, ...]
     for_mysql: bool
@@ -37,6 +39,9 @@ class Application:
     @property
     def package(self) -> str:
         """Its package, with the registry where that is not Debian."""
+        group, _, name = self.maven.partition(":")
+        if group:
+            return f"{name.partition(':')[0]} (Maven)"
         return self.debian or f"{self.pypi} (PyPI)"
 
     def scripts(self) -> list[tuple[str, bytes]]:
@@ -60,7 +65,9 @@ class Application:
             raise StoreError("it is not there", path=path) from error
 
     def _folder(self) -> Path:
-        return unpacked(debian=self.debian, pypi=self.pypi, is_source=self.is_source)
+        return unpacked(
+            debian=self.debian, pypi=self.pypi, maven=self.maven, is_source=self.is_source
+        )
 
 
 def applications() -> Iterator[Application]:
@@ -71,6 +78,7 @@ def applications() -> Iterator[Application]:
             name=told["name"],
             debian=told.get("debian", ""),
             pypi=told.get("pypi", ""),
+            maven=told.get("maven", ""),
             is_source=told.get("source", False),
             patterns=tuple(told["scripts"]),
             for_mysql=told.get("mysql", True),

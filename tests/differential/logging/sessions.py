@@ -28,6 +28,7 @@ CONFIGURATION: Final = {
 _REFUSALS: Final = frozenset(
     {
         *range(1661, 1669),
+        1066,
         1068,
         1099,
         1100,
@@ -36,6 +37,7 @@ _REFUSALS: Final = frozenset(
         1399,
         1559,
         1560,
+        1568,
         1674,
         1679,
         1685,
@@ -48,10 +50,12 @@ _REFUSALS: Final = frozenset(
         1792,
         1844,
     }
-    | {1305, 1901, 1970, 3199, 3745, 3746, 3748, 3763, 3770, 3814, 3815, 3816, 4033, 4091, 4112}
+    | {1304, 1305, 1619, 1766, 1901, 1907, 1970, 3106, 3199, 3537, 3733, 3745, 3746, 3748, 3756}
+    | {3758, 3759, 3762, 3763, 3770, 3772, 3977, 3978, 3979, *range(3814, 3817)}
+    | {4029, 4033, 4091, 4112, 6001, 6512, 6513}
 )
-_ONLY_READ: Final = ("prepare", "explain", "show")
-"""Of these no tables are opened here."""
+_ONLY_READ: Final = ("prepare", "explain", "show", "uninstall")
+"""Of these no tables are opened here, and nothing says which plugins a server has."""
 _ROWS: Final = ("insert", "replace", "update", "delete")
 _COUNTED: Final = ("insert", "replace", "update", "delete", "load", "execute")
 
@@ -80,7 +84,8 @@ def outcome(statement: Statement, recorded: Recorded) -> Outcome:
             return Outcome()
         rows = statement.rows
         if rows is None:  # what is logged although it failed has changed something
-            rows = int(bool(recorded.events) and statement.sql.lower().startswith(_ROWS))
+            has_rows = bool(recorded.events) and not _is_sequence_alone(recorded)
+            rows = int(has_rows and statement.sql.lower().startswith(_ROWS))
         return Outcome(error=recorded.error, rows=rows)
     if _gives_one_row(statement.sql):
         return Outcome(rows=recorded.affected)
@@ -89,6 +94,13 @@ def outcome(statement: Statement, recorded: Recorded) -> Outcome:
     if is_counted and recorded.affected == 0:
         return Outcome(rows=0)
     return Outcome()
+
+
+def _is_sequence_alone(recorded: Recorded) -> bool:
+    """Whether a statement that failed has logged the row of a sequence and nothing else."""
+    words = recorded.sql.lower()
+    is_alone = [event.type for event in recorded.events].count("Table_map") == 1
+    return is_alone and "nextval(" in words.replace(" ", "")
 
 
 def _gives_one_row(sql: str) -> bool:

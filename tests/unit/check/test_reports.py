@@ -319,3 +319,25 @@ def test_json_tells_of_all_that_was_not_analysed(server: str, sql: str, errno: i
     said = json.loads(line)
     assert said["error"]["errno"] == errno
     assert said["unanalysed"]["reason"] == said["error"]["message"]
+
+
+def test_the_form_of_binlogs() -> None:
+    statements = list(
+        check(
+            "INSERT INTO t VALUES (1); SET binlog_row_image = 'MINIMAL'; INSERT INTO t VALUES (2)",
+            schema="CREATE DATABASE d; USE d; CREATE TABLE t (a INT PRIMARY KEY);",
+            binlogs="CREATE BINLOG plain; CREATE BINLOG slim ROW_IMAGE='NOBLOB', COMPRESS='ON';",
+        )
+    )
+    lines = told(TextReport(is_quiet=True), statements[0], statements[2])
+    assert [line for line in lines if "logged" in line] == [
+        "  plain: logged as row",
+        "  slim: logged as row (ROW_IMAGE='NOBLOB', COMPRESS='ON')",
+        "  plain: logged as row (ROW_IMAGE='MINIMAL')",
+        "  slim: logged as row (ROW_IMAGE='MINIMAL', COMPRESS='ON')",
+    ]
+    first, _, last = (json.loads(line)["binlogs"] for line in told(JsonReport(), *statements))
+    assert {"row_image", "compress"}.isdisjoint(first["plain"])
+    assert (first["slim"]["row_image"], first["slim"]["compress"]) == ("NOBLOB", "ON")
+    assert (last["plain"]["row_image"], last["slim"]["row_image"]) == ("MINIMAL", "MINIMAL")
+    assert first["slim"].items() >= first["plain"].items()

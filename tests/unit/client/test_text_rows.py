@@ -8,8 +8,12 @@ from binlane.client.text_rows import TextRows
 from binlane.codec.packets.flags import Capability
 from binlane.codec.packets.framing import FRAME_PAYLOAD_MAX, frames
 from binlane.codec.packets.replies import ErrPacket
-from binlane.codec.packets.results import ColumnDefinition, encode_heads, encode_result_set
+from binlane.codec.packets.results import (
+    ColumnDefinition,
+    encode_heads,
+)
 from binlane.errors import CodecError
+from tests.result_sets import encode_result_set
 
 _PROTOCOL = Capability.PROTOCOL_41
 _COLUMNS = [ColumnDefinition(name="a"), ColumnDefinition(name="b")]

@@ -50,7 +50,7 @@ def test_any_chunking_gives_the_same_packets(
     assert [packet.sequence for packet in packets] == [
         (first + number) % 256 for number in range(len(payloads))
     ]
-    assert not splitter.is_inside_packet
+    assert not splitter.pending
 
 
 @pytest.mark.parametrize("extra", [-1, 0, 1, FRAME_PAYLOAD_MAX])
@@ -73,7 +73,6 @@ def test_what_is_behind_the_last_frame_waits() -> None:
     splitter = PacketSplitter()
     assert splitter.feed(b"\x02\0\0\0ab\x05\0\0") == [Packet(0, b"ab")]
     assert splitter.pending == b"\x05\0\0"
-    assert splitter.is_inside_packet
 
 
 def test_frames_of_one_packet_must_follow_each_other() -> None:

@@ -21,9 +21,9 @@ from binlane.codec.packets.results import (
     ColumnDefinition,
     ReplyReader,
     ResultSet,
-    encode_result_set,
 )
 from binlane.errors import CodecError, UnsupportedError
+from tests.result_sets import encode_result_set
 
 # What MariaDB 10.11.19 answered to: select 1 as n, null as x, 'é' as t.
 PLAIN_ANSWER = bytes.fromhex(

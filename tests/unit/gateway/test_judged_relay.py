@@ -17,7 +17,10 @@ from binlane.codec.packets.flags import Capability, Command, ServerStatus
 from binlane.codec.packets.framing import FRAME_PAYLOAD_MAX, PacketSplitter, frame, frames
 from binlane.codec.packets.handshake import Greeting, HandshakeResponse, SslRequest
 from binlane.codec.packets.replies import EofPacket, ErrPacket, OkPacket
-from binlane.codec.packets.results import ColumnDefinition, ResultSet, encode_result_set
+from binlane.codec.packets.results import (
+    ColumnDefinition,
+    ResultSet,
+)
 from binlane.codec.packets.session_state import SessionState
 from binlane.codec.types import ColumnType
 from binlane.errors import CodecError, StatementError
@@ -38,6 +41,7 @@ from binlane.gateway.machine import Relay
 from binlane.gateway.questions import Following, Judging, Learning, Question, Starting, Statement
 from binlane.sql.servers import Dialect
 from tests.recording_judge import MARIADB, RecordingJudge
+from tests.result_sets import encode_result_set
 
 OFFERED = (
     Capability.PROTOCOL_41

@@ -11,12 +11,15 @@ from binlane.codec.packets.flags import Capability, Command, ExtendedCapability,
 from binlane.codec.packets.framing import Packet, PacketSplitter, frame, frames
 from binlane.codec.packets.handshake import Greeting, HandshakeResponse, SslRequest
 from binlane.codec.packets.replies import ErrPacket, OkPacket
-from binlane.codec.packets.results import ColumnDefinition, encode_result_set
+from binlane.codec.packets.results import (
+    ColumnDefinition,
+)
 from binlane.errors import CodecError, StatementError
 from binlane.gateway.login import LoginRules
 from binlane.gateway.machine import Relay, TlsSide
 from binlane.gateway.questions import Entering
 from binlane.gateway.socket_accounts import is_by_system_user
+from tests.result_sets import encode_result_set
 
 CACHING = "caching_sha2_password"
 WANTS = Capability.PROTOCOL_41 | Capability.SECURE_CONNECTION | Capability.PLUGIN_AUTH

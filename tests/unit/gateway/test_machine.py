@@ -21,11 +21,15 @@ from binlane.codec.packets.flags import (
 from binlane.codec.packets.framing import FRAME_PAYLOAD_MAX, PacketSplitter, frame, frames
 from binlane.codec.packets.handshake import Greeting, HandshakeResponse, SslRequest
 from binlane.codec.packets.replies import EofPacket, ErrPacket, OkPacket
-from binlane.codec.packets.results import ColumnDefinition, ResultSet, encode_result_set
+from binlane.codec.packets.results import (
+    ColumnDefinition,
+    ResultSet,
+)
 from binlane.errors import CodecError, StatementError
 from binlane.gateway.answers import OkAnswer, RowsAnswer
 from binlane.gateway.machine import Relay
 from binlane.gateway.questions import Question, Statement
+from tests.result_sets import encode_result_set
 
 GREETING = Greeting(
     version="5.5.5-10.11.19-MariaDB",

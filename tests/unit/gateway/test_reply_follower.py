@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from binlane.codec.packets.flags import Capability, Command, ExtendedCapability, ServerStatus
 from binlane.codec.packets.framing import FRAME_PAYLOAD_MAX, frame, frames
 from binlane.codec.packets.replies import EofPacket, ErrPacket, OkPacket
-from binlane.codec.packets.results import ColumnDefinition, encode_result_set
+from binlane.codec.packets.results import ColumnDefinition
 from binlane.gateway.reply_follower import ReplyFollower
+from tests.result_sets import encode_result_set
 
 OLD = Capability.PROTOCOL_41
 NEW = OLD | Capability.DEPRECATE_EOF | Capability.SESSION_TRACK

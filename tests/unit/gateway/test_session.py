@@ -14,7 +14,7 @@ from binlane.codec.packets.flags import Capability, DumpFlag, ServerStatus
 from binlane.codec.packets.framing import PacketSplitter, frame, frames
 from binlane.codec.packets.handshake import Greeting, HandshakeResponse, SslRequest
 from binlane.codec.packets.replies import EofPacket, ErrPacket, OkPacket
-from binlane.codec.packets.results import ColumnDefinition, encode_result_set
+from binlane.codec.packets.results import ColumnDefinition
 from binlane.errors import CodecError, PeerError, StatementError
 from binlane.gateway.answers import Answer, RowsAnswer, RowsInParts
 from binlane.gateway.handler import Send, SessionContext
@@ -25,6 +25,7 @@ from binlane.gateway.seldom import Seldom
 from binlane.gateway.session import Session, Sides
 from binlane.gateway.side import Side
 from tests.recording_judge import JudgingHandler, RecordingJudge
+from tests.result_sets import encode_result_set
 
 OFFERED = (
     Capability.PROTOCOL_41

@@ -19,6 +19,7 @@ from binlane.store.reading import read_groups
 from binlane.store.settings import StoreSettings
 from binlane.store.store import Store
 from tests.fixture_sets import fixture_set
+from tests.groups import sync_all
 from tests.routed_files import definitions
 
 
@@ -87,7 +88,7 @@ def test_nothing_is_applied_beside_a_transaction_of_statements(name: str, tmp_pa
         for number, group in enumerate(found):
             made = RoutedGroup(gtid=group.gtid, events=group.events, is_alone=number % 3 == 1)
             binlog.append(made)
-        store.sync_all()
+        sync_all(store)
         clocks = [
             (group.events[0].body.last_committed, group.events[0].body.sequence_number)
             for group in read_groups([file.path for file in binlog.files()])

@@ -13,7 +13,7 @@ REPORT = LandingReport(
     tables={
         "shop.a<b>": TableReport(rows=1200, invalid_dates=3, is_current=True),
         "shop.gone": TableReport(rows=7, why_not="its <columns> changed"),
-        "shop.old": TableReport(rows=1),
+        "shop.old": TableReport(rows=1, has_absent=True),
     },
     batches=2,
     size_bytes=5_000_000,
@@ -49,6 +49,7 @@ def test_text() -> None:
         "  shop.gone: 7 row images; not current: its <columns> changed",
         "  shop.old: 1 row images; not current: dropped, renamed or not landed so",
         "  note: shop.x: 2 rows were removed that the log had not added",
+        "  note: shop.old: row images lack columns, which are NULL in its change table",
         "  note: whole again by --snapshot SERVER --tables 'shop.gone', or emptied at the source",
         "  note: 4 row images were decoded by the reference, not by kernels",
     ]

@@ -298,7 +298,6 @@ def test_two_threads_at_once(tmp_path: Path, *, is_named: bool) -> None:
     assert len(found) == 4 * rounds
     assert all(got == wanted for wanted, got in found)
     assert not attributions.failure
-    assert not attributions.given_up
     attributions.close()
 
 
@@ -406,7 +405,6 @@ def test_a_group_without_a_thread_waits_for_those_alone_that_could_have_made_it(
     attributions.done(THREAD, 2, str(gtid(3)))
     assert attributions.find(unnamed(2, "two")) == rows(Reason.STRANGER)
     assert attributions.find(unnamed(3, "two")) == plan("two")
-    assert not attributions.given_up
 
 
 def test_a_session_that_hangs_holds_no_group_that_cannot_be_its_own() -> None:
@@ -443,7 +441,6 @@ def test_a_group_without_a_thread_is_given_up() -> None:
     attributions = begun()
     attributions.intend(THREAD, 1, [plan("one")])
     assert attributions.find(unnamed(1, "one")) == rows(Reason.NOT_ANSWERED, THREAD)
-    assert attributions.given_up == 1
     attributions.read([unnamed(2, "one")], at(2))
     assert attributions.patience_s(gtid(2)) < QUICK.wait_s
     attributions.done(THREAD, 1, str(gtid(2)))
@@ -546,7 +543,6 @@ def test_what_is_committed_before_a_statement_is_found_without_its_thread() -> N
             attributions.done(THREAD, 1, str(gtid(2)))
         found = [attributions.find(each) for each in groups]
         assert found == [plan("before"), plan("own")], order
-        assert not attributions.given_up
 
 
 def test_what_is_committed_before_a_statement_may_be_of_another_session() -> None:

@@ -7,7 +7,6 @@ import pytest
 from binlane.codec.packets.flags import ServerStatus
 from binlane.codec.packets.results import ColumnDefinition, ResultSet
 from binlane.codec.types import ColumnType, Flavor
-from binlane.errors import StatementError
 from binlane.policy.server import Server
 from binlane.port.binlog_variables import (
     TRACKING,
@@ -184,12 +183,34 @@ def test_mysql_sets_no_format_while_there_are_temporary_tables() -> None:
     assert told.model == "SET SESSION binlog_format= 'ROW'"
 
 
-@pytest.mark.parametrize("value", ["MINIMAL", "0", "'noblob'"])
-def test_binlogs_hold_full_images(value: str) -> None:
-    with pytest.raises(StatementError, match=r"image = (MINIMAL|NOBLOB)' of a session") as caught:
-        rewritten(f"SET binlog_row_image = {value}")
-    assert caught.value.errno == 1235
-    assert rewritten("SET binlog_row_image = full").model == "SET binlog_row_image = 'FULL'"
+@pytest.mark.parametrize(
+    ("value", "image"), [("MINIMAL", "MINIMAL"), ("0", "MINIMAL"), ("'noblob'", "NOBLOB")]
+)
+@pytest.mark.parametrize("flavor", list(Flavor))
+def test_the_source_stays_at_full_images(value: str, image: str, flavor: Flavor) -> None:
+    told = rewritten(f"SET binlog_row_image = {value}", flavor=flavor)
+    assert told.source == "SET binlog_row_image = FULL"
+    assert told.model == f"SET binlog_row_image = '{image}'"
+
+
+@pytest.mark.parametrize(
+    ("flavor", "version", "is_taken"),
+    [
+        ("mariadb", (10, 11, 19), False),
+        ("mariadb", (11, 4, 5), True),
+        ("mariadb", (11, 8, 6), True),
+        ("mysql", (9, 7, 4), False),
+    ],
+)
+def test_full_nodup_is_of_some_servers(
+    flavor: str, version: tuple[int, int, int], *, is_taken: bool
+) -> None:
+    for value in ("FULL_NODUP", "3"):
+        text = f"SET binlog_row_image = {value}"
+        facts = read(text, database="d", dialect=Dialect(flavor=flavor, version=version))
+        told = rewrite(facts, known, flavor=Flavor(flavor))
+        assert (told.source != text) == is_taken
+        assert (told.model == "SET binlog_row_image = 'FULL_NODUP'") == is_taken
 
 
 def test_the_session_goes_on_telling_its_gtids() -> None:

@@ -11,6 +11,7 @@ from binlane.errors import CodecError
 from binlane.names import TableName
 from binlane.routing.plan import EncodedEvent, Generated, GroupPlan, Rows, RowsPiece, Text
 from binlane.routing.plan_bytes import decode_plans, encode_plans
+from binlane.sql.servers import RowImage
 
 NUMBERS = st.integers(0, 2**32 - 1)
 NAMES = st.text(max_size=12)
@@ -41,6 +42,7 @@ PLANS = st.builds(
     binlogs=st.dictionaries(NAMES, PARTS, max_size=3),
     bases=st.dictionaries(NAMES, NUMBERS, max_size=3),
     ends=st.dictionaries(NAMES, st.none() | EVENTS, max_size=3),
+    image=st.sampled_from(RowImage),
 )
 
 

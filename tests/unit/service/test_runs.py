@@ -24,7 +24,10 @@ from binlane.store.live import LiveBinlog
 from binlane.store.reading import read_groups
 from binlane.store.settings import StoreSettings
 from binlane.store.store import Store
-from tests.groups import source_format
+from tests.groups import (
+    source_format,
+    sync_all,
+)
 from tests.routed_files import definitions, routed, written
 
 SETS = (
@@ -116,7 +119,7 @@ def test_captured_groups_are_those_of_the_reference(
                 assert router.position is not None
                 router.take(item, after(item, router.position), outputs, never)
             counts = [output.counts.event_groups for output in outputs]
-            store.sync_all()
+            sync_all(store)
         assert counts == [output.counts.event_groups for output in outputs]
         files = {each: [file.path for file in log.files()] for each, log in store.binlogs.items()}
     routed(paths, tmp_path / "out", *_SCOPES, max_binlog_size=4096, uses_kernels=False)
@@ -143,7 +146,7 @@ def test_routing_that_ends_between_groups_goes_on_there(name: str, tmp_path: Pat
                 is_over = True
             except EndingError:
                 lives += 1
-        store.sync_all()
+        sync_all(store)
         files = {each: [file.path for file in log.files()] for each, log in store.binlogs.items()}
     assert lives > 2
     routed(paths, tmp_path / "out", *_SCOPES, max_binlog_size=4096, uses_kernels=False)

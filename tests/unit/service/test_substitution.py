@@ -29,19 +29,32 @@ from binlane.port.attributions import Attributions, AttributionSettings, ReadGro
 from binlane.port.session_groups import Reason
 from binlane.positions import AnyGtid, GtidPosition, GtidSet, MysqlGtid, Position, nothing_done
 from binlane.routing.makers import thread_of_raw
-from binlane.routing.plan import EncodedEvent, Generated, GroupPlan, RowsPiece, Text, basis_of
+from binlane.routing.plan import (
+    EncodedEvent,
+    Generated,
+    GroupPlan,
+    Rows,
+    RowsPiece,
+    Text,
+    basis_of,
+)
 from binlane.routing.planned import MARKS, CutGroup, cut_group
 from binlane.routing.planned_spans import RawGroup
+from binlane.routing.row_images import ImageCutter
 from binlane.service.outputs import Output
 from binlane.service.port_settings import Bypass
 from binlane.service.router import Router
 from binlane.service.substitution import PAST_THE_PORT, Substitution
+from binlane.sql.servers import RowImage
 from binlane.store.live import LiveBinlog
 from binlane.store.reading import read_groups
 from binlane.store.settings import StoreSettings
 from binlane.store.store import Store
 from tests.fixture_sets import fixture_set
-from tests.groups import source_format
+from tests.groups import (
+    source_format,
+    sync_all,
+)
 from tests.routed_files import definitions, written
 from tests.unit.service.test_runs import after, items_of, never
 
@@ -217,7 +230,7 @@ class Run:
         assert not self.router.is_holding
 
     def groups(self, number: int) -> list[EventGroup]:
-        self.store.sync_all()
+        sync_all(self.store)
         binlog = self.outputs[number].binlog
         paths = [file.path for file in binlog.files()]
         return [group for group in read_groups(paths) if not group.is_control]
@@ -262,6 +275,39 @@ def running(
 
 def gtids(groups: Sequence[EventGroup]) -> list[object]:
     return [group.gtid for group in groups]
+
+
+@pytest.mark.parametrize("window_bytes", [512, 1 << 20])
+@pytest.mark.parametrize("held_max", [1, 1 << 26])
+def test_rows_are_cut_as_their_session_wants(
+    window_bytes: int, held_max: int, tmp_path: Path
+) -> None:
+    source = Source.of("md1011_metadata_full", tmp_path, sessions=2)
+    clauses = ("LOG ALL", "LOG ALL ROW_IMAGE='NOBLOB'")
+    with running(tmp_path / "data", *clauses) as run:
+        for number, group in enumerate(source.groups):
+            cut = cut_group(group, source.format)
+            pieces = cut.pieces if isinstance(cut, CutGroup) else ()
+            sections = tuple((RowsPiece(tuple(one.mapped), ()),) for one in pieces)
+            rows = tuple(map(Rows, range(len(sections))))
+            image = RowImage.MINIMAL if number % 2 else RowImage.FULL
+            names = [one.name for one in run.outputs] if image is RowImage.MINIMAL else []
+            binlogs = dict.fromkeys(names, rows)
+            plan = GroupPlan(sections=sections, binlogs=binlogs, image=image)
+            run.intend(source, group, number, plan)
+            run.done(source, group, number)
+        run.take(source, window_bytes, held_max)
+        for output, own in enumerate((RowImage.FULL, RowImage.NOBLOB)):
+            found = run.groups(output)
+            assert gtids(found) == gtids(source.groups)
+            for number, (made, group) in enumerate(zip(found, source.groups, strict=True)):
+                image = RowImage.MINIMAL if number % 2 else own
+                events = group.events
+                if image is not RowImage.FULL:
+                    events = ImageCutter(image).events(events, source.format)
+                assert [one.body for one in made.events if isinstance(one.body, RowsEvent)] == [
+                    one.body for one in events if isinstance(one.body, RowsEvent)
+                ]
 
 
 def has_rows(group: EventGroup) -> bool:
@@ -329,7 +375,7 @@ def test_what_is_made_of_bytes_is_what_the_reference_makes(
                 run.done(source, group, number)
             run.take(source)
             run.wait()
-            run.store.sync_all()
+            sync_all(run.store)
             files.append(
                 [file.path.read_bytes() for one in run.outputs for file in one.binlog.files()]
             )

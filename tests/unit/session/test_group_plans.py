@@ -27,6 +27,7 @@ from binlane.session.group_plans import (
 from binlane.session.log_events import printed
 from binlane.session.session import Session
 from binlane.sql.catalog import SchemaCatalog
+from binlane.sql.servers import RowImage
 from tests.unit.session.plans import Follower, TemporaryFollower, assembled, own_groups
 from tests.unit.session.test_recorded_sessions import VECTORS, session_of
 from tests.yardsticks.outcomes import outcome
@@ -139,6 +140,41 @@ def test_scope_leaves_a_statement_to_the_routing() -> None:
     assert _binlogs(_run(session, "INSERT INTO e.t VALUES (1, 1)").groups[0]) == {
         "x": ["INSERT INTO e.t VALUES (1, 1)"]
     }
+
+
+@pytest.mark.parametrize("flavor", FLAVORS)
+def test_row_images_of_a_session_are_those_of_its_groups(flavor: str) -> None:
+    session = _session(flavor)
+    text = "UPDATE t SET a = a + 1"
+    assert "r" not in _run(session, text).groups[0].binlogs
+    session.execute("SET binlog_row_image = 'MINIMAL'")
+    for number in range(3, 6):
+        (group,) = _run(session, text).groups
+        assert group.image is RowImage.MINIMAL
+        assert _binlogs(group) == {"s": [text], "m": [text], "r": [number]}
+    session.execute("SET binlog_row_image = 'FULL'")
+    (group,) = _run(session, text).groups
+    assert group.image is RowImage.FULL
+    assert "r" not in group.binlogs
+
+
+def test_row_images_of_sessions_that_log_rows_alone() -> None:
+    session = _session(definitions="CREATE BINLOG r")
+    text = "UPDATE t SET a = a + 1"
+    assert _run(session, text).groups == ()
+    session.execute("SET binlog_row_image = 'NOBLOB'")
+    (group,) = _run(session, "BEGIN", text, "DELETE FROM t2", "COMMIT").groups
+    assert (group.image, _binlogs(group)) == (RowImage.NOBLOB, {"r": [4, 5]})
+    # The largest that one of its statements was run with.
+    steps = ("BEGIN", text, "SET binlog_row_image = 'MINIMAL'", text, "COMMIT")
+    assert _run(session, *steps).groups[0].image is RowImage.NOBLOB
+    (group,) = _run(session, "BEGIN", text, "SET binlog_row_image = 'FULL'", "COMMIT").groups
+    assert group.image is RowImage.MINIMAL
+    assert _run(session, text).groups == ()
+    assert not session.is_for_all
+    (group,) = _run(session, f"SET STATEMENT binlog_row_image = 'MINIMAL' FOR {text}").groups
+    assert group.image is RowImage.MINIMAL
+    assert _run(session, text).groups == ()
 
 
 @pytest.mark.parametrize("flavor", FLAVORS)

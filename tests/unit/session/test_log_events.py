@@ -11,12 +11,12 @@ from binlane.codec.query import QueryEvent
 from binlane.codec.types import Flavor
 from binlane.policy.server import Server
 from binlane.programs.host import LoggedVariable
-from binlane.session.log_events import ChangedRows, LoggedEvent, MappedTable, printed
+from binlane.session.log_events import ChangedRows, LoggedEvent, MappedTable, PayloadStart, printed
 from binlane.session.session import Session
 from binlane.sql.catalog import SchemaCatalog
 from tests.build import format_description
 
-PLACEHOLDERS: Final = (MappedTable, ChangedRows, LoggedVariable)
+PLACEHOLDERS: Final = (MappedTable, ChangedRows, LoggedVariable, PayloadStart)
 SCRIPT: Final = (
     "CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, n INT)",
     "SET foreign_key_checks = 0, unique_checks = 0",

@@ -132,13 +132,14 @@ def test_all_that_a_session_has_was_thought_of() -> None:
 _STATE: Final = {
     SessionState: (
         "server database variables binlogs safety assume_engine transaction temporary locked_tables"
-        " is_read_locked"
+        " is_read_locked ready_tables"
         " empty_tables unknown_programs knows_accounts objects identity"
         # What no statement that is kept looks at.
         " host prepared_xa sequence_values programs execution null_is_insert_id account_name number"
+        " handlers"
     ),
     Variables: "server values global_values is_format_set connection _settings",
-    Transaction: ("is_begun is_active own coming changes savepoints xid xa_phase unknown"),
+    Transaction: ("is_begun is_active own coming changes savepoints xid xa_phase unknown created"),
     EngineChanges: (
         "engines changed_nontransactional changed_nontransactional_temporary"
         " changed_temporary_tables"
@@ -146,7 +147,7 @@ _STATE: Final = {
     EngineUse: "has_two_phases is_changed",
     BinlogCaches: (
         "name server written statement_cache transaction_cache is_registered has_unsafe_content"
-        " keeps_transaction positions held_temporary status_vars"
+        " keeps_transaction positions held_temporary status_vars is_compressing"
         # Numbers alone.
         " written_marks"
     ),

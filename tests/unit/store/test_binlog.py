@@ -273,21 +273,6 @@ def test_wrong_names_are_refused(tmp_path: Path) -> None:
             store.drop_binlog("x")
 
 
-def test_the_source_is_read_from_where_all_binlogs_are_done(tmp_path: Path) -> None:
-    with Store.open(tmp_path) as store:
-        assert store.source_position() is None
-        add(create(store, "a"), [transaction(5)])
-        add(create(store, "b"), [transaction(3), transaction(1, domain_id=1)])
-        assert store.source_position() == GtidPosition.parse("0-1-3")
-        store.drop_binlog("b")
-        assert store.source_position() == GtidPosition.parse("0-1-5")
-        store.drop_binlog("a")
-        assert store.source_position() == GtidPosition.parse("0-1-5")
-        store.note_source_position(GtidPosition.parse("0-1-8"))
-    with Store.open(tmp_path) as store:
-        assert store.source_position() == GtidPosition.parse("0-1-8")
-
-
 def test_files_are_as_large_as_real_ones(tmp_path: Path) -> None:
     """The same events take the same bytes as in the server's own file, but for its checkpoint."""
     name, data = fixture_set("md1011_txn").binlogs[0]

@@ -80,17 +80,6 @@ def test_purging_by_time_ends_at_the_first_file_that_is_newer(tmp_path: Path) ->
         assert [file.number for file in binlog.files()] == [2, 3, 4, 5]
 
 
-def test_the_oldest_files_go_until_a_total_size(tmp_path: Path) -> None:
-    with Store.open(tmp_path) as store:
-        binlog = aged(store)
-        sizes = [file.size_bytes for file in binlog.files()]
-        binlog.purge_to_size(sum(sizes[3:]))
-        assert [file.size_bytes for file in binlog.files()] == sizes[3:]
-        binlog.purge_to_size(0)
-        assert [file.size_bytes for file in binlog.files()] == sizes[5:]
-    assert not list(verify([tmp_path]))
-
-
 def test_files_expire_when_another_begins(tmp_path: Path) -> None:
     settings = StoreSettings(max_binlog_size_bytes=4096, expire_logs_s=60)
     with Store.open(tmp_path, settings) as store:

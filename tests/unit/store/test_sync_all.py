@@ -16,7 +16,14 @@ from binlane.store.reading import StoreReader
 from binlane.store.settings import StoreSettings
 from binlane.store.store import Store
 from binlane.store.verify import verify
-from tests.groups import add, create, sequences, stored, transaction
+from tests.groups import (
+    add,
+    create,
+    sequences,
+    stored,
+    sync_all,
+    transaction,
+)
 
 NAMES = ("a", "b", "c", "d")
 SETTINGS = StoreSettings(watermark_interval_s=3600)
@@ -65,16 +72,16 @@ def test_one_sync_for_each_binlog_and_all_at_the_same_time(tmp_path: Path) -> No
     with Store.open(tmp_path, SETTINGS, disk=disk) as store:
         for name in NAMES:
             create(store, name)
-        store.sync_all()
+        sync_all(store)
         disk.syncs.clear()
         batch(store, 1)
         disk.meeting = threading.Barrier(len(NAMES))
-        store.sync_all()
+        sync_all(store)
         disk.meeting = None
         assert sorted(disk.syncs) == list(NAMES)
         for binlog in store.binlogs.values():
             assert sequences(stored(binlog)) == [1, 2, 3, 4, 5]
-        store.sync_all()
+        sync_all(store)
         assert len(disk.syncs) == len(NAMES)
 
 
@@ -86,7 +93,7 @@ def test_what_fails_in_one_binlog_does_not_stop_the_others(tmp_path: Path) -> No
     batch(store, 1)
     disk.failing = {"b": errno.EIO}
     with pytest.raises(StoreError, match="binlog b cannot be written") as caught:
-        store.sync_all()
+        sync_all(store)
     assert not isinstance(caught.value, StoreFullError)
     disk.failing = {}
     for name, binlog in store.binlogs.items():
@@ -94,7 +101,7 @@ def test_what_fails_in_one_binlog_does_not_stop_the_others(tmp_path: Path) -> No
     store.close()
     with Store.open(tmp_path, SETTINGS) as store:
         batch(store, 1)
-        store.sync_all()
+        sync_all(store)
         for name in NAMES:
             assert sequences(stored(store.binlogs[name])) == [1, 2, 3, 4, 5]
     assert not list(verify([tmp_path]))
@@ -108,7 +115,7 @@ def test_marks_are_saved_from_many_threads(tmp_path: Path, *, force: bool) -> No
         for name in names:
             create(store, name)
         batch(store, 1)
-        store.sync_all(force=force)
+        sync_all(store, force=force)
         assert {str(StoreReader(tmp_path).watermark(name)) for name in names} == {"0-1-5"}
 
 
@@ -118,6 +125,6 @@ def test_a_store_of_one_binlog_needs_no_threads(tmp_path: Path) -> None:
         add(binlog, [transaction(1)])
         binlog.append(transaction(2))
         before = threading.active_count()
-        store.sync_all()
+        sync_all(store)
         assert threading.active_count() == before
         assert binlog.position == GtidPosition.parse("0-1-2")

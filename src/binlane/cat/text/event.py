@@ -242,7 +242,7 @@ class EventText(ABC):
         query = body.with_file(self._load_files.path_of(body.file_id))
         yield query.decode("utf-8", "surrogateescape")
         yield END
-        if self.flavor is Flavor.MARIADB or not self._options.short_form:
+        if not self._options.short_form:
             yield f"# file_id: {body.file_id} "
 
 

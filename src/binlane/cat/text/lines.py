@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from binlane.cat.text.event import EventText
@@ -11,10 +11,19 @@ from binlane.cat.text.options import TextOptions
 from binlane.cat.text.progress import Progress
 from binlane.codec.control import FormatDescriptionEvent
 from binlane.codec.event import Event
+from binlane.codec.load_data import ExecuteLoadQueryEvent
 from binlane.codec.query import QueryEvent
 from binlane.codec.rows import TableMapEvent
 from binlane.codec.types import Flavor
 from binlane.errors import CodecError
+
+
+def _renamed(statement: QueryEvent, names: Mapping[str, str]) -> QueryEvent:
+    """A statement with another name of its default database, where that has one."""
+    database = names.get(statement.database.decode("utf-8", "surrogateescape"))
+    if database is None:
+        return statement
+    return replace(statement, database=database.encode("utf-8", "surrogateescape"))
 
 
 def _dialect(flavor: Flavor) -> type[EventText]:
@@ -125,10 +134,9 @@ class TextLines:
             return replace(event, body=replace(body, database=names[body.database]))
         is_mysql = self._text is not None and self._text.flavor is Flavor.MYSQL
         if is_mysql and isinstance(body, QueryEvent):
-            database = names.get(body.database.decode("utf-8", "surrogateescape"))
-            if database is not None:
-                data = database.encode("utf-8", "surrogateescape")
-                return replace(event, body=replace(body, database=data))
+            return replace(event, body=_renamed(body, names))
+        if is_mysql and isinstance(body, ExecuteLoadQueryEvent):
+            return replace(event, body=replace(body, statement=_renamed(body.statement, names)))
         return event
 
     def _begin(self, text: EventText, file: str) -> Iterator[str]:

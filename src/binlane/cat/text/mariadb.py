@@ -223,8 +223,9 @@ class MariadbText(EventText):
         yield from self._query_lines(event, body, name, f"\txid={values.get('XID', 0)}")
         flags = values.get("GTID_FLAGS3", (0,))
         assert isinstance(flags, tuple), "numbers by its layout"
-        if flags[0] & _ALTER and not self._options.short_form:
-            yield from self._alter(event, body, flags[0])
+        if flags[0] & _ALTER:
+            if not self._options.short_form:
+                yield from self._alter(event, body, flags[0])
             return
         yield body.query.decode("utf-8", "surrogateescape")
         yield END

@@ -38,7 +38,7 @@ _COLLECTIONS: Final = MappingProxyType(
     {Flavor.MARIADB: "GEOMETRYCOLLECTION", Flavor.MYSQL: "GEOMCOLLECTION"}
 )
 _BLOB_SIZES: Final = ("", "TINY", "", "MEDIUM", "LONG")
-_MEMBER_ESCAPES: Final = str.maketrans(
+_ESCAPES: Final = str.maketrans(
     {"\n": "\\n", "\r": "\\r", "\\": "\\\\", "\b": "\\b", "\t": "\\t", "'": "\\'", "\0": "\\0"}
 )
 # A bit of TABLE_MAP's flags (MySQL): the server has made the primary key.
@@ -105,11 +105,10 @@ def _column(column: Column, members: tuple[bytes, ...], flavor: Flavor) -> str:
 
 
 def _name(name: str | None, flavor: Flavor) -> str:
-    """MariaDB leaves backticks in a name as they are."""
+    """MariaDB leaves backticks in a name as they are, and escapes the rest as in a string."""
     if name is None:
         return ""
-    shown = _one_line(name)
-    return quote(shown) if flavor is Flavor.MYSQL else f"`{shown}`"
+    return quote(_one_line(name)) if flavor is Flavor.MYSQL else f"`{name.translate(_ESCAPES)}`"
 
 
 def _one_line(name: str) -> str:
@@ -117,7 +116,7 @@ def _one_line(name: str) -> str:
 
 
 def _member(member: bytes) -> str:
-    return f"'{member.decode('utf-8', 'surrogateescape').translate(_MEMBER_ESCAPES)}'"
+    return f"'{member.decode('utf-8', 'surrogateescape').translate(_ESCAPES)}'"
 
 
 _TypeText = Callable[[Column, str | None, Flavor], str]

@@ -60,15 +60,6 @@ _TEMPORAL_TYPES: Final = frozenset(
 )
 
 
-def command_of(payload: bytes) -> int:
-    """First byte of a command packet: a `Command`, or a number that binlane does not know.
-
-    Raises:
-        TruncatedError: If the packet is empty.
-    """
-    return Reader(payload).u8()
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeUser:
     """COM_CHANGE_USER, as far as it is of interest: a login on a connection that has one.

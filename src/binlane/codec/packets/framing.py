@@ -82,11 +82,6 @@ class PacketSplitter:
         """The bytes behind the last whole frame."""
         return bytes(self._buffer)
 
-    @property
-    def is_inside_packet(self) -> bool:
-        """Whether a packet has begun that has not ended."""
-        return bool(self._buffer or self._parts)
-
     def feed(self, data: bytes) -> list[Packet]:
         """Take bytes; give the packets that they complete.
 

@@ -230,30 +230,6 @@ def digits_of(cell: bytes) -> str:
     return cell.replace(b"\0", b"").decode("ascii")
 
 
-def encode_result_set(
-    columns: Sequence[ColumnDefinition],
-    rows: Iterable[Sequence[Cell]],
-    *,
-    capabilities: Capability,
-    extended: ExtendedCapability = NO_EXTENSIONS,
-    status: ServerStatus = ServerStatus.AUTOCOMMIT,
-) -> list[bytes]:
-    """A text result set as the payloads that make it, in order.
-
-    Args:
-        columns: Heads, at least one.
-        rows: One cell a column.
-        capabilities: What the connection has agreed on.
-        extended: MariaDB's own among them.
-        status: Of the session.
-    """
-    return [
-        *encode_heads(columns, capabilities=capabilities, extended=extended, status=status),
-        *map(encode_row, rows),
-        encode_end_of_rows(capabilities=capabilities, status=status),
-    ]
-
-
 def encode_heads(
     columns: Sequence[ColumnDefinition],
     *,
@@ -261,7 +237,14 @@ def encode_heads(
     extended: ExtendedCapability = NO_EXTENSIONS,
     status: ServerStatus = ServerStatus.AUTOCOMMIT,
 ) -> list[bytes]:
-    """What stands before the rows of a text result set; arguments as `encode_result_set`."""
+    """The payloads before the rows of a text result set.
+
+    Args:
+        columns: Heads, at least one.
+        capabilities: What the connection has agreed on.
+        extended: MariaDB's own among them.
+        status: Of the session.
+    """
     caches = ExtendedCapability.CACHE_METADATA in extended
     payloads = [encode_packed_int(len(columns)) + (b"\x01" if caches else b"")]
     payloads += [column.encode(extended) for column in columns]
@@ -276,7 +259,7 @@ def encode_end_of_rows(
     status: ServerStatus = ServerStatus.AUTOCOMMIT,
     warnings: int = 0,
 ) -> bytes:
-    """What stands behind the rows of a text result set; arguments as `encode_result_set`."""
+    """The payload behind the rows of a text result set; arguments as `encode_heads`."""
     if Capability.DEPRECATE_EOF in capabilities:
         return OkPacket(status=status, warnings=warnings, ends_rows=True).encode(capabilities)
     return EofPacket(status=status, warnings=warnings).encode()

@@ -39,7 +39,7 @@ from binlane.sql.evaluation.values import (
     truth,
 )
 from binlane.sql.servers import Dialect
-from binlane.sql.tokens import TokenKind, tokenise
+from binlane.sql.tokens import TokenKind, tokenise, value_of
 from binlane.sql.tree.expressions import (
     Assign,
     Call,
@@ -175,6 +175,8 @@ def selected_alone(query: Query) -> Expression | None:
 def string_content(text: str, dialect: Dialect) -> str:
     """What a literal of a string says: of several strings side by side, of one with a prefix."""
     inside = text[1:-1]
+    if text[:1] == "$":  # $$ … $$
+        return value_of(TokenKind.STRING, text, dialect)
     if text[:1] == "'" == text[-1:] and "'" not in inside and "\\" not in inside:
         return told_text(inside, dialect.charset) if dialect.charset else inside
     tokens = tokenise(text, dialect)
@@ -287,8 +289,11 @@ class Evaluation:
         return Text(content, collation) if introducer else Text(content, BINARY, is_number=True)
 
     def _name(self, node: Name) -> Value:
+        return self._local(".".join(node.parts))
+
+    def _local(self, name: str) -> Value:
         try:
-            return self.environment.local(".".join(node.parts))
+            return self.environment.local(name)
         except LookupError:
             return UNKNOWN
 
@@ -447,6 +452,8 @@ class Evaluation:
 
     def _call(self, node: Call) -> Value:
         name = "" if node.database is not None or node.is_quoted else node.upper_name
+        if "%" in name:  # `cursor%FOUND` of sql_mode ORACLE
+            return self._local(name)
         lazy = self._lazy_functions.get(name)
         if lazy is not None:
             return lazy(self, node.arguments)

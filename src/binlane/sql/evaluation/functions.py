@@ -151,6 +151,8 @@ def is_built_in(name: str, dialect: Dialect = ANY) -> bool:
         dialect: Whose; of versions that are newer than those that were asked all count.
     """
     upper = name.upper()
+    if "%" in upper:  # `cursor%FOUND` of sql_mode ORACLE
+        return True
     if dialect.flavor == "mariadb" and dialect.version < (12,):
         if upper in _OF_MYSQL or (upper in _OF_MARIADB_11 and dialect.version < (11,)):
             return False

@@ -53,7 +53,7 @@ from binlane.sql.parser import Stopped, cursor_over
 from binlane.sql.parser.types import read_type
 from binlane.sql.schema import Routine, View
 from binlane.sql.servers import Dialect, Fact, default_collation
-from binlane.sql.table_definitions import TableColumn, typed_column
+from binlane.sql.table_definitions import TableColumn, collation_today, typed_column
 from binlane.sql.tokens import SqlSyntaxError
 from binlane.sql.tree.expressions import (
     Assign,
@@ -398,7 +398,7 @@ def _collated(node: Operation, scope: Scope) -> Type:
     assert isinstance(name, Name)
     return replace(
         expression_type(node.operands[0], scope),
-        collation=name.parts[-1].lower(),
+        collation=collation_today(name.parts[-1]),
         coercibility=Coercibility.EXPLICIT,
         is_nullable=True,
         column=None,

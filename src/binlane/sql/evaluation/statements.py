@@ -30,6 +30,7 @@ from binlane.sql.tree.expressions import (
     DerivedTable,
     Expression,
     Into,
+    Join,
     Limit,
     Literal,
     LiteralKind,
@@ -46,6 +47,7 @@ from binlane.sql.tree.expressions import (
     UserVariable,
     Values,
     children,
+    walk,
 )
 from binlane.sql.tree.statements import (
     Assignment,
@@ -74,6 +76,18 @@ def where_holds(
     if statement.where is None:
         return True
     return _of_any_row(statement.where, text, environment, columns)
+
+
+def joins_nothing(tree: Update | Delete, text: StatementText, environment: Environment) -> bool:
+    """Whether ON of a join is constant, and does not hold."""
+    joins = [node for table in tree.tables for node in walk(table) if isinstance(node, Join)]
+    return any(
+        join.on is not None
+        and join.kind == "INNER"
+        and is_constant(join.on, environment)
+        and not holds(join.on, text, environment)
+        for join in joins
+    )
 
 
 def _of_any_row(

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final, TypeVar
 
-from binlane.sql.parser import accounts, forms, programs, rows, variables
+from binlane.sql.parser import accounts, forms, oracle_programs, packages, programs, rows, variables
 from binlane.sql.parser.calls import read_name
 from binlane.sql.parser.cursor import (
     TOO_DEEP,
@@ -51,6 +51,7 @@ __all__ = (
     "parse",
     "parse_body",
     "parse_expression",
+    "parse_package",
     "statement_texts",
 )
 
@@ -91,6 +92,11 @@ def parse_expression(text: str, dialect: Dialect) -> Expression:
 def parse_body(text: str, dialect: Dialect) -> Node:
     """Read the body of a routine, trigger or event; errors as of `parse`."""
     return _read_whole(text, dialect, _read_body)
+
+
+def parse_package(text: str, dialect: Dialect) -> packages.Package:
+    """Read a package body, behind its characteristics; errors as of `parse`."""
+    return programs.run(packages.read_package(_bodies(cursor_over(text, dialect))))
 
 
 def statement_texts(text: str, dialect: Dialect) -> list[str]:
@@ -187,19 +193,28 @@ def _has_blocks(cursor: Cursor) -> bool:
 
 
 def _read_body(cursor: Cursor) -> Node:
-    try:
-        return programs.read_body(cursor, _read_statement)
-    except NotAnalysed:
-        raise
-    except Stopped as stopped:
-        if cursor.dialect.is_oracle:  # its own words for programs are not read
-            raise NotAnalysed(stopped.token, stopped.expected) from None
-        raise
+    """One statement of a body, simple or compound, with its label."""
+    return programs.run(_bodies(cursor).body())
+
+
+def _bodies(cursor: Cursor) -> programs.Bodies:
+    if cursor.dialect.is_oracle:
+        return oracle_programs.OracleBodies(cursor, _read_statement, _is_statement)
+    return programs.Bodies(cursor, _read_statement)
 
 
 def _read_statement(cursor: Cursor) -> Node:
     """A statement that is no compound one."""
+    if cursor.dialect.is_oracle:
+        if oracle_programs.is_assignment(cursor):
+            return variables.read_assignment(cursor)
+        if oracle_programs.is_bare_call(cursor, _is_statement):
+            return rows.read_called(cursor, cursor.start)
     return _READERS.get(cursor.word, forms.read_statement)(cursor)
+
+
+def _is_statement(word: str) -> bool:
+    return word in _READERS or oracle_programs.begins_rule(word)
 
 
 def _read_create(cursor: Cursor) -> Node:

@@ -517,7 +517,9 @@ def read_password(cursor: Cursor, at: int) -> AccountStatement:
         cursor.expect_operator("=")
         # MySQL 8.0 has no such function any more.
         is_gone = cursor.dialect.flavor == "mysql" and cursor.dialect.has_mysql(8)
-        found.is_hash = is_gone or not cursor.accept_any(("PASSWORD", "OLD_PASSWORD"))
+        function = "" if is_gone else cursor.accept_any(("PASSWORD", "OLD_PASSWORD"))
+        found.is_hash = not function
+        found.plugin = "mysql_old_password" if function == "OLD_PASSWORD" else ""
         if not found.is_hash:
             cursor.expect_operator("(")
         found.secret = string(cursor)

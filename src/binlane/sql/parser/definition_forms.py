@@ -13,7 +13,7 @@ OBJECTS: Final = """
 CREATE = CREATE { is_or_replace:{OR REPLACE} { created @mariadb | replaced @!mariadb } | created }
 created =
     TABLE new_table
-  | EXTERNAL TABLE new_table @mysql>=9
+  | is_external:EXTERNAL TABLE new_table @mysql>=9
   | is_temporary:TEMPORARY { TABLE new_table | SEQUENCE new_sequence @mariadb }
   | SEQUENCE new_sequence @mariadb
   | [kind:UNIQUE] INDEX index_columns [key_option ...] index_end
@@ -31,13 +31,15 @@ created =
   | LOGFILE GROUP added_file -> ObjectStatement "CREATE LOGFILE" @mysql
   | RESOURCE GROUP name:single TYPE [=] {SYSTEM | USER} [vcpus] [priority] [ENABLE | DISABLE]
     -> ObjectStatement "CREATE RESOURCE" @mysql>=8
-  | LIBRARY if_exists:[IF NOT EXISTS] name:object [COMMENT string] LANGUAGE name [COMMENT string]
-    AS string -> ObjectStatement "CREATE LIBRARY" @mysql>=9.2
+  | LIBRARY if_not_exists:[IF NOT EXISTS] name:object [COMMENT comment:string]
+    LANGUAGE language:name [COMMENT comment:string] AS code:bytes
+    -> CreateLibrary "CREATE LIBRARY" @mysql>=9.2
   | SPATIAL+REFERENCE SYSTEM if_exists:[IF NOT EXISTS] reference_system @mysql>=8
-  | algorithm [definer] [security] VIEW new_view
-  | other_view VIEW new_view @mysql>=9.4
+  | algorithm [materialized @mysql>=9.4] [definer] [security] VIEW new_view
+  | materialized [definer] [security] VIEW new_view @mysql>=9.4
+  | duality VIEW new_view @mysql>=9.4
   | [definer] {
-      security { VIEW new_view | package @mariadb }
+      security VIEW new_view
     | VIEW new_view
     | package @mariadb
     | EVENT if_exists:[IF NOT EXISTS] name:object ON SCHEDULE schedule [completion] [ability]
@@ -60,8 +62,10 @@ reference_system = number:number [ { {NAME | DEFINITION | DESCRIPTION} string
     | ORGANIZATION string IDENTIFIED BY number } ... ]
   -> ObjectStatement "CREATE SPATIAL REFERENCE SYSTEM"
 replaced =
-    algorithm [definer] [security] VIEW view -> CreateView "CREATE VIEW"
-  | other_view VIEW view -> CreateView "CREATE VIEW" @mysql>=9.4
+    algorithm [materialized @mysql>=9.4] [definer] [security] VIEW view
+    -> CreateView "CREATE VIEW"
+  | materialized [definer] [security] VIEW view -> CreateView "CREATE VIEW" @mysql>=9.4
+  | duality VIEW view -> CreateView "CREATE VIEW" @mysql>=9.4
   | [definer] [security] VIEW view -> CreateView "CREATE VIEW"
   | SPATIAL+REFERENCE SYSTEM reference_system @mysql>=8
   | "a kind of object"
@@ -69,7 +73,8 @@ new_view = if_not_exists:[IF NOT EXISTS @mariadb|mysql>=9.1] view -> CreateView 
 view = name:object [( columns:name, ... )] AS query_at:^ query:query
   [WITH [CASCADED | LOCAL] CHECK OPTION]
 algorithm = ALGORITHM = algorithm:{MERGE | TEMPTABLE | UNDEFINED}
-other_view = MATERIALIZED kind:"MATERIALIZED" | JSON [RELATIONAL] DUALITY kind:"JSON DUALITY"
+materialized = MATERIALIZED kind:"MATERIALIZED"
+duality = JSON [RELATIONAL] DUALITY kind:"JSON DUALITY"
 definer = DEFINER = definer:account
 security = SQL SECURITY security:{DEFINER | INVOKER}
 if_new = IF NOT EXISTS @mariadb|mysql>=8.0.29
@@ -77,7 +82,7 @@ package = PACKAGE verb:"CREATE PACKAGE" [BODY verb:"CREATE PACKAGE BODY"]
   if_exists:[IF NOT EXISTS] name:object [package_characteristic ...] {
       rest @any | {AS | IS} rest @oracle | !{AS IS} rest @!oracle @mariadb>=11.4
     | "what a package may hold" } -> ObjectStatement
-package_characteristic = COMMENT string | fixed | [NOT] DETERMINISTIC
+package_characteristic = COMMENT string | SQL SECURITY {DEFINER | INVOKER}
 
 database_option = [DEFAULT] {
     charset [=] charset_value name:"CHARACTER SET"
@@ -110,11 +115,11 @@ default = {DEFAULT | :=} default:expression @mariadb>=11.8
 loadable = name:{STRING | REAL | DECIMAL | INTEGER | INT} -> DataType
 result = returns:type @any|oracle|mariadb>=11.8 | returns:own_type
 routine = [characteristic ...] {
-    characteristics:{LANGUAGE !SQL name} [characteristic ...] [USING ( library, ... )]
-    body_at:^ AS string @mysql>=9
+    LANGUAGE !SQL language:name [characteristic ...] [USING ( libraries:library, ... )]
+    [characteristic ...] body_at:^ AS code:bytes @mysql>=9
   | body_at:^ {AS | IS} rest @any|oracle
   | body_at:^ body:body }
-library = object [AS name | name]
+library = name:object [AS alias:name | alias:name] -> UsedLibrary
 characteristic = COMMENT comment:string | characteristics:fixed
   | characteristics:{[NOT] DETERMINISTIC}
 fixed = LANGUAGE+SQL @mysql>=9 | LANGUAGE SQL @!mysql>=9 | CONTAINS SQL | NO SQL
@@ -158,8 +163,10 @@ ALTER = ALTER {
       | RELOAD { TLS [FOR CHANNEL name] [NO ROLLBACK ON ERROR] | KEYRING } }
     -> ObjectStatement "ALTER INSTANCE" @mysql
   | LIBRARY name:object COMMENT string -> ObjectStatement "ALTER LIBRARY" @mysql>=9.2
-  | other_view VIEW view -> CreateView "ALTER VIEW" @mysql>=9.4
-  | algorithm [definer] [security] VIEW view -> CreateView "ALTER VIEW"
+  | materialized [definer] [security] VIEW view -> CreateView "ALTER VIEW" @mysql>=9.4
+  | duality VIEW view -> CreateView "ALTER VIEW" @mysql>=9.4
+  | algorithm [materialized @mysql>=9.4] [definer] [security] VIEW view
+    -> CreateView "ALTER VIEW"
   | [definer] {
       [security] VIEW view -> CreateView "ALTER VIEW"
     | EVENT name:object &{ON RENAME ENABLE DISABLE COMMENT DO}
@@ -167,7 +174,8 @@ ALTER = ALTER {
       [COMMENT comment:string] [DO body_at:^ body:body] -> Event "ALTER EVENT" }
   | "a kind of object" }
 changed_routine = name:object [{
-    words:COMMENT string | words:fixed | words:{LANGUAGE !SQL name} @mysql>=9 } ...]
+    words:COMMENT string | words:fixed | words:{LANGUAGE !SQL name} @mysql>=9
+  | USING ( [libraries:library, ...] ) @mysql>=9.2 } ...]
 
 DROP = DROP {
     is_temporary:TEMPORARY {dropped_table | dropped_sequence @mariadb}
@@ -240,7 +248,7 @@ if_added = if_not_exists:[IF NOT EXISTS @mariadb]
 constraint_name = !{PRIMARY UNIQUE FOREIGN CHECK} constraint:name
 period = PERIOD+FOR name ( name , name ) -> Period
 check = CHECK ( condition_at:^ condition:expression condition_end:$ )
-  [ENFORCED @mysql>=8 | NOT+ENFORCED @mysql>=8] -> check
+  [ENFORCED @mysql>=8 | is_unenforced:NOT+ENFORCED @mysql>=8] -> check
 
 # Keys
 plain_kind = kind:PRIMARY KEY | kind:UNIQUE [KEY | INDEX]

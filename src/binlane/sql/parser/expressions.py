@@ -415,7 +415,9 @@ def _cursor_attribute(c: Cursor, name: Name) -> Expression:
     if attribute not in ("FOUND", "NOTFOUND", "ISOPEN", "ROWCOUNT"):
         return name
     c.index += 2
-    return Call(name.at, c.end, f"%{attribute}", (name,))
+    if name.parts[0].upper() == "SQL":  # of the statement before: only how many rows it had
+        return Call(name.at, c.end, "ROW_COUNT", ())
+    return Call(name.at, c.end, f"{name.parts[0]}%{attribute}", ())
 
 
 # Parentheses and signs ------------------------------------------------------------------------

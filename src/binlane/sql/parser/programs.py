@@ -44,7 +44,7 @@ Steps = Generator["Steps[Any]", Any, Result]
 """A reader that needs another one yields it, and gets back what that returns."""
 
 
-def _run(first: Steps[Result]) -> Result:
+def run(first: Steps[Result]) -> Result:
     """Run a reader and all that it yields, and give its result.
 
     So bodies may nest as deeply as memory allows, where calls would end in a RecursionError.
@@ -64,19 +64,6 @@ def _run(first: Steps[Result]) -> Result:
     return result
 
 
-def read_body(cursor: Cursor, statement: StatementReader) -> Node:
-    """Read one statement of a body, simple or compound, with its label.
-
-    Args:
-        cursor: At its first word.
-        statement: Reads statements that stand outside of bodies, too.
-    """
-    bodies, start = _Bodies(cursor, statement), cursor.start
-    if cursor.dialect.is_oracle and cursor.accept_any(("AS", "IS")):
-        return _run(bodies.routine(start))
-    return _run(bodies.statement())
-
-
 def is_at_compound(cursor: Cursor) -> bool:
     """Whether a compound statement outside of a routine begins here, which MariaDB has.
 
@@ -92,14 +79,22 @@ def is_at_compound(cursor: Cursor) -> bool:
     return cursor.word in BLOCKS
 
 
-class _Bodies:
+class Bodies:
     """Reads bodies at a cursor."""
 
-    __slots__ = ("_plain", "cursor")
+    __slots__ = ("cursor", "plain")
+    otherwise = "ELSEIF"
+    """What stands before a further condition of IF."""
+    begins_rounds = "DO"
+    """What stands between the head of a loop and its statements."""
 
     def __init__(self, cursor: Cursor, statement: StatementReader) -> None:
         self.cursor = cursor
-        self._plain = statement
+        self.plain = statement
+
+    def body(self) -> Steps[Node]:
+        """A whole body."""
+        return self.statement()
 
     def statement(self) -> Steps[Node]:
         """One statement with its label."""
@@ -114,16 +109,21 @@ class _Bodies:
         block = _BLOCKS.get(cursor.word)
         if block is not None:
             cursor.advance()
-            cursor.deeper(_BLOCK_CALLS)
-            found: Node = yield block(self, start, label)
-            cursor.depth -= _BLOCK_CALLS
+            found: Node = yield self.nested(block(self, start, label))
             return found
-        if cursor.word in _CONTROLS:
+        if cursor.word in CONTROLS:
             control: Node = read_rule(cursor, cursor.word.lower())
             return control
-        return self._plain(cursor)
+        return self.plain(cursor)
 
-    def _statements(
+    def nested(self, block: Steps[Node]) -> Steps[Node]:
+        """A block, which stands a level deeper."""
+        self.cursor.deeper(_BLOCK_CALLS)
+        found: Node = yield block
+        self.cursor.depth -= _BLOCK_CALLS
+        return found
+
+    def statements(
         self, ends: Collection[str], *, may_be_empty: bool = False
     ) -> Steps[tuple[Node, ...]]:
         """Statements up to one of the words that end a block."""
@@ -139,30 +139,17 @@ class _Bodies:
 
     # Blocks -----------------------------------------------------------------------------------
 
-    def routine(self, start: int) -> Steps[Node]:
-        """What stands behind AS or IS of sql_mode ORACLE: declarations, BEGIN … END."""
-        cursor = self.cursor
-        declarations: list[Declaration] = []
-        while not cursor.accept("BEGIN"):
-            declarations.append(read_rule(cursor, "declaration"))
-            cursor.expect_operator(";")
-        statements = yield self._statements(("END",), may_be_empty=True)
-        cursor.expect("END")
-        if cursor.kind in NAME_KINDS:
-            cursor.advance()  # the routine's name
-        return Block(start, cursor.end, tuple(declarations), statements)
-
     def block(self, start: int, label: str) -> Steps[Node]:
         """BEGIN … END."""
         cursor = self.cursor
         cursor.accept("NOT", "ATOMIC")
         declarations: list[Declaration] = []
         while cursor.accept("DECLARE"):
-            declaration: Declaration = yield self._declaration()
+            declaration: Declaration = yield self.declaration()
             declarations.append(declaration)
             cursor.expect_operator(";")
-        statements = yield self._statements(("END",), may_be_empty=True)
-        self._end(label, "END")
+        statements = yield self.statements(("END",), may_be_empty=True)
+        self.end(label, "END")
         return Block(start, cursor.end, tuple(declarations), statements, label)
 
     def if_(self, start: int, _label: str) -> Steps[Node]:
@@ -170,13 +157,13 @@ class _Bodies:
         cursor = self.cursor
         branches: list[Branch] = []
         while True:
-            branch: Branch = yield self._branch(("ELSEIF", "ELSE", "END"))
+            branch: Branch = yield self._branch((self.otherwise, "ELSE", "END"))
             branches.append(branch)
-            if not cursor.accept("ELSEIF"):
+            if not cursor.accept(self.otherwise):
                 break
         otherwise: tuple[Node, ...] = ()
         if cursor.accept("ELSE"):
-            otherwise = yield self._statements(("END",))
+            otherwise = yield self.statements(("END",))
         cursor.expect("END", "IF")
         return If(start, cursor.end, tuple(branches), otherwise)
 
@@ -184,7 +171,7 @@ class _Bodies:
         start = self.cursor.start
         condition = read_expression(self.cursor)
         self.cursor.expect("THEN")
-        statements = yield self._statements(ends)
+        statements = yield self.statements(ends)
         return Branch(start, self.cursor.end, condition, statements)
 
     def case(self, start: int, _label: str) -> Steps[Node]:
@@ -202,30 +189,30 @@ class _Bodies:
                 break
         otherwise: tuple[Node, ...] | None = None
         if cursor.accept("ELSE"):
-            otherwise = yield self._statements(("END",))
+            otherwise = yield self.statements(("END",))
         cursor.expect("END", "CASE")
         return CaseStatement(start, cursor.end, operand, tuple(branches), otherwise)
 
     def loop(self, start: int, label: str) -> Steps[Node]:
         """LOOP … END LOOP."""
-        statements = yield self._statements(("END",))
-        self._end(label, "END", "LOOP")
+        statements = yield self.statements(("END",))
+        self.end(label, "END", "LOOP")
         return Loop(start, self.cursor.end, statements, label)
 
     def while_(self, start: int, label: str) -> Steps[Node]:
         """WHILE … END WHILE."""
         condition = read_expression(self.cursor)
         self.cursor.expect("DO")
-        statements = yield self._statements(("END",))
-        self._end(label, "END", "WHILE")
+        statements = yield self.statements(("END",))
+        self.end(label, "END", "WHILE")
         return While(start, self.cursor.end, condition, statements, label)
 
     def repeat(self, start: int, label: str) -> Steps[Node]:
         """REPEAT … END REPEAT."""
-        statements = yield self._statements(("UNTIL",))
+        statements = yield self.statements(("UNTIL",))
         self.cursor.expect("UNTIL")
         condition = read_expression(self.cursor)
-        self._end(label, "END", "REPEAT")
+        self.end(label, "END", "REPEAT")
         return Repeat(start, self.cursor.end, statements, condition, label)
 
     def for_(self, start: int, label: str) -> Steps[Node]:
@@ -236,9 +223,9 @@ class _Bodies:
         variable = cursor.identifier()
         cursor.expect("IN")
         is_reverse = cursor.accept("REVERSE")
-        bounds = self._range()
+        bounds = self.range_()
         if bounds is not None:
-            statements = yield self._loop_body(label)
+            statements = yield self.loop_body(label)
             return ForRange(start, cursor.end, variable, *bounds, is_reverse, statements, label)
         name, source = "", None
         arguments: tuple[Expression, ...] = ()
@@ -249,14 +236,14 @@ class _Bodies:
         else:
             used: Open = read_rule(cursor, "opened")
             name, arguments = used.cursor, used.arguments
-        statements = yield self._loop_body(label)
+        statements = yield self.loop_body(label)
         return ForRows(start, cursor.end, variable, name, source, arguments, statements, label)
 
-    def _range(self) -> tuple[Expression, Expression] | None:
-        """`lower..upper` before DO: tokens do not tell the dots from those of numbers."""
+    def range_(self) -> tuple[Expression, Expression] | None:
+        """`lower..upper` before DO, or LOOP: tokens do not tell the dots from those of numbers."""
         cursor = self.cursor
         start, index = cursor.start, cursor.index
-        while cursor.word not in ("DO", ";") and not cursor.is_at_end:
+        while cursor.word not in (self.begins_rounds, ";") and not cursor.is_at_end:
             cursor.advance()
         end = cursor.end
         dots = cursor.text.find("..", start, end)
@@ -274,13 +261,14 @@ class _Bodies:
         cursor.high += inside.high
         return found
 
-    def _loop_body(self, label: str) -> Steps[tuple[Node, ...]]:
+    def loop_body(self, label: str) -> Steps[tuple[Node, ...]]:
+        """What stands behind the head of FOR."""
         self.cursor.expect("DO")
-        statements: tuple[Node, ...] = yield self._statements(("END",))
-        self._end(label, "END", "FOR")
+        statements: tuple[Node, ...] = yield self.statements(("END",))
+        self.end(label, "END", "FOR")
         return statements
 
-    def _end(self, label: str, *words: str) -> None:
+    def end(self, label: str, *words: str) -> None:
         """The end of a block and the label that may follow."""
         cursor = self.cursor
         cursor.expect(*words)
@@ -291,17 +279,18 @@ class _Bodies:
 
     # Declarations -----------------------------------------------------------------------------
 
-    def _declaration(self) -> Steps[Declaration]:
+    def declaration(self) -> Steps[Declaration]:
         """What stands behind DECLARE."""
         cursor = self.cursor
         start = cursor.start
         if cursor.word in ("CONTINUE", "EXIT", "UNDO") and cursor.word_ahead(1) == "HANDLER":
-            handler: Declaration = yield self._handler(start)
+            handler: Declaration = yield self.handler(start)
             return handler
         declaration: Declaration = read_rule(cursor, "declaration")
         return declaration
 
-    def _handler(self, start: int) -> Steps[HandlerDeclaration]:
+    def handler(self, start: int) -> Steps[HandlerDeclaration]:
+        """A handler, from its action on."""
         cursor = self.cursor
         action = cursor.accept_any(HandlerAction.__members__)
         if not action:
@@ -316,19 +305,19 @@ class _Bodies:
         )
 
 
-_BLOCKS: Final[Mapping[str, Callable[[_Bodies, int, str], Steps[Node]]]] = MappingProxyType(
+_BLOCKS: Final[Mapping[str, Callable[[Bodies, int, str], Steps[Node]]]] = MappingProxyType(
     {
-        "BEGIN": _Bodies.block,
-        "IF": _Bodies.if_,
-        "CASE": _Bodies.case,
-        "LOOP": _Bodies.loop,
-        "WHILE": _Bodies.while_,
-        "FOR": _Bodies.for_,
-        "REPEAT": _Bodies.repeat,
+        "BEGIN": Bodies.block,
+        "IF": Bodies.if_,
+        "CASE": Bodies.case,
+        "LOOP": Bodies.loop,
+        "WHILE": Bodies.while_,
+        "FOR": Bodies.for_,
+        "REPEAT": Bodies.repeat,
     }
 )
 BLOCKS: Final = frozenset(_BLOCKS)
 """First words of compound statements."""
 LABELLED: Final = BLOCKS - {"IF", "CASE"}
-_CONTROLS: Final = frozenset({"RETURN", "LEAVE", "ITERATE", "OPEN", "FETCH", "CLOSE"})
+CONTROLS: Final = frozenset({"RETURN", "LEAVE", "ITERATE", "OPEN", "FETCH", "CLOSE"})
 """Statements of bodies alone, whose rules are called like them."""

@@ -370,6 +370,9 @@ load_option = {PARALLEL | MEMORY | ALGORITHM} [=] token @mysql>=8.0.33
 def read_load(c: Cursor) -> LoadData:
     """Read LOAD DATA or LOAD XML."""
     load: LoadData = _NOTATION.of(c.dialect).rule("LOAD").node(c)
+    skipped = load.skipped
+    if isinstance(skipped, Literal) and skipped.kind is not LiteralKind.NUMBER:
+        raise c.stop("a number of lines")
     return load
 
 
@@ -411,6 +414,11 @@ def read_call(c: Cursor) -> CallProcedure:
     """Read CALL."""
     at = c.start
     c.expect("CALL")
+    return read_called(c, at)
+
+
+def read_called(c: Cursor, at: int) -> CallProcedure:
+    """Read what is called: of CALL, or by its name alone, as sql_mode ORACLE has it."""
     start = c.start
     parts = [c.identifier()]
     while c.accept("."):

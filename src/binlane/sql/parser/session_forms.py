@@ -144,7 +144,7 @@ CHECK = CHECK {
   | VIEW tables:object, ... [FOR UPGRADE] -> Administration "CHECK VIEW" @mariadb }
 unlogged = options:{NO_WRITE_TO_BINLOG | LOCAL}
 key_name = PRIMARY | name
-CHECKSUM = CHECKSUM {TABLE | TABLES} object, ... [QUICK | EXTENDED]
+CHECKSUM = CHECKSUM {TABLE | TABLES} tables:object, ... [QUICK | EXTENDED]
   -> Administration "CHECKSUM TABLE"
 
 EXPLAIN = verb:EXPLAIN explained -> Administration
@@ -157,7 +157,7 @@ explained =
   | explained_statement
   | {EXTENDED | PARTITIONS} &{SELECT INSERT REPLACE UPDATE DELETE WITH (} statement:explainable
     @mariadb|mysql<8
-  | object [name | string]
+  | tables:object [name | string]
 explain_format = FORMAT &= = name_or_text [INTO user_variable @mysql>=8.1]
 explained_statement = [FOR {SCHEMA | DATABASE} name @mysql>=8.3] statement:explainable
 connection = expression @mariadb | number
@@ -199,8 +199,8 @@ shown = SHOW {
   | {EXPLAIN | ANALYZE} [FORMAT = name_or_text] FOR expression @mariadb
   | "what to show" }
 shown_tables = TABLES [within] [filter]
-shown_columns = {COLUMNS | FIELDS} {FROM | IN} object [within] [filter]
-shown_index = {INDEX | INDEXES | KEYS} {FROM | IN} object [within] [WHERE condition:expression]
+shown_columns = {COLUMNS | FIELDS} {FROM | IN} tables:object [within] [filter]
+shown_index = {INDEX | INDEXES | KEYS} {FROM | IN} tables:object [within] [WHERE condition:expression]
 within = {FROM | IN} name
 filter = LIKE string | WHERE condition:expression
 
@@ -208,15 +208,15 @@ HELP = HELP name_or_text -> Administration "HELP"
 KILL = KILL [{HARD | SOFT} @mariadb] [CONNECTION | QUERY] {
     USER account @mariadb | [ID @mariadb] expression } -> Administration "KILL"
 INSTALL = words:{INSTALL {
-    PLUGIN [IF NOT EXISTS @mariadb] name SONAME string
+    PLUGIN [IF NOT EXISTS @mariadb] names:name SONAME string
   | SONAME string @mariadb
-  | COMPONENT string, ... [SET {
+  | COMPONENT names:text, ... [SET {
       [GLOBAL | PERSIST] name [. name] {= | :=} {ON | expression} }, ... @mysql>=8.0.33] @mysql>=8 }}
   -> command
 UNINSTALL = words:{UNINSTALL {
-    PLUGIN [IF EXISTS @mariadb] name
+    PLUGIN [IF EXISTS @mariadb] names:name
   | SONAME [IF EXISTS] string @mariadb
-  | COMPONENT string, ... @mysql>=8 }} -> command
+  | COMPONENT names:text, ... @mysql>=8 }} -> command
 RESET = words:{RESET { PERSIST [[IF EXISTS] name [. name]] @mysql>=8 | {
     MASTER [TO number] @mariadb|mysql<8.4
   | BINARY LOGS AND GTIDS [TO number] @mysql>=8.2

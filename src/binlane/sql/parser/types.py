@@ -19,7 +19,7 @@ _TYPES: Final = """
 type =
     name:TYPE+OF name [{. name} ...] -> DataType @mariadb
   | name:ROW+TYPE+OF name [{. name} ...] -> DataType @mariadb
-  | name:ROW &{(} ( {arguments:name field_type}, ... ) -> DataType @mariadb
+  | name:ROW &{(} ( {arguments:name fields:field_type}, ... ) -> DataType @mariadb
   | oracle_next name [{. name} ...] % {TYPE name:"TYPE OF" | ROWTYPE name:"ROW TYPE OF"}
     -> DataType @oracle
   | own_type

@@ -46,6 +46,14 @@ def read_set(cursor: Cursor) -> Set:
     return Set(start, cursor.end, items)
 
 
+def read_assignment(cursor: Cursor) -> Set:
+    """`name := value` of sql_mode ORACLE, of `:NEW.name`, too."""
+    start = cursor.start
+    cursor.accept_operator(":")
+    item = _item(cursor, "", cursor.start)
+    return Set(start, cursor.end, (item,))
+
+
 def read_set_statement(cursor: Cursor, statement: Callable[[Cursor], Statement]) -> SetStatement:
     """SET STATEMENT … FOR a statement (MariaDB)."""
     start = cursor.start

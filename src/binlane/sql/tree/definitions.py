@@ -36,6 +36,7 @@ class Check(Node):
     """Behind its opening parenthesis; `condition_end` is where the closing one stands."""
     condition_end: int = -1
     if_not_exists: bool = False
+    is_unenforced: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -207,6 +208,7 @@ class CreateTable(Node):
     Attributes:
         name: Of the table.
         is_temporary: TEMPORARY.
+        is_external: EXTERNAL.
         is_or_replace: OR REPLACE.
         if_not_exists: IF NOT EXISTS.
         columns: As they stand.
@@ -225,6 +227,7 @@ class CreateTable(Node):
 
     name: ObjectName
     is_temporary: bool = False
+    is_external: bool = False
     is_or_replace: bool = False
     if_not_exists: bool = False
     elements: tuple[Column | KeyDefinition | Check | Period, ...] = ()
@@ -451,8 +454,11 @@ class CreateRoutine(Node):
         characteristics: Such as `DETERMINISTIC`, `NO SQL`, `READS SQL DATA`, `SQL SECURITY INVOKER`,
             `LANGUAGE SQL`, in the order of the text.
         comment: COMMENT.
+        language: In which it is written, as it stands; empty for SQL.
+        libraries: That its code uses.
+        code: In another language.
         body: A program of `statements`; None of a loadable one and of other languages.
-        body_at: Where it begins; -1 without.
+        body_at: Where it, or the code, begins; -1 without.
     """
 
     verb: str
@@ -468,8 +474,36 @@ class CreateRoutine(Node):
     soname: str = ""
     characteristics: tuple[str, ...] = ()
     comment: Literal | None = None
+    language: str = ""
+    libraries: tuple[UsedLibrary, ...] = ()
+    code: Literal | None = None
     body: Node | None = None
     body_at: int = -1
+
+
+@dataclass(slots=True, eq=False)
+class UsedLibrary(Node):
+    """A library of USING; `alias` is empty without one."""
+
+    name: ObjectName
+    alias: str = ""
+
+
+@dataclass(slots=True, eq=False)
+class CreateLibrary(Node):
+    """CREATE LIBRARY.
+
+    Attributes:
+        language: As it stands.
+        code: In that language.
+    """
+
+    verb: str
+    name: ObjectName
+    if_not_exists: bool = False
+    comment: Literal | None = None
+    language: str = ""
+    code: Literal | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -530,6 +564,7 @@ class ObjectStatement(Node):
         name: Of the object; None without one.
         words: More of what it says.
         number: Of what has one instead of a name, a spatial reference system; else 0.
+        libraries: That the code of an altered routine uses.
     """
 
     verb: str
@@ -539,6 +574,7 @@ class ObjectStatement(Node):
     definer: Account | None = None
     words: tuple[str, ...] = ()
     number: int = 0
+    libraries: tuple[UsedLibrary, ...] = ()
 
 
 @dataclass(slots=True, eq=False)

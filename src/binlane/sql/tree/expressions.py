@@ -274,6 +274,7 @@ class DataType(Node):
         words: UNSIGNED, ZEROFILL, BINARY, ASCII, UNICODE, COMPRESSED.
         charset: Of CHARACTER SET; empty without.
         collation: Of COLLATE; empty without.
+        fields: Types of the fields of ROW, whose names are `arguments`.
     """
 
     name: str
@@ -281,6 +282,7 @@ class DataType(Node):
     words: frozenset[str] = frozenset()
     charset: str = ""
     collation: str = ""
+    fields: tuple[DataType, ...] = ()
 
 
 @dataclass(slots=True, eq=False)

@@ -279,6 +279,7 @@ class Administration(Node):
         verb: `USE`, `SHOW BINLOG EVENTS`, `FLUSH TABLES`, `ANALYZE TABLE`, …
         tables: Those it names, as far as they matter.
         name: What USE names.
+        names: Plugins and components that are installed or uninstalled.
         options: NO_WRITE_TO_BINLOG, LOCAL, WITH READ LOCK, FOR EXPORT, ANALYZE …
         statement: Which EXPLAIN or ANALYZE is about.
         condition: What WHERE of SHOW or BEFORE of PURGE asks.
@@ -287,6 +288,7 @@ class Administration(Node):
     verb: str
     tables: tuple[ObjectName, ...] = ()
     name: str = ""
+    names: tuple[str, ...] = ()
     options: frozenset[str] = frozenset()
     statement: Statement | None = None
     condition: Expression | None = None

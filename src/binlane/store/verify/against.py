@@ -2,6 +2,8 @@
 
 Groups are found by their GTIDs, those without by what they do. Then, change by change:
 
+- Rows are the same, or have the images that one of the kinds of ROW_IMAGE leaves of them, all of
+  them by the rule: which kind holds for a group may be its session's choice.
 - Every change of the full log is in some binlog, except statements that touch no object, and phases
   of an ALTER that do nothing.
 - A binlog has nothing that the full log does not have, nothing twice, and all in the same order.
@@ -84,7 +86,7 @@ def differences(
         comparison = _Comparison([log.name for log in binlogs], scopes)
         done = None if span[1] is None else nothing_done(span[1].flavor)
         before, left = done if span[0] is None else span[0], list(changes)
-        for group in contents(full.paths, keys=keys, is_live=full.is_live):
+        for group in contents(full.paths, keys=keys, is_live=full.is_live, is_full=True):
             while left and before is not None and before.covers(left[0][0]):
                 comparison.scopes = left.pop(0)[1]
             # GTIDs of two kinds in one log were told of before.
@@ -254,11 +256,18 @@ def _match(
     for change in part:
         there = places.get(change, [])
         at = bisect_left(there, start)
-        if at == len(there):
+        place = there[at] if at < len(there) else _place_of_cut(change, full, start)
+        if place is None:
             yield change
         else:
-            owners[there[at]].add(name)
-            start = there[at] + 1
+            owners[place].add(name)
+            start = place + 1
+
+
+def _place_of_cut(change: Change, full: Sequence[Change], start: int) -> int | None:
+    """The place in the full log of rows of which a binlog has smaller images; None for nowhere."""
+    places = (at for at in range(start, len(full)) if change.may_be(full[at]))
+    return next(places, None)
 
 
 def _tables_of(change: Change) -> tuple[TableName, ...]:

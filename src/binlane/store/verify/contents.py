@@ -4,7 +4,8 @@ Of each change there is a digest of what routing leaves as it is. Left out is wh
 in a scoped binlog: positions, checksums, the end of a statement, table ids, the GTID event beyond
 its GTID, texts that only tell people of rows (ANNOTATE_ROWS, ROWS_QUERY), table maps of tables
 without rows, a statement's default database and MySQL's list of changed databases, the tables
-that a statement tells of, and how row images and transactions are compressed.
+that a statement tells of, and how row images and transactions are compressed. Smaller row images
+have a digest of their own, which the full log's rows tell.
 """
 
 from __future__ import annotations
@@ -14,14 +15,14 @@ from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
 from hashlib import blake2b
-from typing import Final
+from typing import Final, NamedTuple
 
 from binlane.codec.control import FormatDescriptionEvent, IncidentEvent
 from binlane.codec.encryption import KeyRing
 from binlane.codec.event import Event
 from binlane.codec.load_data import DeleteFileEvent, ExecuteLoadQueryEvent, FileBlockEvent
 from binlane.codec.query import QueryEvent
-from binlane.codec.rows import RowsEvent, TableMapEvent, uncompressed
+from binlane.codec.rows import RowsEvent, TableMapEvent, WriteRowsEvent, uncompressed
 from binlane.codec.status_vars import decode_status_vars, is_undone
 from binlane.codec.types import EventType, Flavor, HeaderFlag, RowsFlag
 from binlane.errors import CodecError, TruncatedError
@@ -34,11 +35,16 @@ from binlane.positions import AnyGtid
 from binlane.routing.judging import text_in_scope
 from binlane.routing.passwords import with_hashes_in
 from binlane.routing.queries import UPDATED_DATABASES, statement_of
+from binlane.routing.row_images import cut_rows
 from binlane.sql.facts import StatementEffects
 from binlane.sql.logged_statements import logged_statement
+from binlane.sql.servers import RowImage
 from binlane.store.chunks import open_chunks
 
+_SMALLER: Final = tuple(image for image in RowImage if image is not RowImage.FULL)
 _TEXT_MAX: Final = 80
+_KEPT_BYTES_MAX: Final = 16 << 20
+"""Of the rows of a group; mostly nobody asks for their smaller images, which take long to make."""
 _CONTEXT: Final = frozenset({EventType.INTVAR, EventType.RAND, EventType.USER_VAR})
 _WITHOUT_EFFECT: Final = GTID_TYPES | {
     EventType.XID,
@@ -67,6 +73,29 @@ class Kind(Enum):
     OTHER = "other"
 
 
+class MappedRows(NamedTuple):
+    """A rows event with what it hangs on.
+
+    Attributes:
+        body: The rows, which are not compressed.
+        table_map: Of the table that has them.
+        flavor: Of the log that has them.
+    """
+
+    body: RowsEvent
+    table_map: TableMapEvent
+    flavor: Flavor
+
+    def cut_digests(self) -> frozenset[bytes]:
+        """The digests of its rows with smaller images."""
+        body, table_map, flavor = self
+        # The reference cuts: kernels may have cut what it is held against.
+        return frozenset(
+            _rows_digest(cut_rows(body, table_map, image, flavor, uses_kernels=False), table_map)
+            for image in _SMALLER
+        )
+
+
 @dataclass(frozen=True, kw_only=True)
 class Change:
     """One change of an event group.
@@ -79,6 +108,9 @@ class Change:
         position: Of its event there.
         table: Whose rows change; None for anything else.
         query: The statement; None for anything else.
+        rows: Rows of which smaller images may stand in a binlog; None for anything else, and where
+            there are too many.
+        known_cuts: Of rows that are too many to be kept, `cut_digests`.
     """
 
     kind: Kind
@@ -88,11 +120,28 @@ class Change:
     position: int = field(compare=False)
     table: TableName | None = None
     query: QueryEvent | None = field(default=None, compare=False)
+    rows: MappedRows | None = field(default=None, compare=False)
+    known_cuts: frozenset[bytes] = field(default=frozenset(), compare=False)
 
     @cached_property
     def effects(self) -> StatementEffects | None:
         """What a statement does; None for anything else."""
         return None if self.query is None else logged_statement(self.query).effects()
+
+    @cached_property
+    def cut_digests(self) -> frozenset[bytes]:
+        """The digests of its rows with smaller row images, one for each kind of them."""
+        return self.known_cuts if self.rows is None else self.rows.cut_digests()
+
+    def may_be(self, whole: Change) -> bool:
+        """It is a change of the full log, or that with smaller row images."""
+        if self == whole:
+            return True
+        is_of_table = self.kind is Kind.ROWS and (self.text, self.table) == (
+            whole.text,
+            whole.table,
+        )
+        return is_of_table and self.digest in whole.cut_digests
 
     @property
     def is_undone(self) -> bool:
@@ -118,12 +167,17 @@ class Contents:
 
 
 def contents(
-    paths: Sequence[str], *, keys: KeyRing | None = None, is_live: bool = False
+    paths: Sequence[str],
+    *,
+    keys: KeyRing | None = None,
+    is_live: bool = False,
+    is_full: bool = False,
 ) -> Iterator[Contents]:
     """The complete event groups of a log.
 
     Args:
         paths: Its files, oldest first.
+        is_full: It is to say what smaller images of its rows are.
         keys: If they are encrypted.
         is_live: Whether the last one may end inside of an event.
 
@@ -133,14 +187,14 @@ def contents(
     """
     for number, path in enumerate(paths, start=1):
         try:
-            yield from _file_contents(path, keys)
+            yield from _file_contents(path, keys, is_full=is_full)
         except TruncatedError:
             if not is_live or number < len(paths):
                 raise
 
 
-def _file_contents(path: str, keys: KeyRing | None) -> Iterator[Contents]:
-    tracker, reader = GroupTracker(), _Reader(path)
+def _file_contents(path: str, keys: KeyRing | None, *, is_full: bool) -> Iterator[Contents]:
+    tracker, reader = GroupTracker(), _Reader(path, is_full=is_full)
     start, gtid, is_whole = 0, None, False
     for event in expanded_all(walk(open_chunks(path), file=path, keys=keys), file=path):
         if not event.inner:
@@ -162,8 +216,9 @@ def _file_contents(path: str, keys: KeyRing | None) -> Iterator[Contents]:
 class _Reader:
     """Takes the changes out of a file's events."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, *, is_full: bool) -> None:
         self._path = path
+        self._is_full = is_full
         self.flavor = Flavor.MARIADB
         self.begin()
 
@@ -173,6 +228,7 @@ class _Reader:
         self._context = blake2b(digest_size=16)
         self._changes: list[Change] = []
         self._savepoints: dict[str, int] = {}
+        self._kept_bytes = 0
 
     def group(self, gtid: AnyGtid | None, start: int) -> Contents:
         """The group that has ended."""
@@ -212,26 +268,27 @@ class _Reader:
             plain = uncompressed(body)
         except CodecError as error:
             raise error.at(self._path, event.position) from None
-        digest = blake2b(digest_size=16)
-        for part in (
-            type(plain).__name__,
-            plain.flags & ~RowsFlag.STMT_END,
-            plain.extra,
-            plain.columns_present,
-            plain.columns_present_after,
-            table_map.flags,
-            table_map.database,
-            table_map.table,
-            table_map.column_types,
-            table_map.metadata,
-            table_map.null_bits,
-            table_map.optional_metadata,
-        ):
-            digest.update(repr(part).encode() + b"\0")
-        digest.update(plain.images)
+        rows: MappedRows | None = None
+        known = frozenset[bytes]()
+        if self._is_full and not isinstance(plain, WriteRowsEvent):
+            mapped = MappedRows(plain, table_map, self.flavor)
+            self._kept_bytes += len(plain.images)
+            if self._kept_bytes > _KEPT_BYTES_MAX:
+                known = mapped.cut_digests()
+            else:
+                rows = mapped
         table = TableName(table_map.database, table_map.table)
-        text = f"{plain.event_type.name} of {table}"
-        self._add(event, Kind.ROWS, digest.digest(), text, table=table)
+        change = Change(
+            kind=Kind.ROWS,
+            digest=_rows_digest(plain, table_map),
+            text=f"{plain.event_type.name} of {table}",
+            file=self._path,
+            position=event.position,
+            table=table,
+            rows=rows,
+            known_cuts=known,
+        )
+        self._changes.append(change)
 
     def _add_query(self, event: Event, body: QueryEvent) -> None:
         if body.query in _FRAME:
@@ -273,7 +330,6 @@ class _Reader:
         digest: bytes,
         text: str,
         *,
-        table: TableName | None = None,
         query: QueryEvent | None = None,
     ) -> None:
         change = Change(
@@ -282,10 +338,31 @@ class _Reader:
             text=text,
             file=self._path,
             position=event.position,
-            table=table,
             query=query,
         )
         self._changes.append(change)
+
+
+def _rows_digest(plain: RowsEvent, table_map: TableMapEvent) -> bytes:
+    """Of rows that are not compressed."""
+    digest = blake2b(digest_size=16)
+    for part in (
+        type(plain).__name__,
+        plain.flags & ~RowsFlag.STMT_END,
+        plain.extra,
+        plain.columns_present,
+        plain.columns_present_after,
+        table_map.flags,
+        table_map.database,
+        table_map.table,
+        table_map.column_types,
+        table_map.metadata,
+        table_map.null_bits,
+        table_map.optional_metadata,
+    ):
+        digest.update(repr(part).encode() + b"\0")
+    digest.update(plain.images)
+    return digest.digest()
 
 
 def _variables(body: QueryEvent) -> object:

@@ -169,6 +169,12 @@ def test_names_with_line_ends_stay_in_their_comments(flavor: Flavor) -> None:
     assert all(line.startswith("#") for line in lines[lines.index("'/*!*/;") + 1 :])
 
 
+def test_a_name_of_mariadb_has_the_escapes_of_a_string() -> None:
+    table = replace(TABLE, optional_metadata=b"\x04\x06\x05a'\\`b")
+    assert table_lines(table, Flavor.MARIADB) == ("# Columns(`a\\'\\\\`b` INT)",)
+    assert table_lines(table, Flavor.MYSQL) == ("# Columns(`a'\\``b` INT)",)
+
+
 def test_an_insert_without_values() -> None:
     body = replace(ROWS, images=b"")
     rows = list(row_lines(body, TABLE, flavor=Flavor.MARIADB, with_types=True))

@@ -93,6 +93,28 @@ def test_short_form_is_statements_only(name: str) -> None:
     assert "SET @@session.pseudo_thread_id=999999999/*!*/;" in lines
 
 
+def test_short_form_has_no_two_phase_alter() -> None:
+    two_phase, one_phase = "ALTER TABLE big ADD", "ALTER TABLE big DROP"
+    assert two_phase in "\n".join(printed("md1011_alter_two_phase", verbose=1))
+    text = "\n".join(printed("md1011_alter_two_phase", short_form=True))
+    assert two_phase not in text
+    assert one_phase in text
+
+
+@pytest.mark.parametrize("name", ["md1011_load_data_statement", "my97_load_data_statement"])
+def test_short_form_names_no_file_ids(name: str) -> None:
+    assert any(line.startswith("# file_id: ") for line in printed(name))
+    assert not any(line.startswith("# file_id: ") for line in printed(name, short_form=True))
+
+
+def test_load_data_uses_a_database_of_another_name() -> None:
+    name = "my97_load_data_statement"
+    (use,) = {line for line in printed(name) if line.startswith("use ")}
+    database = use.split("`")[1]
+    lines = printed(name, rewrite_databases={database: "other"})
+    assert [line for line in lines if line.startswith("use ")] == ["use `other`/*!*/;"]
+
+
 @pytest.mark.parametrize("name", ["md1011_xa", "my97_xa"])
 def test_hexdump_shows_each_byte(name: str) -> None:
     found = events(name)[:4]

@@ -12,7 +12,7 @@ from _pytest.mark import ParameterSet
 from binlane.codec.compression import compress_record
 from binlane.codec.control import FormatDescriptionEvent
 from binlane.codec.event import Event
-from binlane.codec.rows import RowsEvent
+from binlane.codec.rows import RowsEvent, UpdateRowsEvent
 from binlane.codec.transaction import GtidEvent
 from binlane.errors import ConfigError
 from binlane.grouping.event_group import EventGroup, group_events
@@ -22,9 +22,11 @@ from binlane.names import TableName
 from binlane.positions import nothing_done
 from binlane.routing.route import route
 from binlane.routing.routed_group import RoutedGroup
+from binlane.routing.row_images import ImageCutter
 from binlane.scope.definition import Definition
 from binlane.scope.parser import parse_binlog_statement
 from binlane.scope.statements import CreateBinlog, create
+from binlane.sql.servers import RowImage
 from binlane.store.settings import StoreSettings
 from binlane.store.store import Store
 from binlane.store.verify import verify_against
@@ -168,6 +170,85 @@ def test_a_binlog_without_a_definition_is_an_error(tmp_path: Path) -> None:
 def test_scopes_may_overlap(tmp_path: Path) -> None:
     split = Split("md1011_txn", tmp_path, "LOG ALL", "LOG({})", "IGNORE({})")
     assert split.differences(split.parts()) == []
+
+
+IMAGES = ("MINIMAL", "NOBLOB", "FULL_NODUP")
+
+
+WITH_KEYS = ["md1011_metadata_full", "my97_metadata_full", "md118_metadata_full"]
+"""Logs that tell the keys of their tables."""
+
+
+@pytest.mark.parametrize("image", IMAGES)
+@pytest.mark.parametrize("fixture", WITH_KEYS)
+@pytest.mark.parametrize("has_scopes", [False, True])
+def test_smaller_row_images_are_what_they_leave_of_the_full_log(
+    tmp_path: Path, fixture: str, image: str, *, has_scopes: bool
+) -> None:
+    split = Split(fixture, tmp_path, f"LOG({{}}), ROW_IMAGE='{image}'", "IGNORE({})")
+    parts = split.parts()
+    assert [one for name, one in parts if name == "b1" and cut(one, image, split) != one]
+    # The second has them by the choice of sessions.
+    parts = [(name, replace(one, image=RowImage(image))) for name, one in parts]
+    assert split.differences(parts, has_scopes=has_scopes) == []
+
+
+@pytest.mark.parametrize("image", IMAGES)
+@pytest.mark.parametrize("fixture", WITH_KEYS)
+def test_rows_of_large_groups_are_cut_as_they_are_read(
+    tmp_path: Path, fixture: str, image: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("binlane.store.verify.contents._KEPT_BYTES_MAX", 0)
+    split = Split(fixture, tmp_path, f"LOG({{}}), ROW_IMAGE='{image}'", "IGNORE({})")
+    assert split.differences(split.parts()) == []
+
+
+@pytest.mark.parametrize("image", IMAGES)
+@pytest.mark.parametrize("fixture", WITH_KEYS)
+def test_smaller_row_images_that_are_others_are_told(
+    tmp_path: Path, fixture: str, image: str
+) -> None:
+    for number, change in enumerate((change_value, claim_another_column, leave_out_a_column)):
+        (tmp_path / str(number)).mkdir()
+        split = Split(fixture, tmp_path / str(number), "LOG ALL")
+        found, is_changed = [], False
+        for name, part in split.parts():
+            events = cut(part, image, split).events
+            changed = events if is_changed else tuple(change(one) for one in events)
+            is_changed |= changed != events
+            found.append((name, replace(part, events=changed)))
+        assert is_changed
+        more, lost = split.differences(found)
+        assert "is not in the full log, or not here" in more
+        assert "is in no binlog" in lost
+
+
+def cut(part: RoutedGroup, image: str, split: Split) -> RoutedGroup:
+    cutter = ImageCutter(RowImage(image), uses_kernels=False)
+    return replace(part, events=cutter.events(part.events, split.head.format))
+
+
+def change_value(event: Event) -> Event:
+    if not isinstance(event.body, UpdateRowsEvent):
+        return event
+    images = event.body.images
+    return replace(event, body=replace(event.body, images=images[:-1] + bytes((images[-1] ^ 1,))))
+
+
+def claim_another_column(event: Event) -> Event:
+    if not isinstance(event.body, UpdateRowsEvent):
+        return event
+    present = bytearray(event.body.columns_present)
+    present[0] ^= 0b11
+    return replace(event, body=replace(event.body, columns_present=bytes(present)))
+
+
+def leave_out_a_column(event: Event) -> Event:
+    body = event.body
+    if not isinstance(body, UpdateRowsEvent) or body.columns_present_after is None:
+        return event
+    after = body.columns_present_after
+    return replace(event, body=replace(body, columns_present_after=bytes(len(after)), images=b""))
 
 
 def with_rows(parts: Parts) -> list[int]:
