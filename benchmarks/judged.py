@@ -278,7 +278,7 @@ class _Load:
 
 def _ready(relay: Relay, judge: PortSession) -> _Ready:
     # The source is told that a followed client wants to hear of the session's state.
-    tracking = Capability(0) if relay._followed is None else Capability.SESSION_TRACK  # noqa: SLF001
+    tracking = Capability.SESSION_TRACK if relay.is_judged else Capability(0)
     return _Ready(
         relay,
         relay.capabilities | tracking,

@@ -20,7 +20,7 @@ from binlane.codec.packets.handshake import Greeting, HandshakeResponse, SslRequ
 from binlane.codec.packets.replies import ErrPacket, OkPacket, is_error, is_ok
 from binlane.codec.packets.results import ReplyReader, ResultSet
 from binlane.errors import StatementError
-from binlane.gateway.reply_tracker import ReplyTracker
+from binlane.gateway.reply_follower import ReplyFollower
 
 CAPABILITIES: Final = (
     Capability.PROTOCOL_41
@@ -78,7 +78,7 @@ class RawClient:
         reply = self._packets()[0].payload
         assert is_ok(reply), reply
         self._extended = extended
-        self._tracker = ReplyTracker(self.capabilities, extended)
+        self._tracker = ReplyFollower(self.capabilities, extended)
         self.numbers: list[int] = []
 
     def say(self, *payloads: bytes) -> list[bytes]:

@@ -37,13 +37,13 @@ from binlane.gateway.judge import (
     Verdict,
 )
 from binlane.gateway.login import LoginRules
-from binlane.gateway.machine import (
+from binlane.gateway.machine import Relay
+from binlane.gateway.questions import (
     Cutting,
     Entering,
     Following,
     Judging,
     Learning,
-    Relay,
     Starting,
     Statement,
 )
@@ -212,7 +212,7 @@ class _Conversation:
             offset += 1
             piece = data[offset : offset + length]
             offset += length
-            self._is_local = self._relay._tracker.wants_local_data
+            self._is_local = self._relay._source.wants_local_data
             try:
                 self._steps[step % _STEPS](piece)
             except BinlaneError as error:

@@ -267,3 +267,57 @@ class Judge(Protocol):
         Called once, after `start` was called.
         """
         ...
+
+
+class PassingJudge:
+    """The judge of a session that nobody judges: every statement goes to the source as it came."""
+
+    reading = None
+    hides_gtids = False
+    reads_long_texts = False
+
+    async def learn(self) -> None:
+        """Do nothing: it never matters how statements are read."""
+
+    async def start(self, *, is_reset: bool) -> None:
+        """Do nothing, like all that follows but `judge`, `judge_later`, `shown` and `unjudged`."""
+        del is_reset
+
+    def judge(self, statements: Sequence[ClientStatement]) -> Verdict:
+        """Let a command pass."""
+        del statements
+        return PASS
+
+    async def judge_later(self, statements: Sequence[ClientStatement]) -> Verdict:
+        """As of `judge`."""
+        return self.judge(statements)
+
+    async def shown(self, statement: str, result: ResultSet) -> RowsAnswer:
+        """Show what the source says."""
+        del statement
+        return RowsAnswer(result.heads, result.rows)
+
+    def done(self, replies: Sequence[Reply]) -> Done:
+        """Leave nothing to be done."""
+        del replies
+        return NOTHING_LEFT
+
+    def local_data(self, data: bytes) -> None:
+        """Nothing."""
+
+    def used(self, database: str) -> None:
+        """Nothing."""
+
+    def stumbled(self) -> None:
+        """Nothing."""
+
+    async def unjudged(self) -> Verdict:
+        """As of `judge`."""
+        return PASS
+
+    async def ended(self) -> None:
+        """Nothing."""
+
+
+NOBODY: Final[Judge] = PassingJudge()
+"""Judges a session where its handler names no judge: its statements are not read."""

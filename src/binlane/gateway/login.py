@@ -139,7 +139,6 @@ class Login:
         self._client_bytes = b""
         self._client_has_tls = self._source_has_tls = False
         self._greeting: Greeting | None = None
-        self._is_forwarded = False
         self._response = b""
         self._authentication: Authentication | None = None
         self._last_number = 0
@@ -253,7 +252,7 @@ class Login:
         """
         if self.phase is LoginPhase.GREETING:
             return None
-        if self._is_forwarded or self._greeting is None:
+        if self._authentication is not None or self._greeting is None:
             return b""
         head = SslRequest(
             capabilities=self._greeting.capabilities & _FAREWELL,
@@ -310,7 +309,6 @@ class Login:
         """What the source gets of the client's login."""
         response = self._read(packet.payload)
         self._authentication = self._authenticating(response.plugin or "", packet.sequence)
-        self._is_forwarded = True
         head = response.head
         asked = head.capabilities & ~Capability.SSL
         if self.source_capabilities != self.capabilities:

@@ -8,67 +8,44 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from contextlib import aclosing
-from typing import Final
+from typing import Final, NamedTuple
 
 from binlane.codec.format import flavor_of
 from binlane.codec.packets.commands import BinlogDump, BinlogDumpGtid, RegisterSlave
 from binlane.codec.packets.flags import Capability
 from binlane.codec.packets.replies import ErrPacket, OkPacket
-from binlane.codec.packets.results import Cell, ColumnDefinition, ResultSet
-from binlane.codec.types import ColumnType, Flavor
+from binlane.codec.packets.results import ResultSet
+from binlane.codec.types import Flavor
 from binlane.errors import BinlaneError, CodecError, PeerError, StatementError
-from binlane.gateway.answers import Answer, HandOn, OkAnswer, RowsAnswer, RowsInParts
+from binlane.gateway.answers import Answer, HandOn, RowsInParts
 from binlane.gateway.faults import GuardedJudge, kind_of, place_of
-from binlane.gateway.followed_replies import reply_of
 from binlane.gateway.handler import Handler, SessionAge
 from binlane.gateway.judge import Judge, Reply
 from binlane.gateway.log_texts import shown
 from binlane.gateway.login import BAD_HANDSHAKE_ERRNO
 from binlane.gateway.long_texts import read_beside
-from binlane.gateway.machine import (
+from binlane.gateway.machine import Relay, TlsSide
+from binlane.gateway.ok_packets import reply_of
+from binlane.gateway.privileges import Privilege, check
+from binlane.gateway.questions import (
     Cutting,
     Entering,
     Following,
     Judging,
     Learning,
-    Relay,
     Starting,
     Statement,
-    TlsSide,
 )
-from binlane.gateway.privileges import Privilege, check
 from binlane.gateway.replica_statements import (
-    CONSTANTS,
-    OF_SEMI_SYNC,
-    OWN,
-    SNAPSHOT,
     VARIABLES,
-    Asked,
-    Fact,
-    GtidPositionAt,
-    Kill,
-    Reads,
-    ReplicaStatement,
-    SetVariables,
-    Shows,
-    UserVariable,
-    fact_named,
-    recognise,
 )
 from binlane.gateway.seldom import Seldom
 from binlane.gateway.side import Side, nothing
 from binlane.gateway.socket_accounts import check_account
-from binlane.names import quote
-from binlane.positions import FilePosition
-from binlane.sql.servers import Dialect
-from binlane.sql.tokens import tokenise
+from binlane.gateway.statement_answers import StatementAnswers
 
-_UNKNOWN_SYSTEM_VARIABLE: Final = 1193
-_NOT_PREPARED: Final = 1295
-_HIDDEN: Final = frozenset(fact.value for fact in OF_SEMI_SYNC)
 _WAITING_MAX: Final = 1 << 20
 _WITHOUT_ASCII: Final = frozenset(("ucs2", "utf16", "utf16le", "utf32", "filename"))
 """Character sets in which ASCII stands in other bytes: what is asked could not be read."""
@@ -77,34 +54,22 @@ _SETTLE_S: Final = 2.0
 # The connection behind a dump is silent: without this the source would close it after 8 hours.
 _KEEP_OPEN: Final = "SET SESSION wait_timeout = 31536000"
 
-_SHOW: Final = re.compile(r"\s*SHOW\b", re.IGNORECASE)
-_VALUES: Final[Mapping[int, str]] = {
-    ColumnType.LONGLONG: "CAST(0 AS SIGNED)",
-    ColumnType.DOUBLE: "0e0",
-}
 
 logger = logging.getLogger(__name__)
 
 
-def _not_prepared() -> StatementError:
-    return StatementError(
-        "This command is not supported in the prepared statement protocol yet",
-        errno=_NOT_PREPARED,
-        sqlstate="HY000",
-        hint="send it as text: binlane answers it",
-    )
+class Sides(NamedTuple):
+    """The two connections of a session.
 
-
-def _stand_in(heads: Sequence[ColumnDefinition]) -> str:
-    """What the source prepares for the id of a statement that binlane answers.
-
-    Args:
-        heads: Its columns; nothing where they are not known. Clients take them from what comes of
-            an execution then.
+    Attributes:
+        client: Of whoever connected.
+        source: A fresh one to the source.
+        peer: Address of the client.
     """
-    values = (_VALUES.get(one.type_code, "''") for one in heads)
-    columns = [f"{value} AS {quote(one.name)}" for value, one in zip(values, heads, strict=True)]
-    return f"SELECT {', '.join(columns)}" if columns else "DO 0"
+
+    client: Side
+    source: Side
+    peer: str
 
 
 class Session:
@@ -114,31 +79,27 @@ class Session:
         peer: Address of the client, for messages.
     """
 
-    def __init__(  # noqa: PLR0913 - both sides, and who else has to do with it
+    def __init__(
         self,
-        client: Side,
-        source: Side,
+        sides: Sides,
         handler: Handler,
-        *,
-        peer: str,
         relay: Relay,
+        *,
         logged_in: Callable[[], None],
         told: Seldom,
     ) -> None:
         """Prepare; `run` relays.
 
         Args:
-            client: Who connected.
-            source: A fresh connection to the source.
+            sides: Both connections.
             handler: Answers what concerns binlogs.
-            peer: Address of the client.
             relay: At its beginning.
             logged_in: Called once the source has let the client in.
             told: Gets warnings.
         """
-        self.peer = peer
-        self._client = client
-        self._source = source
+        self.peer = sides.peer
+        self._client = sides.client
+        self._source = sides.source
         self._handler = handler
         self._relay = relay
         relay.find_judge = self._find_judge
@@ -221,12 +182,13 @@ class Session:
             answering.cancel()
             self._over.cancel()
             await asyncio.gather(answering, self._over, return_exceptions=True)
-            if self._is_judged and self._relay.judge is not None:
+            if self._is_judged:
                 self._is_judged = False
                 await self._relay.judge.ended()
             # What a failed session leaves behind may be held for long by the error that says so.
             client.freed = source.freed = nothing
             self._relay.forget()
+            self._relay.find_judge = lambda: None
 
     async def _let_settle(self, answering: asyncio.Future[None]) -> None:
         """Let the judge know what came of the last command, of a client that did not wait for it.
@@ -478,7 +440,6 @@ class Session:
 
     async def _prepare(self, question: Starting | Following) -> None:
         relay = self._relay
-        assert relay.judge is not None, "it is judges who want this"
         if isinstance(question, Starting):
             self._is_judged = True
             await relay.judge.start(is_reset=question.is_reset)
@@ -518,14 +479,11 @@ class Session:
                 relay.answer(answer)
 
     async def _learn(self) -> None:
-        judge = self._relay.judge
-        assert judge is not None, "it is judges who learn"
-        await judge.learn()
+        await self._relay.judge.learn()
         self._relay.learned()
 
     async def _judge(self, question: Judging) -> None:
         relay = self._relay
-        assert relay.judge is not None, "it is judges who are asked"
         if question.answer is not None:
             await self._send_rows(question.answer)
         else:
@@ -541,9 +499,10 @@ class Session:
         self._relay.end_rows()
 
     async def _answer_guarded(self, question: Statement | RegisterSlave) -> Answer | HandOn | None:
-        """As `_answer_to`; a fault in it is told, and the client gets an error."""
+        """As `StatementAnswers.answer`; a fault in it is told, and the client gets an error."""
         try:
-            return await self._answer_to(question)
+            answers = StatementAnswers(self, self._handler, self._relay)
+            return await answers.answer(question)
         except (BinlaneError, OSError):
             raise
         except Exception as fault:  # noqa: BLE001 - any, so that the session goes on
@@ -554,148 +513,6 @@ class Session:
             raise StatementError(
                 "binlane failed to answer it", hint="binlane's log names the fault: report it"
             ) from None
-
-    async def _answer_to(self, question: Statement | RegisterSlave) -> Answer | HandOn | None:
-        if isinstance(question, RegisterSlave):
-            await self._handler.register(self)
-            return OkAnswer()
-        statement = recognise(question.text, self._flavor)
-        if question.is_prepared:
-            return await self._prepared_as(question.text, statement)
-        answer = await self._answer_recognised(question.text, statement)
-        if question.is_executed and (answer is None or isinstance(answer, HandOn)):
-            raise _not_prepared()  # the source has another one in its place
-        return answer
-
-    async def _prepared_as(self, text: str, statement: ReplicaStatement | None) -> HandOn | None:
-        """What the source is to prepare; None for the statement itself, which it answers, too.
-
-        Raises:
-            StatementError: Error 1295 where binlane would have to answer, and cannot; clients then
-                send it as text.
-        """
-        if isinstance(statement, Reads):
-            if any(not isinstance(place.what, UserVariable) for place in statement.places):
-                raise _not_prepared()
-            return None
-        filled = _with_numbers(text, self._flavor)
-        if isinstance(statement, Shows):
-            is_ours = statement.is_exact
-        else:
-            is_ours = statement is None and await self._handler.answers(self, filled)
-        if not is_ours:
-            return None
-        if self._relay.judge is None or filled != text:
-            raise _not_prepared()
-        # The servers tell the columns of SHOW before it is executed.
-        shown = await self._answer_recognised(text, statement) if _SHOW.match(text) else None
-        return HandOn(_stand_in(shown.heads if isinstance(shown, RowsAnswer) else ()))
-
-    async def _answer_recognised(
-        self, text: str, statement: ReplicaStatement | None
-    ) -> Answer | HandOn | None:
-        if statement is None:
-            return await self._handler.answer(self, text)
-        return await self._answer_replica(statement)
-
-    async def _answer_replica(self, statement: ReplicaStatement) -> Answer | HandOn | None:
-        if isinstance(statement, SetVariables):
-            self.variables.update(statement.values)
-            return OkAnswer() if statement.is_all else None
-        if isinstance(statement, Kill):
-            await self.run_at_source(statement.text)
-            self._handler.killed(statement.thread_id)
-            return OkAnswer()
-        if isinstance(statement, Shows):
-            return await self._show(statement)
-        values: dict[Asked, str | None] = {}
-        for what in dict.fromkeys(place.what for place in statement.places):
-            values |= await self._value(what)
-        text = statement.with_values(values)
-        return None if text is None else HandOn(text)
-
-    async def _value(self, what: Asked) -> dict[Asked, str | None]:
-        """What is asked, with its value; nothing where the source is to answer."""
-        if isinstance(what, UserVariable):
-            has_value = what.name in self.variables
-            return {what: self.variables[what.name]} if has_value else {}
-        if isinstance(what, GtidPositionAt):
-            done = await self._handler.gtid_position_at(self, what.place)
-            return {} if done is None else {what: str(done)}
-        if self._flavor is Flavor.MYSQL and what in OF_SEMI_SYNC:
-            raise StatementError(
-                f"Unknown system variable '{what.value}'",
-                errno=_UNKNOWN_SYSTEM_VARIABLE,
-                sqlstate="HY000",
-            )
-        value = await self._fact(what)
-        return {} if value is None else {what: value}
-
-    async def _show(self, statement: Shows) -> Answer:
-        """The rows of SHOW VARIABLES or SHOW STATUS as the source and the judge have them."""
-        result = await self.query_source(statement.text)
-        rows: Sequence[Sequence[Cell]] = result.rows
-        if self._relay.judge is not None:
-            rows = (await self._relay.judge.shown(statement.text, result)).rows
-        told: dict[str, str] = {}
-        for name in statement.names.intersection(_text(row[0]).lower() for row in rows):
-            fact = fact_named(name, self._flavor)
-            value = None if fact is None else await self._fact(fact)
-            if value is not None:
-                told[name] = value
-        for own in await self._own_rows(statement):
-            names = (_text(row[0]).encode() for row in rows)
-            place = next((at for at, name in enumerate(names) if name > own[0]), len(rows))
-            rows = [*rows[:place], own, *rows[place:]]
-        if statement.names.issuperset(SNAPSHOT):
-            told |= await self._snapshot({_text(row[0]).lower(): _text(row[-1]) for row in rows})
-        shown: list[Sequence[Cell]] = []
-        for row in rows:
-            name = _text(row[0]).lower()
-            if name not in _HIDDEN:
-                shown.append((*row[:-1], told[name].encode()) if name in told else row)
-        return RowsAnswer(result.heads, shown)
-
-    async def _own_rows(self, statement: Shows) -> list[tuple[bytes, bytes]]:
-        """Rows of variables that no source has; the source evaluates a condition on them."""
-        found: list[tuple[bytes, bytes]] = []
-        for fact in sorted(OWN, key=lambda one: one.value):
-            value = await self._fact(fact) if fact.value in statement.names else None
-            if value is None:
-                continue
-            if statement.condition:
-                columns = f"'{fact.value}' AS Variable_name, '{value}' AS Value"
-                text = f"SELECT 1 FROM (SELECT {columns}) AS variables {statement.condition}"  # noqa: S608  # the client's own, in its session
-                if not (await self.query_source(text)).rows:
-                    continue
-            found.append((fact.value.encode(), value.encode()))
-        return found
-
-    async def _snapshot(self, status: Mapping[str, str]) -> dict[str, str]:
-        """What the source's status tells of a consistent snapshot, as of the binlog."""
-        file, position = (status.get(name, "") for name in SNAPSHOT)
-        if not (file and position.isdigit()):
-            return {}
-        place = await self._handler.snapshot(self, FilePosition(file, int(position)))
-        return (
-            {}
-            if place is None
-            else dict(zip(SNAPSHOT, (place.file, str(place.position)), strict=True))
-        )
-
-    async def _fact(self, fact: Fact) -> str | None:
-        """What is asked; None where the source is to answer."""
-        if fact in CONSTANTS:
-            return CONSTANTS[fact]
-        if fact is Fact.TABLES_INFO:
-            return "ON" if self._handler.has_tables_info else "OFF"
-        if fact is Fact.FORMAT:
-            return await self._handler.binlog_format(self)
-        if fact is Fact.GTID_PURGED:
-            position = await self._handler.gtid_purged(self)
-        else:
-            position = await self._handler.gtid_position(self)
-        return None if position is None else str(position)
 
     @property
     def _flavor(self) -> Flavor:
@@ -750,20 +567,3 @@ class Session:
             self._relay.refuse(error)
         else:
             self._relay.end_dump(last_packet)
-
-
-def _with_numbers(text: str, flavor: Flavor) -> str:
-    """A statement that is to be prepared, with numbers in the places of its values."""
-    try:
-        tokens = list(tokenise(text, Dialect(flavor=flavor.value)))
-    except StatementError:
-        return text
-    places = [token.offset for token in tokens if token.text == "?"]
-    for place in reversed(places):
-        text = f"{text[:place]}1{text[place + 1 :]}"
-    return text
-
-
-def _text(cell: Cell) -> str:
-    """A cell of a name or a number as text."""
-    return cell.decode("utf-8", "replace") if isinstance(cell, bytes) else str(cell or "")

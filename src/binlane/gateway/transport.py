@@ -24,7 +24,7 @@ from binlane.gateway.log_texts import shown
 from binlane.gateway.login import LoginRules
 from binlane.gateway.machine import Relay
 from binlane.gateway.seldom import Seldom
-from binlane.gateway.session import Session
+from binlane.gateway.session import Session, Sides
 from binlane.gateway.settings import GatewaySettings, TlsMode
 from binlane.gateway.side import Side
 from binlane.gateway.tls import TlsRole
@@ -260,9 +260,9 @@ class Gateway:
             client.tls_role = TlsRole(context=self.tls, is_server=True)
         source.tls_role = self._source_role
         session = Session(
-            *(client, source, self._handler),
-            peer=peer,
-            relay=relay,
+            Sides(client, source, peer),
+            self._handler,
+            relay,
             logged_in=logged_in,
             told=self._told,
         )

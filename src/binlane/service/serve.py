@@ -39,7 +39,7 @@ from binlane.service.status import StatusKeeper
 from binlane.service.substitution import Substitution
 from binlane.service.systemd import STOPPING, Manager
 from binlane.service.workers.spares import Spares
-from binlane.service.workers.workers import Workers, WorkersNews
+from binlane.service.workers.workers import AskedParts, Workers, WorkersNews
 from binlane.store.store import Store
 from binlane.web.settings import HttpSettings
 from binlane.web.status import WorkerStatus
@@ -181,9 +181,8 @@ class Service:
         )
         self._gateway: Gateway | Workers = (
             Workers(
-                *(settings, self._statements, self.binlogs, access),
-                port=self._port,
-                attributions=attributions,
+                settings,
+                AskedParts(self._statements, self.binlogs, access, self._port, attributions),
                 news=news,
                 spares=spares,
             )

@@ -26,6 +26,7 @@ from binlane.codec.types import ColumnType
 from binlane.errors import CodecError, StatementError
 from binlane.gateway.answers import OkAnswer, RowsAnswer
 from binlane.gateway.judge import (
+    NOBODY,
     ClientStatement,
     Done,
     Give,
@@ -36,15 +37,8 @@ from binlane.gateway.judge import (
     Run,
     Verdict,
 )
-from binlane.gateway.machine import (
-    Following,
-    Judging,
-    Learning,
-    Question,
-    Relay,
-    Starting,
-    Statement,
-)
+from binlane.gateway.machine import Relay
+from binlane.gateway.questions import Following, Judging, Learning, Question, Starting, Statement
 from binlane.sql.servers import Dialect
 from tests.recording_judge import MARIADB, RecordingJudge
 from tests.result_sets import encode_result_set
@@ -210,7 +204,7 @@ def test_source_without_a_session_tracker_is_not_asked_for_it() -> None:
     assert relay.take_to_source() == frame(login.encode(), 1)
     relay.from_source(frame(OkPacket().encode(OLD), 2))
     assert relay.question is None
-    assert relay.judge is None
+    assert relay.judge is NOBODY
 
 
 def test_commands_wait_for_the_beginning() -> None:

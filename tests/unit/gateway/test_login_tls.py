@@ -16,7 +16,8 @@ from binlane.codec.packets.results import (
 )
 from binlane.errors import CodecError, StatementError
 from binlane.gateway.login import LoginRules
-from binlane.gateway.machine import Entering, Relay, TlsSide
+from binlane.gateway.machine import Relay, TlsSide
+from binlane.gateway.questions import Entering
 from binlane.gateway.socket_accounts import is_by_system_user
 from tests.result_sets import encode_result_set
 

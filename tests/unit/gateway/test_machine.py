@@ -27,7 +27,8 @@ from binlane.codec.packets.results import (
 )
 from binlane.errors import CodecError, StatementError
 from binlane.gateway.answers import OkAnswer, RowsAnswer
-from binlane.gateway.machine import Question, Relay, Statement
+from binlane.gateway.machine import Relay
+from binlane.gateway.questions import Question, Statement
 from tests.result_sets import encode_result_set
 
 GREETING = Greeting(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from typing import Final
 
 from binlane.codec.packets.commands import RegisterSlave
 from binlane.codec.packets.flags import Capability
 from binlane.codec.packets.results import ColumnDefinition
 from binlane.gateway.counts import PortCounts
-from binlane.gateway.handler import SessionAge
+from binlane.gateway.handler import SessionAge, SessionContext
 from binlane.scope.definition import Definition
 from binlane.service.config import Settings
 
@@ -44,21 +45,12 @@ class Beginning:
     number: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(kw_only=True, eq=False)
 class SessionFacts:
-    """A session of a worker as it is when something is asked for it; see `SessionContext`.
+    """The values of a worker's session when something is asked for it.
 
     Attributes:
-        number: Which of its worker.
-        user: As of `SessionContext`, like all others.
-        peer: Likewise.
-        thread_id: Likewise.
-        is_tls: Likewise.
-        age: Likewise.
-        server_version: Likewise.
-        capabilities: Likewise.
-        variables: Likewise.
-        replica: Likewise.
+        number: Of the session among those of its worker. All others are as of `SessionContext`.
     """
 
     number: int
@@ -71,6 +63,16 @@ class SessionFacts:
     capabilities: Capability
     variables: dict[str, str | None]
     replica: RegisterSlave | None
+
+    @classmethod
+    def of(cls, session: SessionContext, number: int) -> SessionFacts:
+        """Read the values of a session."""
+        values = {name: getattr(session, name) for name in SESSION_VALUES}
+        return SessionFacts(number=number, **values)
+
+
+SESSION_VALUES: Final = tuple(each.name for each in fields(SessionFacts) if each.name != "number")
+"""Names of a session's values."""
 
 
 @dataclass(frozen=True, slots=True)

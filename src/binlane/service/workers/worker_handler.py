@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from typing import Any, cast
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping, Sequence
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 from weakref import WeakKeyDictionary, WeakValueDictionary, finalize
 
 from binlane.codec.packets.commands import BinlogDump, BinlogDumpGtid
 from binlane.codec.packets.results import Cell
 from binlane.errors import PeerError
 from binlane.gateway.answers import Answer, RowsInParts
-from binlane.gateway.handler import Send, SessionContext
+from binlane.gateway.handler import Handler, Send, SessionContext
 from binlane.gateway.judge import Judge
 from binlane.gateway.privileges import Privilege
-from binlane.positions import FilePosition, Position
 from binlane.scope.definition import Definition
 from binlane.service.explain import explain_binlog, explained
 from binlane.service.port import Port
 from binlane.service.workers.link import Link
 from binlane.service.workers.messages import BinlogsNow, RowsToCome, SessionFacts
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 
 
 class KnownBinlogs:
@@ -63,6 +66,21 @@ class KnownBinlogs:
         asyncio.run_coroutine_threadsafe(call, self._loop).result()
 
 
+def _asked(
+    method: Callable[Concatenate[Handler, SessionContext, _P], Coroutine[Any, Any, _R]],
+) -> Callable[Concatenate[WorkerHandler, SessionContext, _P], Coroutine[Any, Any, _R]]:
+    """Make a method that calls the same one of the other process's handler."""
+
+    @wraps(method)
+    async def ask(
+        handler: WorkerHandler, session: SessionContext, /, *args: _P.args, **kwargs: _P.kwargs
+    ) -> _R:
+        assert not kwargs, "arguments go by position"
+        return cast("_R", await handler.handle(session, method.__name__, *args))
+
+    return ask
+
+
 class WorkerHandler:
     """A `Handler` whose answers come from another process.
 
@@ -96,7 +114,7 @@ class WorkerHandler:
         """Answer a statement on binlogs; None hands it on to the source."""
         about = explained(statement)
         if about is None:
-            found = await self._handle(session, "answer", statement)
+            found = await self.handle(session, "answer", statement)
             return self._rows(found) if isinstance(found, RowsToCome) else cast("Answer", found)
         names = await self._link.call("names", self._facts(session), Privilege.MONITOR)
         definitions = [each for each in self._binlogs.definitions if each.name in names]
@@ -106,35 +124,13 @@ class WorkerHandler:
         live, model = (None, None) if state is None else state
         return await explain_binlog(session, about, definitions, live=live, model=model)
 
-    async def register(self, session: SessionContext) -> None:
-        """Let a session introduce itself as a replica."""
-        await self._handle(session, "register")
-
-    async def gtid_position(self, session: SessionContext) -> Position | None:
-        """The watermark of the binlog that the session reads."""
-        return cast("Position | None", await self._handle(session, "gtid_position"))
-
-    async def binlog_format(self, session: SessionContext) -> str | None:
-        """The FORMAT of the binlog that the session reads."""
-        return cast("str | None", await self._handle(session, "binlog_format"))
-
-    async def gtid_purged(self, session: SessionContext) -> Position | None:
-        """What was done before the first file of the binlog that the session reads."""
-        return cast("Position | None", await self._handle(session, "gtid_purged"))
-
-    async def gtid_position_at(
-        self, session: SessionContext, place: FilePosition
-    ) -> Position | None:
-        """What is done before a position in a binlog file."""
-        return cast("Position | None", await self._handle(session, "gtid_position_at", place))
-
-    async def snapshot(self, session: SessionContext, place: FilePosition) -> FilePosition | None:
-        """Where the binlog that the session reads stands for a place in the source's log."""
-        return cast("FilePosition | None", await self._handle(session, "snapshot", place))
-
-    async def answers(self, session: SessionContext, statement: str) -> bool:
-        """Whether `answer` would answer a statement."""
-        return bool(await self._handle(session, "answers", statement))
+    register = _asked(Handler.register)
+    gtid_position = _asked(Handler.gtid_position)
+    binlog_format = _asked(Handler.binlog_format)
+    gtid_purged = _asked(Handler.gtid_purged)
+    gtid_position_at = _asked(Handler.gtid_position_at)
+    snapshot = _asked(Handler.snapshot)
+    answers = _asked(Handler.answers)
 
     def killed(self, thread_id: int) -> None:
         """Be told that the source has killed a session, or the statement of one."""
@@ -147,9 +143,22 @@ class WorkerHandler:
         number = self._number(session)
         self._sends[number] = send
         try:
-            return cast("bytes", await self._handle(session, "dump", command))
+            return cast("bytes", await self.handle(session, "dump", command))
         finally:
             del self._sends[number]
+
+    async def handle(self, session: SessionContext, method: str, *arguments: object) -> Any:
+        """Have the other process's handler do something for a session.
+
+        Args:
+            session: It.
+            method: Of `Handler`.
+            arguments: Of the method, behind the session.
+
+        Raises:
+            BinlaneError: What it raises.
+        """
+        return await self._link.call("handle", method, self._facts(session), *arguments)
 
     # What is asked for sessions -------------------------------------------------------------------
 
@@ -183,11 +192,6 @@ class WorkerHandler:
             raise PeerError("the session is over", peer="client", phase="answer")
         return session
 
-    async def _handle(
-        self, session: SessionContext, method: str, *arguments: object
-    ) -> Any:  # of any method
-        return await self._link.call("handle", method, self._facts(session), *arguments)
-
     async def _parts(self, key: int) -> AsyncGenerator[Sequence[Sequence[Cell]], None]:
         try:
             while (rows := await self._link.call("rows", key)) is not None:
@@ -212,15 +216,4 @@ class WorkerHandler:
             self._loop.call_soon_threadsafe(self._link.tell, "gone", number)
 
     def _facts(self, session: SessionContext) -> SessionFacts:
-        return SessionFacts(
-            number=self._number(session),
-            user=session.user,
-            peer=session.peer,
-            thread_id=session.thread_id,
-            is_tls=session.is_tls,
-            age=session.age,
-            server_version=session.server_version,
-            capabilities=session.capabilities,
-            variables=dict(session.variables),
-            replica=session.replica,
-        )
+        return SessionFacts.of(session, self._number(session))

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from binlane.errors import BinlaneError
 from binlane.gateway.answers import RowsInParts
@@ -116,41 +116,46 @@ class _Worker:
     rows: dict[int, RowsInParts] = field(default_factory=dict)
 
 
+class AskedParts(NamedTuple):
+    """The parts of this process that workers ask.
+
+    Attributes:
+        handler: Answers statements about binlogs.
+        binlogs: Have the definitions, and variables of all binlogs.
+        access: Says what sessions see.
+        port: Knows whether the source is set up; None where nothing is judged.
+        attributions: Get to know what sessions make the source log; None likewise.
+    """
+
+    handler: Statements
+    binlogs: Binlogs
+    access: Access
+    port: Port | None
+    attributions: Attributions | None
+
+
 class Workers:
     """The port, served by several processes.
 
     Args:
         settings: Of all parts, with as many sessions as there are descriptors for.
-        handler: Answers what concerns binlogs.
-        binlogs: They.
-        access: Says what sessions see.
-        port: Knows whether the source is set up; None where nothing is judged.
-        attributions: Get to know what sessions make the source log; None likewise.
+        parts: Asked by workers.
         news: Gets to know the DDL that comes.
         spares: Processes that wait to be workers.
     """
 
-    def __init__(  # noqa: PLR0913 what they ask this process for
-        self,
-        settings: Settings,
-        handler: Statements,
-        binlogs: Binlogs,
-        access: Access,
-        *,
-        port: Port | None,
-        attributions: Attributions | None,
-        news: WorkersNews,
-        spares: Spares,
+    def __init__(
+        self, settings: Settings, parts: AskedParts, *, news: WorkersNews, spares: Spares
     ) -> None:
         self._spares = spares
         self._settings = _shared_out(settings)
-        self._handler = handler
-        self._binlogs = binlogs
-        self._access = access
-        self._port = port
-        self._attributions = attributions
+        self._handler = parts.handler
+        self._binlogs = parts.binlogs
+        self._access = parts.access
+        self._port = parts.port
+        self._attributions = parts.attributions
         self._news = news
-        self._hearing = None if attributions is None else Hearing(attributions)
+        self._hearing = None if parts.attributions is None else Hearing(parts.attributions)
         self._workers = [_Worker(number) for number in range(settings.port.workers)]
         self._memory = os.memfd_create("binlane-workers")
         os.ftruncate(self._memory, Crowd.bytes_for(len(self._workers)))
@@ -409,8 +414,8 @@ class Workers:
         session = worker.sessions.get(facts.number)
         if session is None:
             assert worker.link is not None, "it asks"
-            session = worker.sessions[facts.number] = RemoteSession(worker.link, facts)
-        session.facts = facts
+            session = worker.sessions[facts.number] = RemoteSession.begin(worker.link, facts)
+        session.update(facts)
         return session
 
     async def _handle(

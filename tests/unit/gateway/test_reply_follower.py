@@ -12,10 +12,8 @@ from hypothesis import strategies as st
 from binlane.codec.packets.flags import Capability, Command, ExtendedCapability, ServerStatus
 from binlane.codec.packets.framing import FRAME_PAYLOAD_MAX, frame, frames
 from binlane.codec.packets.replies import EofPacket, ErrPacket, OkPacket
-from binlane.codec.packets.results import (
-    ColumnDefinition,
-)
-from binlane.gateway.reply_tracker import ReplyTracker
+from binlane.codec.packets.results import ColumnDefinition
+from binlane.gateway.reply_follower import ReplyFollower
 from tests.result_sets import encode_result_set
 
 OLD = Capability.PROTOCOL_41
@@ -96,7 +94,7 @@ def _split(data: bytes, cuts: Sequence[int]) -> list[bytes]:
 @pytest.mark.parametrize("capabilities", [OLD, NEW])
 def test_each_reply_ends_at_its_last_byte(capabilities: Capability) -> None:
     for command, payloads in _replies(capabilities):
-        tracker = ReplyTracker(capabilities, NO_EXTENSION)
+        tracker = ReplyFollower(capabilities, NO_EXTENSION)
         tracker.expect(command)
         data = frames(payloads, 1)
         tracker.feed(data[:-1])
@@ -114,7 +112,7 @@ def test_pipelined_replies_in_any_pieces(
     numbers: list[int], cuts: list[int], capabilities: Capability
 ) -> None:
     replies = [_replies(capabilities)[number] for number in numbers]
-    tracker = ReplyTracker(capabilities, NO_EXTENSION)
+    tracker = ReplyFollower(capabilities, NO_EXTENSION)
     for command, _ in replies:
         tracker.expect(command)
     data = b"".join(frames(payloads, 1) for _, payloads in replies)
@@ -126,7 +124,7 @@ def test_pipelined_replies_in_any_pieces(
 
 @pytest.mark.parametrize("capabilities", [OLD, NEW])
 def test_status_is_that_of_the_last_reply(capabilities: Capability) -> None:
-    tracker = ReplyTracker(capabilities, NO_EXTENSION)
+    tracker = ReplyFollower(capabilities, NO_EXTENSION)
     tracker.expect(Command.QUERY)
     tracker.feed(frame(_ok(capabilities, IN_TRANSACTION), 1))
     assert tracker.status == IN_TRANSACTION
@@ -136,25 +134,25 @@ def test_status_is_that_of_the_last_reply(capabilities: Capability) -> None:
 
 
 def test_commands_without_a_reply() -> None:
-    tracker = ReplyTracker(OLD, NO_EXTENSION)
+    tracker = ReplyFollower(OLD, NO_EXTENSION)
     for command in (Command.QUIT, Command.STMT_CLOSE, Command.STMT_SEND_LONG_DATA):
         tracker.expect(command)
     assert tracker.is_idle
 
 
 def test_content_of_a_local_file_is_no_command() -> None:
-    tracker = ReplyTracker(OLD, NO_EXTENSION)
+    tracker = ReplyFollower(OLD, NO_EXTENSION)
     tracker.expect(Command.QUERY)
     tracker.feed(frame(b"\xfbfile.csv", 1))
     assert tracker.wants_local_data
-    tracker.local_data_ended()
+    tracker.take_local_frame(2, is_last=True)
     assert not tracker.is_idle
     tracker.feed(frame(_ok(OLD), 5))
     assert tracker.is_idle
 
 
 def test_a_cursor_has_no_rows_before_they_are_fetched() -> None:
-    tracker = ReplyTracker(OLD, NO_EXTENSION)
+    tracker = ReplyFollower(OLD, NO_EXTENSION)
     tracker.expect(Command.STMT_EXECUTE, opens_cursor=True)
     tracker.feed(frames([b"\x01", COLUMN, EofPacket(status=CURSOR).encode()], 1))
     assert tracker.is_idle
@@ -165,7 +163,7 @@ def test_a_cursor_has_no_rows_before_they_are_fetched() -> None:
 def test_a_cursor_of_a_routine_keeps_no_rows_back(
     capabilities: Capability, *, opens_cursor: bool
 ) -> None:
-    tracker = ReplyTracker(capabilities, NO_EXTENSION)
+    tracker = ReplyFollower(capabilities, NO_EXTENSION)
     tracker.expect(Command.STMT_EXECUTE, opens_cursor=opens_cursor)
     more = CURSOR | ServerStatus.MORE_RESULTS
     definitions = [b"\x01", COLUMN]
@@ -180,7 +178,7 @@ def test_a_cursor_of_a_routine_keeps_no_rows_back(
 
 @pytest.mark.parametrize("command", [Command.QUERY, Command.STMT_EXECUTE])
 def test_rows_that_nobody_wants_to_fetch_come_at_once(command: Command) -> None:
-    tracker = ReplyTracker(OLD, NO_EXTENSION)
+    tracker = ReplyFollower(OLD, NO_EXTENSION)
     tracker.expect(command)
     tracker.feed(frames([b"\x01", COLUMN, EofPacket(status=CURSOR).encode()], 1))
     assert not tracker.is_idle
@@ -192,7 +190,7 @@ def test_rows_that_nobody_wants_to_fetch_come_at_once(command: Command) -> None:
 def test_column_definitions_that_the_client_has_are_not_sent_again(
     capabilities: Capability,
 ) -> None:
-    tracker = ReplyTracker(capabilities, MARIADB)
+    tracker = ReplyFollower(capabilities, MARIADB)
     tracker.expect(Command.STMT_EXECUTE)
     tracker.feed(frames([b"\x02\0", *_ends(capabilities), b"\0\0\x01a\x01b"], 1))
     assert not tracker.is_idle
@@ -201,7 +199,7 @@ def test_column_definitions_that_the_client_has_are_not_sent_again(
 
 
 def test_progress_is_no_error() -> None:
-    tracker = ReplyTracker(OLD, MARIADB)
+    tracker = ReplyFollower(OLD, MARIADB)
     tracker.expect(Command.QUERY)
     tracker.feed(frame(b"\xff\xff\xff\x01\x01\x02\x10\x00\x00\x05copy", 1))
     assert not tracker.is_idle
@@ -211,7 +209,7 @@ def test_progress_is_no_error() -> None:
 
 @pytest.mark.parametrize("capabilities", [OLD, NEW])
 def test_a_row_of_16_mb_is_no_end_of_rows(capabilities: Capability) -> None:
-    tracker = ReplyTracker(capabilities, NO_EXTENSION)
+    tracker = ReplyFollower(capabilities, NO_EXTENSION)
     tracker.expect(Command.QUERY)
     tracker.feed(frames([b"\x01", COLUMN, *_ends(capabilities)], 1))
     length = FRAME_PAYLOAD_MAX + 5

@@ -13,8 +13,9 @@ from binlane.codec.packets.framing import frame
 from binlane.codec.packets.replies import OkPacket
 from binlane.codec.packets.session_state import SessionState
 from binlane.errors import CodecError
-from binlane.gateway.followed_replies import FollowedReplies, Role, reply_of
 from binlane.gateway.judge import Reply
+from binlane.gateway.ok_packets import reply_of
+from binlane.gateway.reply_follower import ReplyFollower, Role
 
 OLD = Capability.PROTOCOL_41
 NEW = OLD | Capability.SESSION_TRACK
@@ -30,9 +31,6 @@ class Told:
         self.hides_gtids = hides_gtids
         self.replies: list[Reply] = []
 
-    def watched(self, payload: bytes) -> None:
-        """Nothing is watched here."""
-
     def answered(self, replies: list[Reply]) -> int:
         """As of `Listener`."""
         self.replies += replies
@@ -42,8 +40,8 @@ class Told:
         """Nothing is binlane's own here."""
 
 
-def _tracker(source: Capability, client: Capability, told: Told) -> FollowedReplies:
-    tracker = FollowedReplies(source, ExtendedCapability(0), client=client, listener=told)
+def _tracker(source: Capability, client: Capability, told: Told) -> ReplyFollower:
+    tracker = ReplyFollower(source, ExtendedCapability(0), client=client, listener=told)
     tracker.expect(Command.QUERY, Role.JUDGED)
     return tracker
 
@@ -135,7 +133,7 @@ def test_gtids_reach_no_client_that_has_not_asked(role: Role) -> None:
         session_state=states.encode(),
     ).encode(NEW)
     told = Told(0, hides_gtids=True)
-    tracker = FollowedReplies(NEW, ExtendedCapability(0), client=NEW, listener=told)
+    tracker = ReplyFollower(NEW, ExtendedCapability(0), client=NEW, listener=told)
     tracker.expect(Command.QUERY, role)
     assert tracker.feed(frame(ok, 1)) == frame(OkPacket().encode(NEW), 1)
     tracker.expect(Command.QUERY, role)
