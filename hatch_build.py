@@ -1,7 +1,7 @@
 """Puts compiled kernels into a wheel; `just wheel` asks for it.
 
 They are for any processor of the machine's architecture that is not too old, and for the Python
-that builds, which needs what `python -m binlane.kernels.build` needs.
+that builds, which needs what `python -m binlane.log.kernels.build` needs.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ class KernelsHook(BuildHookInterface[Any]):
             return
         # Kernels import nothing of binlane but themselves.
         sys.path.insert(0, str(Path(self.root) / "src"))
-        from binlane.kernels.build import build  # noqa: PLC0415 - of these very sources
-        from binlane.kernels.load import Target  # noqa: PLC0415 - as above
+        from binlane.log.kernels.build import build  # noqa: PLC0415 - of these very sources
+        from binlane.log.kernels.load import Target  # noqa: PLC0415 - as above
 
         self._place = self._folder()
         for path in build(Path(self._place.name), Target.PORTABLE):
-            build_data["force_include"][str(path)] = f"binlane/kernels/{path.name}"
+            build_data["force_include"][str(path)] = f"binlane/log/kernels/{path.name}"
         build_data["pure_python"] = False
         build_data["infer_tag"] = True
 

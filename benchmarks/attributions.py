@@ -20,12 +20,12 @@ from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 
-from binlane.codec.types import EventType, Flavor
+from binlane.binlogs.routing.plan import EncodedEvent, GroupPlan, Rows, RowsPiece, Text
+from binlane.binlogs.routing.plan_bytes import encode_plans
+from binlane.live.port.attributions import Attributions, ReadGroup
+from binlane.log.codec.types import EventType, Flavor
 from binlane.names import TableName
-from binlane.port.attributions import Attributions, ReadGroup
 from binlane.positions import Gtid, GtidPosition
-from binlane.routing.plan import EncodedEvent, GroupPlan, Rows, RowsPiece, Text
-from binlane.routing.plan_bytes import encode_plans
 
 _SESSIONS = 8
 _STATEMENTS = 100

@@ -23,12 +23,12 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from binlane.capture.settings import SourceSettings
 from binlane.client.settings import ServerUrl
-from binlane.port.live_catalog import LiveCatalog
-from binlane.service.private_server import SOURCE_OPTIONS, PrivateServer
-from binlane.sql.facts import StatementFacts
-from binlane.sql.reading import read
+from binlane.live.capture.settings import SourceSettings
+from binlane.live.port.live_catalog import LiveCatalog
+from binlane.live.provision.private_server import SOURCE_OPTIONS, PrivateServer
+from binlane.statements.sql.facts import StatementFacts
+from binlane.statements.sql.reading import read
 from tests.servers import connect
 
 TABLES = 1000

@@ -23,17 +23,17 @@ from itertools import count
 from pathlib import Path
 from typing import Final
 
-from binlane.check.checker import Checker
-from binlane.check.definitions import read_definitions
-from binlane.check.json_lines import JsonReport
-from binlane.check.reasons import Judgement
-from binlane.check.report import Run
-from binlane.codec.types import Flavor
-from binlane.policy.server import Server
-from binlane.session.session import Session
-from binlane.sql.catalog import SchemaCatalog
-from binlane.sql.reading import read
-from binlane.sql.servers import Dialect
+from binlane.log.codec.types import Flavor
+from binlane.statements.check.checker import Checker
+from binlane.statements.check.definitions import read_definitions
+from binlane.statements.check.json_lines import JsonReport
+from binlane.statements.check.reasons import Judgement
+from binlane.statements.check.report import Run
+from binlane.statements.policy.server import Server
+from binlane.statements.session.session import Session
+from binlane.statements.sql.catalog import SchemaCatalog
+from binlane.statements.sql.reading import read
+from binlane.statements.sql.servers import Dialect
 
 _ACCEPTED: Final = Path(__file__).parents[1] / "tests/vectors/accepted.tsv.gz"
 SCHEMA = """

@@ -30,8 +30,12 @@ import pymysql
 from benchmarks.logs import bulk_rounds, position, sysbench_command
 from benchmarks.measuring import run
 from benchmarks.route import BINLANE
-from binlane.service.private_server import MYSQL_SOURCE_OPTIONS, SOURCE_OPTIONS, PrivateServer
-from binlane.service.server_programs import MARIADB, MysqlProgram, ServerProgram
+from binlane.live.provision.private_server import (
+    MYSQL_SOURCE_OPTIONS,
+    SOURCE_OPTIONS,
+    PrivateServer,
+)
+from binlane.live.provision.server_programs import MARIADB, MysqlProgram, ServerProgram
 
 LOADS: Final = ("oltp", "bulk")
 _OPTIONS: Final = {

@@ -20,16 +20,16 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from binlane.codec.packets.flags import ServerStatus
-from binlane.codec.packets.results import ColumnDefinition, ResultSet
-from binlane.codec.types import Flavor
-from binlane.policy.server import Server
-from binlane.port.context_reader import ContextReader
-from binlane.port.context_use import KnownUses, context_use
-from binlane.port.statement_context import complete
-from binlane.session.session import Session
-from binlane.sql.catalog import SchemaCatalog
-from binlane.sql.reading import read
+from binlane.live.port.context_reader import ContextReader
+from binlane.live.port.context_use import KnownUses, context_use
+from binlane.live.port.statement_context import complete
+from binlane.log.codec.packets.flags import ServerStatus
+from binlane.log.codec.packets.results import ColumnDefinition, ResultSet
+from binlane.log.codec.types import Flavor
+from binlane.statements.policy.server import Server
+from binlane.statements.session.session import Session
+from binlane.statements.sql.catalog import SchemaCatalog
+from binlane.statements.sql.reading import read
 
 _CALLS = 2000
 SCHEMA = """

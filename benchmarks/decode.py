@@ -29,8 +29,8 @@ _SERVED_MEGABYTES = 12
 _WHOLE = "import binlane,sys; print(sum(b.num_rows for b in binlane.scan(sys.argv[1])))"
 _REFERENCE = """
 import sys
-from binlane.columnar.batches import batches
-from binlane.store.reading import read_groups
+from binlane.tables.columnar.batches import batches
+from binlane.binlogs.store.reading import read_groups
 print(sum(batch.num_rows for batch in batches(read_groups([sys.argv[1]]))))
 """
 _PEER = """

@@ -25,19 +25,19 @@ from typing import Final
 
 import pymysql
 
-from binlane.check.definitions import read_definitions
 from binlane.cli.main import main as binlane
-from binlane.codec.types import Flavor
 from binlane.errors import StatementError
-from binlane.policy.server import Server
-from binlane.service.private_server import SOURCE_OPTIONS, PrivateServer
-from binlane.service.server_programs import MARIADB
-from binlane.session.session import Session
-from binlane.sql.catalog import SchemaCatalog
-from binlane.sql.parser import statement_texts
-from binlane.sql.reading import read
-from binlane.sql.servers import Dialect
-from binlane.sql.tokens import names_in, server_text
+from binlane.live.provision.private_server import SOURCE_OPTIONS, PrivateServer
+from binlane.live.provision.server_programs import MARIADB
+from binlane.log.codec.types import Flavor
+from binlane.statements.check.definitions import read_definitions
+from binlane.statements.policy.server import Server
+from binlane.statements.session.session import Session
+from binlane.statements.sql.catalog import SchemaCatalog
+from binlane.statements.sql.parser import statement_texts
+from binlane.statements.sql.reading import read
+from binlane.statements.sql.servers import Dialect
+from binlane.statements.sql.tokens import names_in, server_text
 from tests.hostile_texts import SHAPES, text_of
 from tests.judged_statements import judging
 from tests.servers import QUICK, execute

@@ -28,30 +28,30 @@ from typing import Any, Final
 
 import pymysql
 
-from binlane.capture.settings import SourceSettings
+from binlane.binlogs.routing.plan import GroupPlan
 from binlane.client.settings import ServerUrl
-from binlane.codec.packets.commands import encode_query
-from binlane.codec.packets.flags import Capability, ServerStatus
-from binlane.codec.packets.framing import FRAME_HEADER_LENGTH, frame
-from binlane.codec.packets.replies import OK_MARK, OkPacket
-from binlane.codec.packets.session_state import SessionState
-from binlane.codec.types import Flavor
-from binlane.gateway.handler import SessionContext
-from binlane.gateway.judge import Judge
-from binlane.gateway.machine import Relay
-from binlane.gateway.settings import GatewaySettings
-from binlane.gateway.transport import Gateway
-from binlane.port.attributions import Attributions, ReadGroup
-from binlane.port.live_catalog import LiveCatalog
-from binlane.port.marks import Marker
-from binlane.port.parts import PortParts
-from binlane.port.port_session import PortSession
+from binlane.live.capture.settings import SourceSettings
+from binlane.live.gateway.handler import SessionContext
+from binlane.live.gateway.judge import Judge
+from binlane.live.gateway.machine import Relay
+from binlane.live.gateway.settings import GatewaySettings
+from binlane.live.gateway.transport import Gateway
+from binlane.live.port.attributions import Attributions, ReadGroup
+from binlane.live.port.live_catalog import LiveCatalog
+from binlane.live.port.marks import Marker
+from binlane.live.port.parts import PortParts
+from binlane.live.port.port_session import PortSession
+from binlane.live.provision.private_server import SOURCE_OPTIONS, PrivateServer
+from binlane.log.codec.packets.commands import encode_query
+from binlane.log.codec.packets.flags import Capability, ServerStatus
+from binlane.log.codec.packets.framing import FRAME_HEADER_LENGTH, frame
+from binlane.log.codec.packets.replies import OK_MARK, OkPacket
+from binlane.log.codec.packets.session_state import SessionState
+from binlane.log.codec.types import Flavor
 from binlane.positions import Gtid, GtidPosition, parse_position
-from binlane.routing.plan import GroupPlan
-from binlane.scope.definition import Definition
-from binlane.scope.scope import Scope
-from binlane.service.private_server import SOURCE_OPTIONS, PrivateServer
-from binlane.sql.servers import LoggingMode
+from binlane.statements.scope.definition import Definition
+from binlane.statements.scope.scope import Scope
+from binlane.statements.sql.servers import LoggingMode
 from tests.judged_port import set_up
 from tests.recording_judge import JudgingHandler
 from tests.serve_process import ADMIN, PASSWORD, ServeProcess

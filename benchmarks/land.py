@@ -26,17 +26,17 @@ import pymysql
 
 from benchmarks.logs import served
 from benchmarks.measuring import Figures, chosen_logs, options, run
-from binlane.landing.landing import Landing
-from binlane.landing.settings import LandingSettings
+from binlane.tables.landing.landing import Landing
+from binlane.tables.landing.settings import LandingSettings
 
 LOGS = ("oltp", "bulk")
 _FRESH_S = 20.0
 _TASK = """
 import json, resource, sys, tempfile, time
-from binlane.landing.tasks import land_range
-from binlane.landing.work import Format, Mode, RangeWork
-from binlane.ranges.items import Want
-from binlane.ranges.plan import Planner
+from binlane.tables.landing.tasks import land_range
+from binlane.tables.landing.work import Format, Mode, RangeWork
+from binlane.tables.ranges.items import Want
+from binlane.tables.ranges.plan import Planner
 
 def landed(pieces, into):
     return [

@@ -28,7 +28,7 @@ from pathlib import Path
 import pymysql
 from pymysql.cursors import Cursor
 
-from binlane.service.private_server import SOURCE_OPTIONS, PrivateServer
+from binlane.live.provision.private_server import SOURCE_OPTIONS, PrivateServer
 
 DIRECTORY = Path(".run/bench")
 MEGABYTES = {

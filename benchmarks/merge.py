@@ -21,14 +21,14 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from binlane.landing.net_changes import GONE
-from binlane.landing.table_files import write_file
-from binlane.landing.tables.keys import places
-from binlane.landing.tables.opening import open_store
-from binlane.landing.tables.parquet_files import read_columns, read_rows
-from binlane.landing.tables.store import StoreSettings, TableStore
-from binlane.landing.work import DataFile, Format, Mode
 from binlane.names import TableName
+from binlane.tables.landing.net_changes import GONE
+from binlane.tables.landing.table_files import write_file
+from binlane.tables.landing.tables.keys import places
+from binlane.tables.landing.tables.opening import open_store
+from binlane.tables.landing.tables.parquet_files import read_columns, read_rows
+from binlane.tables.landing.tables.store import StoreSettings, TableStore
+from binlane.tables.landing.work import DataFile, Format, Mode
 
 _TABLE = TableName("shop", "orders")
 _KEY = ("id",)

@@ -31,7 +31,7 @@ from typing import Any, Self
 
 import pymysql
 
-from binlane.service.private_server import SOURCE_OPTIONS, PrivateServer
+from binlane.live.provision.private_server import SOURCE_OPTIONS, PrivateServer
 from tests.judged_port import set_up
 from tests.serve_process import ServeProcess, create_account
 from tests.servers import QUICK

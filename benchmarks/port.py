@@ -33,12 +33,12 @@ from typing import Any, NamedTuple
 
 import pymysql
 
-from binlane.service.private_server import (
+from binlane.live.provision.private_server import (
     MYSQL_SOURCE_OPTIONS,
     SOURCE_OPTIONS,
     PrivateServer,
 )
-from binlane.service.server_programs import MARIADB
+from binlane.live.provision.server_programs import MARIADB
 from tests.judged_port import set_up
 from tests.serve_process import ServeProcess, create_account
 from tests.servers import QUICK, mysql_program

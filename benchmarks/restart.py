@@ -20,7 +20,7 @@ import time
 from contextlib import ExitStack
 from pathlib import Path
 
-from binlane.service.private_server import SOURCE_OPTIONS, PrivateServer
+from binlane.live.provision.private_server import SOURCE_OPTIONS, PrivateServer
 from tests.judged_port import set_up
 from tests.serve_process import ServeProcess
 from tests.servers import QUICK, execute

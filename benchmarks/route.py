@@ -25,14 +25,14 @@ from dataclasses import asdict
 from pathlib import Path
 
 from benchmarks.measuring import Figures, chosen_logs, official_tool, options, run
-from binlane.check.definitions import read_definitions
-from binlane.filters.terms import parse_terms
-from binlane.grouping.raw import RawRun, raw_groups
+from binlane.binlogs.filters.terms import parse_terms
+from binlane.binlogs.route.job import RouteRequest, route_files
+from binlane.binlogs.route.schedule import Schedule
+from binlane.binlogs.routing.rows import table_name
+from binlane.binlogs.store.byte_source import FileBytes
+from binlane.log.grouping.raw import RawRun, raw_groups
 from binlane.names import TableName
-from binlane.route.job import RouteRequest, route_files
-from binlane.route.schedule import Schedule
-from binlane.routing.rows import table_name
-from binlane.store.byte_source import FileBytes
+from binlane.statements.check.definitions import read_definitions
 
 LOGS = ("oltp", "bulk")
 BINLANE = [sys.executable, "-m", "binlane", "route", "--quiet"]

@@ -34,7 +34,7 @@ from typing import Any, Self
 
 import pymysql
 
-from binlane.service.private_server import SOURCE_OPTIONS, PrivateServer
+from binlane.live.provision.private_server import SOURCE_OPTIONS, PrivateServer
 
 _NAMES = ("cpu", "latency", "backlog", "memory")
 _RATES = (200, 2000)

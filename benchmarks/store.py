@@ -24,15 +24,15 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from benchmarks.measuring import run
-from binlane.codec.packets.flags import DumpFlag
-from binlane.dump.request import DumpRequest
-from binlane.dump.transport import serve_dump
+from binlane.binlogs.store.disk import LocalDisk, LocalFile
+from binlane.binlogs.store.live import LiveBinlog
+from binlane.binlogs.store.reading import StoreReader
+from binlane.binlogs.store.settings import StoreSettings
+from binlane.binlogs.store.store import Store
+from binlane.live.dump.request import DumpRequest
+from binlane.live.dump.transport import serve_dump
+from binlane.log.codec.packets.flags import DumpFlag
 from binlane.positions import Gtid, GtidPosition
-from binlane.store.disk import LocalDisk, LocalFile
-from binlane.store.live import LiveBinlog
-from binlane.store.reading import StoreReader
-from binlane.store.settings import StoreSettings
-from binlane.store.store import Store
 from tests.groups import SERVER_ID, TIMESTAMP, create, transaction
 
 _SETTINGS = StoreSettings(watermark_interval_s=3600, sync_binlog=0)

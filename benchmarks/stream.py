@@ -20,22 +20,22 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 from benchmarks.measuring import chosen_logs, options
-from binlane.capture.capture import Capture
-from binlane.capture.raw_stream import RawStream
-from binlane.capture.settings import SourceSettings, StartAt
-from binlane.capture.spill import SpillFolder
 from binlane.client.settings import ServerUrl
-from binlane.codec.control import FormatDescriptionEvent, RotateEvent
-from binlane.codec.event import Event, EventHeader, encode_event
-from binlane.codec.format import Format
-from binlane.codec.packets.framing import frame
-from binlane.codec.types import EventType, HeaderFlag
 from binlane.errors import CodecError
-from binlane.grouping.event_group import EventGroup, group_events
-from binlane.grouping.raw import Item, RawRun
-from binlane.grouping.walk import walk
+from binlane.live.capture.capture import Capture
+from binlane.live.capture.raw_stream import RawStream
+from binlane.live.capture.settings import SourceSettings, StartAt
+from binlane.live.capture.spill import SpillFolder
+from binlane.live.provision.private_server import SOURCE_OPTIONS, PrivateServer
+from binlane.log.codec.control import FormatDescriptionEvent, RotateEvent
+from binlane.log.codec.event import Event, EventHeader, encode_event
+from binlane.log.codec.format import Format
+from binlane.log.codec.packets.framing import frame
+from binlane.log.codec.types import EventType, HeaderFlag
+from binlane.log.grouping.event_group import EventGroup, group_events
+from binlane.log.grouping.raw import Item, RawRun
+from binlane.log.grouping.walk import walk
 from binlane.positions import nothing_done
-from binlane.service.private_server import SOURCE_OPTIONS, PrivateServer
 
 _BYTES = 24 << 20
 _QUIET = 2000

@@ -21,11 +21,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.measuring import Figures, chosen_logs, options, run
-from binlane.codec.control import FormatDescriptionEvent
-from binlane.codec.types import Flavor
-from binlane.grouping.walk import walk
-from binlane.store.chunks import open_chunks
-from binlane.store.verify import Tally, verify
+from binlane.binlogs.store.chunks import open_chunks
+from binlane.binlogs.store.verify import Tally, verify
+from binlane.log.codec.control import FormatDescriptionEvent
+from binlane.log.codec.types import Flavor
+from binlane.log.grouping.walk import walk
 
 LOGS = ("oltp", "bulk", "bulk_compressed", "payload")
 VERIFY = [sys.executable, "-m", "binlane", "verify", "--quiet"]

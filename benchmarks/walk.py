@@ -15,11 +15,11 @@ from pathlib import Path
 from types import FrameType
 
 from benchmarks.check import SCHEMA, statements
-from binlane.check.checker import Checker
-from binlane.check.json_lines import JsonReport
-from binlane.check.reasons import Judgement
-from binlane.check.report import Run
-from binlane.policy.server import Server
+from binlane.statements.check.checker import Checker
+from binlane.statements.check.json_lines import JsonReport
+from binlane.statements.check.reasons import Judgement
+from binlane.statements.check.report import Run
+from binlane.statements.policy.server import Server
 
 _INSERT = "INSERT INTO items (amount, order_id, sku) VALUES ({0}, {0}, 'sku-{0}')"
 

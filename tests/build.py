@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from binlane.codec.body import Body
-from binlane.codec.compression import compress_record
-from binlane.codec.control import FormatDescriptionEvent
-from binlane.codec.event import Event, EventHeader, encode_event
-from binlane.codec.format import MAGIC, Format
-from binlane.codec.registry import BODIES
-from binlane.codec.rows import RowsEvent, TableMapEvent, WriteRowsV1Event
-from binlane.codec.types import ChecksumAlgorithm, EventType, RowsFlag
+from binlane.log.codec.body import Body
+from binlane.log.codec.compression import compress_record
+from binlane.log.codec.control import FormatDescriptionEvent
+from binlane.log.codec.event import Event, EventHeader, encode_event
+from binlane.log.codec.format import MAGIC, Format
+from binlane.log.codec.registry import BODIES
+from binlane.log.codec.rows import RowsEvent, TableMapEvent, WriteRowsV1Event
+from binlane.log.codec.types import ChecksumAlgorithm, EventType, RowsFlag
 
 SERVER_VERSION: Final = "10.11.19-MariaDB-log"
 TIMESTAMP: Final = 1_700_000_000

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from binlane.check.checker import Checker
-from binlane.check.findings import CheckedStatement
-from binlane.policy.server import Server
-from binlane.session.report import LoggedEvent, StatementResult
+from binlane.statements.check.checker import Checker
+from binlane.statements.check.findings import CheckedStatement
+from binlane.statements.policy.server import Server
+from binlane.statements.session.report import LoggedEvent, StatementResult
 
 SCHEMA: Final = """
 CREATE DATABASE test; CREATE DATABASE baz; CREATE DATABASE views;

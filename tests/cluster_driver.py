@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from binlane.errors import BinlaneError, PeerError
-from binlane.spark.engine import SparkEngine
-from binlane.spark.session import build_session
+from binlane.tables.spark.engine import SparkEngine
+from binlane.tables.spark.session import build_session
 
 
 def where(_work: int) -> dict[str, Any]:
     """How a worker comes by binlane and its kernels."""
     import binlane  # noqa: PLC0415 - on a worker
-    from binlane.kernels import load  # noqa: PLC0415 - on a worker
+    from binlane.log.kernels import load  # noqa: PLC0415 - on a worker
 
     return {
         "package": str(Path(binlane.__file__).absolute()),

@@ -17,7 +17,7 @@ pytest.register_assert_rewrite(
     *(f"tests.{path.stem}" for path in _HERE.glob("*.py") if path.stem != "conftest")
 )
 
-from binlane.service.private_server import (  # noqa: E402  # behind what holds for it
+from binlane.live.provision.private_server import (  # noqa: E402  # behind what holds for it
     MYSQL_SOURCE_OPTIONS,
     SOURCE_OPTIONS,
     PrivateServer,

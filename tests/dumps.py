@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from binlane.codec.packets.flags import (
+from binlane.log.codec.packets.flags import (
     NO_CAPABILITIES,
     Capability,
     ExtendedCapability,
     ServerStatus,
 )
-from binlane.codec.packets.handshake import Greeting
-from binlane.codec.packets.replies import OkPacket
-from binlane.codec.packets.results import (
+from binlane.log.codec.packets.handshake import Greeting
+from binlane.log.codec.packets.replies import OkPacket
+from binlane.log.codec.packets.results import (
     ColumnDefinition,
 )
 from tests.fixture_sets import fixture_set

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from binlane.kernels.load import is_compiled
-from binlane.route.job import Report
-from binlane.routing.table_links import NO_LINKS, TableLinks
-from binlane.service.private_server import PrivateServer
+from binlane.binlogs.route.job import Report
+from binlane.binlogs.routing.table_links import NO_LINKS, TableLinks
+from binlane.live.provision.private_server import PrivateServer
+from binlane.log.kernels.load import is_compiled
 from tests.replay import binlane
 from tests.routed_files import outputs, routed
 from tests.servers import connect, execute, mysql_program

@@ -8,8 +8,8 @@ from cryptography.hazmat.primitives.ciphers import Cipher
 from cryptography.hazmat.primitives.ciphers.algorithms import AES
 from cryptography.hazmat.primitives.ciphers.modes import CBC, CTR, ECB
 
-from binlane.codec.encryption import EventCipher, KeyRing
-from binlane.grouping.walk import walk
+from binlane.log.codec.encryption import EventCipher, KeyRing
+from binlane.log.grouping.walk import walk
 from tests.fixture_sets import fixture_set
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
-from binlane.store.disk import DiskFile, LocalDisk
+from binlane.binlogs.store.disk import DiskFile, LocalDisk
 
 _SECTOR_BYTES: Final = 512
 

@@ -14,12 +14,12 @@ from typing import Final
 import pymysql
 import pytest
 
-from binlane.service.private_server import (
+from binlane.live.provision.private_server import (
     MYSQL_SOURCE_OPTIONS,
     SOURCE_OPTIONS,
     PrivateServer,
 )
-from binlane.service.server_programs import MARIADB, ServerProgram
+from binlane.live.provision.server_programs import MARIADB, ServerProgram
 from tests.rename_workload import POOL, RenameWorkload
 from tests.replay import drop_databases, run_text
 from tests.rules import ROOT

@@ -5,23 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from binlane.codec.body import Body
-from binlane.codec.control import FormatDescriptionEvent, IncidentEvent
-from binlane.codec.event import Event, EventHeader
-from binlane.codec.query import QueryEvent
-from binlane.codec.transaction import GtidEvent, XidEvent
-from binlane.codec.types import EventType, GtidFlag, HeaderFlag
+from binlane.binlogs.routing.routed_group import RoutedGroup
+from binlane.binlogs.store.binlog import Binlog
+from binlane.binlogs.store.reading import read_groups
+from binlane.binlogs.store.store import Store
 from binlane.errors import StoreFullError
-from binlane.grouping.event_group import EventGroup, group_events
-from binlane.grouping.walk import walk
+from binlane.log.codec.body import Body
+from binlane.log.codec.control import FormatDescriptionEvent, IncidentEvent
+from binlane.log.codec.event import Event, EventHeader
+from binlane.log.codec.query import QueryEvent
+from binlane.log.codec.transaction import GtidEvent, XidEvent
+from binlane.log.codec.types import EventType, GtidFlag, HeaderFlag
+from binlane.log.grouping.event_group import EventGroup, group_events
+from binlane.log.grouping.walk import walk
 from binlane.positions import Gtid, GtidPosition
-from binlane.routing.routed_group import RoutedGroup
-from binlane.scope.definition import Definition
-from binlane.scope.scope import Scope
-from binlane.sql.servers import LoggingMode
-from binlane.store.binlog import Binlog
-from binlane.store.reading import read_groups
-from binlane.store.store import Store
+from binlane.statements.scope.definition import Definition
+from binlane.statements.scope.scope import Scope
+from binlane.statements.sql.servers import LoggingMode
 from tests.fixture_sets import fixture_set
 
 SERVER_ID = 1

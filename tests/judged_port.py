@@ -19,8 +19,8 @@ import pymysql
 from pymysql.connections import Connection
 from pymysql.cursors import Cursor
 
-from binlane.codec.packets.framing import bytes_of
-from binlane.service.private_server import PrivateServer
+from binlane.live.provision.private_server import PrivateServer
+from binlane.log.codec.packets.framing import bytes_of
 from tests.differential.logging.symbols import symbol
 from tests.logged_events import Event, comparable
 from tests.serve_process import ADMIN, ServeProcess

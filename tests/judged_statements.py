@@ -9,20 +9,20 @@ from typing import Any, cast
 
 import pymysql
 
-from binlane.codec.types import EventType, Flavor
-from binlane.gateway.handler import SessionContext
-from binlane.port.attributions import Attributions
-from binlane.port.live_catalog import LiveCatalog
-from binlane.port.marks import Marker
-from binlane.port.parts import PortParts
-from binlane.port.port_session import PortSession
+from binlane.binlogs.routing.plan import EncodedEvent, GroupPlan, Part, Text
+from binlane.binlogs.routing.plan_bytes import encode_plans
+from binlane.live.gateway.handler import SessionContext
+from binlane.live.port.attributions import Attributions
+from binlane.live.port.live_catalog import LiveCatalog
+from binlane.live.port.marks import Marker
+from binlane.live.port.parts import PortParts
+from binlane.live.port.port_session import PortSession
+from binlane.live.provision.private_server import PrivateServer
+from binlane.log.codec.types import EventType, Flavor
 from binlane.positions import parse_position
-from binlane.routing.plan import EncodedEvent, GroupPlan, Part, Text
-from binlane.routing.plan_bytes import encode_plans
-from binlane.scope.definition import Definition
-from binlane.scope.scope import Scope
-from binlane.service.private_server import PrivateServer
-from binlane.sql.servers import LoggingMode
+from binlane.statements.scope.definition import Definition
+from binlane.statements.scope.scope import Scope
+from binlane.statements.sql.servers import LoggingMode
 from tests.live_catalog import settings_of
 from tests.recording_judge import JudgingPort
 from tests.servers import connect, execute

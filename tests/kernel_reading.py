@@ -9,18 +9,18 @@ from typing import Any, Self, TypeGuard
 
 import pyarrow as pa
 
-from binlane.columnar.batches import ChangeBatcher, batches
-from binlane.columnar.kernel_batches import kernel_batches
-from binlane.columnar.log_part import KernelOptions, LogPart
-from binlane.columnar.prepared import Prepared, PreparedGroup
-from binlane.columnar.table_schema import ABSENT, INVALID_DATES, absent_columns
-from binlane.columnar.told import RowItem
+from binlane.binlogs.store.byte_source import ChunkBytes
 from binlane.errors import BinlaneError
-from binlane.grouping.decryption import plain_chunks
-from binlane.grouping.event_group import EventGroup, group_events
-from binlane.grouping.walk import walk
-from binlane.ranges.items import RangeItem
-from binlane.store.byte_source import ChunkBytes
+from binlane.log.grouping.decryption import plain_chunks
+from binlane.log.grouping.event_group import EventGroup, group_events
+from binlane.log.grouping.walk import walk
+from binlane.tables.columnar.batches import ChangeBatcher, batches
+from binlane.tables.columnar.kernel_batches import kernel_batches
+from binlane.tables.columnar.log_part import KernelOptions, LogPart
+from binlane.tables.columnar.prepared import Prepared, PreparedGroup
+from binlane.tables.columnar.table_schema import ABSENT, INVALID_DATES, absent_columns
+from binlane.tables.columnar.told import RowItem
+from binlane.tables.ranges.items import RangeItem
 
 FILE = "/logs/binlog.000001"
 NAME = "binlog.000001"

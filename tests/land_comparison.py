@@ -12,11 +12,11 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from binlane.landing.progress import LandingReport
-from binlane.landing.tables.opening import open_store
-from binlane.landing.tables.store import OWN_COLUMNS, StoreSettings
-from binlane.landing.work import Format, Mode
 from binlane.names import TableName
+from binlane.tables.landing.progress import LandingReport
+from binlane.tables.landing.tables.opening import open_store
+from binlane.tables.landing.tables.store import OWN_COLUMNS, StoreSettings
+from binlane.tables.landing.work import Format, Mode
 from tests.land_kill import PLACE, logged_images
 from tests.land_recording import Contents, Moment, Recording
 from tests.land_workload import DATABASES

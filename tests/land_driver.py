@@ -10,9 +10,9 @@ import sys
 from pathlib import Path
 
 from binlane.cli.main import main
-from binlane.landing import engine
-from binlane.landing.landing import land
-from binlane.landing.settings import LandingSettings
+from binlane.tables.landing import engine
+from binlane.tables.landing.landing import land
+from binlane.tables.landing.settings import LandingSettings
 
 
 def land_alone(log: Path, lake: Path, settings: LandingSettings, *, spreads: bool) -> None:

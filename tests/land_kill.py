@@ -21,20 +21,20 @@ from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 import binlane
-from binlane.codec.columns import decode_rows
-from binlane.codec.control import FormatDescriptionEvent
-from binlane.codec.event import Event
-from binlane.codec.format import Format
-from binlane.codec.query import QueryEvent
-from binlane.codec.table_metadata import table_columns
-from binlane.codec.types import Flavor
-from binlane.columnar.prepared import is_commit
-from binlane.grouping.event_group import EventGroup
-from binlane.grouping.table_maps import rows_with_tables
-from binlane.grouping.xa import finished_by, prepared_in
-from binlane.landing.verification import Lake, verify_lake
+from binlane.live.provision.private_server import SOURCE_OPTIONS, PrivateServer
+from binlane.log.codec.columns import decode_rows
+from binlane.log.codec.control import FormatDescriptionEvent
+from binlane.log.codec.event import Event
+from binlane.log.codec.format import Format
+from binlane.log.codec.query import QueryEvent
+from binlane.log.codec.table_metadata import table_columns
+from binlane.log.codec.types import Flavor
+from binlane.log.grouping.event_group import EventGroup
+from binlane.log.grouping.table_maps import rows_with_tables
+from binlane.log.grouping.xa import finished_by, prepared_in
 from binlane.names import TableName
-from binlane.service.private_server import SOURCE_OPTIONS, PrivateServer
+from binlane.tables.columnar.prepared import is_commit
+from binlane.tables.landing.verification import Lake, verify_lake
 from tests.landed import current_rows, delta_rows
 from tests.live_load import Load
 from tests.servers import ServerFactory, execute

@@ -16,9 +16,13 @@ from pymysql.connections import Connection
 from pymysql.cursors import Cursor
 from pymysql.err import MySQLError
 
+from binlane.live.provision.private_server import (
+    MYSQL_SOURCE_OPTIONS,
+    SOURCE_OPTIONS,
+    PrivateServer,
+)
+from binlane.live.provision.server_programs import MysqlProgram, ServerProgram
 from binlane.names import TableName, quote
-from binlane.service.private_server import MYSQL_SOURCE_OPTIONS, SOURCE_OPTIONS, PrivateServer
-from binlane.service.server_programs import MysqlProgram, ServerProgram
 from tests.land_workload import DATABASES, POOL, RECONNECT, SESSIONS, LandWorkload, Said
 from tests.servers import QUICK, connect
 

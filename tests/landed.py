@@ -15,11 +15,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
-from binlane.landing.places import segment, table_uri
-from binlane.landing.tables.iceberg import open_catalog
-from binlane.landing.tables.store import OWN_COLUMNS
-from binlane.landing.work import Format, Mode
 from binlane.names import TableName
+from binlane.tables.landing.places import segment, table_uri
+from binlane.tables.landing.tables.iceberg import open_catalog
+from binlane.tables.landing.tables.store import OWN_COLUMNS
+from binlane.tables.landing.work import Format, Mode
 from tests.fixture_sets import FinalTable
 
 _LONG_BYTES = 2048

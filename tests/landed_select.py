@@ -13,8 +13,8 @@ import pyarrow as pa
 from pymysql.cursors import Cursor
 from pymysql.err import MySQLError
 
-from binlane.landing.tables.store import OWN_COLUMNS
-from binlane.service.private_server import PrivateServer
+from binlane.live.provision.private_server import PrivateServer
+from binlane.tables.landing.tables.store import OWN_COLUMNS
 from tests.landed import delta_rows
 from tests.servers import connect
 

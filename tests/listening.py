@@ -13,19 +13,19 @@ import pymysql
 from pymysql.connections import Connection
 from pymysql.cursors import Cursor
 
-from binlane.capture.settings import SourceSettings
+from binlane.binlogs.store.disk import Disk, LocalDisk
+from binlane.binlogs.store.settings import StoreSettings
+from binlane.binlogs.store.store import Store
 from binlane.client.settings import ServerUrl
-from binlane.gateway.counts import LoginOutcome
-from binlane.gateway.settings import GatewaySettings, TlsMode
-from binlane.gateway.transport import Gateway
-from binlane.service.access import Access, BinlogAccess
-from binlane.service.binlogs import Binlogs
-from binlane.service.certificates import port_context
-from binlane.service.private_server import PrivateServer
-from binlane.service.statements import Statements
-from binlane.store.disk import Disk, LocalDisk
-from binlane.store.settings import StoreSettings
-from binlane.store.store import Store
+from binlane.live.answers.access import Access, BinlogAccess
+from binlane.live.answers.statements import Statements
+from binlane.live.capture.settings import SourceSettings
+from binlane.live.gateway.counts import LoginOutcome
+from binlane.live.gateway.settings import GatewaySettings, TlsMode
+from binlane.live.gateway.transport import Gateway
+from binlane.live.loop.binlogs import Binlogs
+from binlane.live.provision.certificates import port_context
+from binlane.live.provision.private_server import PrivateServer
 
 HOST: Final = "127.0.0.1"
 _START_TIMEOUT_S: Final = 60.0

@@ -11,17 +11,17 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from binlane.capture.capture import Capture
-from binlane.capture.settings import SourceSettings, StartAt
 from binlane.client.questions import Question, Topic
 from binlane.client.settings import ServerUrl
+from binlane.live.capture.capture import Capture
+from binlane.live.capture.settings import SourceSettings, StartAt
+from binlane.live.port.live_catalog import LiveCatalog
+from binlane.live.provision.private_server import PrivateServer
 from binlane.names import TableName
-from binlane.port.live_catalog import LiveCatalog
 from binlane.positions import parse_position
-from binlane.service.private_server import PrivateServer
-from binlane.sql.facts import StatementFacts
-from binlane.sql.reading import read
-from binlane.sql.schema import ObjectStore
+from binlane.statements.sql.facts import StatementFacts
+from binlane.statements.sql.reading import read
+from binlane.statements.sql.schema import ObjectStore
 from tests.servers import execute
 
 WAIT_S: Final = 60.0

@@ -19,7 +19,7 @@ import pymysql
 from pymysql.connections import Connection
 from pymysql.cursors import Cursor
 
-from binlane.service.private_server import PrivateServer
+from binlane.live.provision.private_server import PrivateServer
 from tests.servers import Xid, connect, end_of, execute
 
 SECRET = "crm-secret"

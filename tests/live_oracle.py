@@ -17,12 +17,12 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
 
-from binlane.codec.body import Body
-from binlane.codec.mysql_transaction import MysqlGtidEvent
-from binlane.codec.rows import TableMapEvent
-from binlane.grouping.event_group import EventGroup
-from binlane.service.private_server import PrivateServer
-from binlane.store.reading import StoreReader, read_groups
+from binlane.binlogs.store.reading import StoreReader, read_groups
+from binlane.live.provision.private_server import PrivateServer
+from binlane.log.codec.body import Body
+from binlane.log.codec.mysql_transaction import MysqlGtidEvent
+from binlane.log.codec.rows import TableMapEvent
+from binlane.log.grouping.event_group import EventGroup
 
 _OWN = b"binlane"
 _ANCHOR = "oracle-anchor"

@@ -18,8 +18,8 @@ from typing import Final, Self
 
 import pymysql
 
-from binlane.service.private_server import PrivateServer
-from binlane.store.verify import verify
+from binlane.binlogs.store.verify import verify
+from binlane.live.provision.private_server import PrivateServer
 from tests.live_load import SECRET, Load
 from tests.live_oracle import differences
 from tests.replay import checksums

@@ -7,23 +7,23 @@ import uuid
 from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 
-from binlane.columnar.selection import Selection, file_number
-from binlane.landing.audit import Audit
-from binlane.landing.change_tables import ChangeTables
-from binlane.landing.current_tables import CurrentTables
-from binlane.landing.history_tables import HistoryTables
-from binlane.landing.journal import Journal
-from binlane.landing.landed import LandedTables
-from binlane.landing.lander import BatchTerms, Lander
-from binlane.landing.linked_tables import StaleBatchError
-from binlane.landing.tables.delta import DeltaFormat
-from binlane.landing.tables.formats import TableFormat
-from binlane.landing.tables.store import StoreSettings, TableStore
-from binlane.landing.tasks import land_range
-from binlane.landing.work import Format, Mode, RangeResult, RangeWork
-from binlane.ranges.items import Want
-from binlane.ranges.log_range import LogRange
-from binlane.scope.scope import Scope
+from binlane.statements.scope.scope import Scope
+from binlane.tables.columnar.selection import Selection, file_number
+from binlane.tables.landing.audit import Audit
+from binlane.tables.landing.change_tables import ChangeTables
+from binlane.tables.landing.current_tables import CurrentTables
+from binlane.tables.landing.history_tables import HistoryTables
+from binlane.tables.landing.journal import Journal
+from binlane.tables.landing.landed import LandedTables
+from binlane.tables.landing.lander import BatchTerms, Lander
+from binlane.tables.landing.linked_tables import StaleBatchError
+from binlane.tables.landing.tables.delta import DeltaFormat
+from binlane.tables.landing.tables.formats import TableFormat
+from binlane.tables.landing.tables.store import StoreSettings, TableStore
+from binlane.tables.landing.tasks import land_range
+from binlane.tables.landing.work import Format, Mode, RangeResult, RangeWork
+from binlane.tables.ranges.items import Want
+from binlane.tables.ranges.log_range import LogRange
 
 Binlogs = Sequence[tuple[str, bytes]]
 NewTables = Callable[[str, Mode, str], TableFormat]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from binlane.codec.query import QueryEvent
-from binlane.codec.transaction import GtidEvent, XidEvent
-from binlane.codec.types import ColumnType
-from binlane.sql.catalog import SchemaCatalog
+from binlane.log.codec.query import QueryEvent
+from binlane.log.codec.transaction import GtidEvent, XidEvent
+from binlane.log.codec.types import ColumnType
+from binlane.statements.sql.catalog import SchemaCatalog
 from tests import build
 
 TABLE = build.table_map(ColumnType.LONG, ColumnType.LONG)

@@ -11,17 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 
-from binlane.codec.control import FormatDescriptionEvent
-from binlane.codec.event import Event
-from binlane.codec.format import MAGIC, Format
-from binlane.codec.load_data import ExecuteLoadQueryEvent
-from binlane.codec.query import QueryEvent
-from binlane.codec.types import EventType
-from binlane.codec.variables import IntvarEvent, IntvarKind
-from binlane.grouping.event_group import EventGroup, group_events
-from binlane.grouping.placing import place, place_group
-from binlane.grouping.walk import walk
-from binlane.routing.plan import (
+from binlane.binlogs.routing.plan import (
     EncodedEvent,
     Generated,
     GroupPlan,
@@ -31,9 +21,19 @@ from binlane.routing.plan import (
     Text,
     basis_of,
 )
-from binlane.routing.planned import CutGroup, Piece, cut_group
-from binlane.scope.definition import Definition
-from binlane.service.private_server import PrivateServer
+from binlane.binlogs.routing.planned import CutGroup, Piece, cut_group
+from binlane.live.provision.private_server import PrivateServer
+from binlane.log.codec.control import FormatDescriptionEvent
+from binlane.log.codec.event import Event
+from binlane.log.codec.format import MAGIC, Format
+from binlane.log.codec.load_data import ExecuteLoadQueryEvent
+from binlane.log.codec.query import QueryEvent
+from binlane.log.codec.types import EventType
+from binlane.log.codec.variables import IntvarEvent, IntvarKind
+from binlane.log.grouping.event_group import EventGroup, group_events
+from binlane.log.grouping.placing import place, place_group
+from binlane.log.grouping.walk import walk
+from binlane.statements.scope.definition import Definition
 from tests.servers import connect, execute
 
 TIME = 1_700_000_000

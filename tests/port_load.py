@@ -20,12 +20,12 @@ import pymysql
 from pymysql.connections import Connection
 from pymysql.cursors import Cursor
 
-from binlane.codec.types import Flavor
-from binlane.policy.refusals import Outcome
-from binlane.policy.server import Server
-from binlane.service.private_server import PrivateServer
-from binlane.session.session import Session
-from binlane.sql.catalog import SchemaCatalog
+from binlane.live.provision.private_server import PrivateServer
+from binlane.log.codec.types import Flavor
+from binlane.statements.policy.refusals import Outcome
+from binlane.statements.policy.server import Server
+from binlane.statements.session.session import Session
+from binlane.statements.sql.catalog import SchemaCatalog
 from tests.differential.logging.generator import Generator, schema
 from tests.differential.logging.sessions import CONFIGURATION, VERSIONS
 from tests.serve_process import ServeProcess

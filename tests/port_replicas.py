@@ -16,12 +16,12 @@ from typing import Any, Final
 
 import pymysql
 
-from binlane.service.private_server import (
+from binlane.live.provision.private_server import (
     MYSQL_SOURCE_OPTIONS,
     SOURCE_OPTIONS,
     PrivateServer,
 )
-from binlane.service.server_programs import MARIADB, ServerProgram
+from binlane.live.provision.server_programs import MARIADB, ServerProgram
 from tests.judged_port import judged
 from tests.port_load import OPTIONS, PortLoad, checksums
 from tests.serve_process import ADMIN, PASSWORD, ServeProcess, wait_until

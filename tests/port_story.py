@@ -20,9 +20,9 @@ from typing import Final, Self
 
 import pymysql
 
-from binlane.service.private_server import PrivateServer
-from binlane.store.reading import read_groups
-from binlane.store.verify import verify
+from binlane.binlogs.store.reading import read_groups
+from binlane.binlogs.store.verify import verify
+from binlane.live.provision.private_server import PrivateServer
 from tests.live_oracle import is_own, source_files
 from tests.port_load import PortLoad
 from tests.port_replicas import SAFE, FollowedBinlogs

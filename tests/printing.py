@@ -9,17 +9,17 @@ from typing import Final, NamedTuple
 
 import pytest
 
-from binlane.cat.fast_text.clock import zone_at
-from binlane.cat.fast_text.printer import FastText
-from binlane.cat.text.event import local_time
-from binlane.cat.text.lines import TextLines
-from binlane.cat.text.options import Base64Output, TextOptions
+from binlane.binlogs.cat.fast_text.clock import zone_at
+from binlane.binlogs.cat.fast_text.printer import FastText
+from binlane.binlogs.cat.text.event import local_time
+from binlane.binlogs.cat.text.lines import TextLines
+from binlane.binlogs.cat.text.options import Base64Output, TextOptions
+from binlane.binlogs.store.byte_source import ChunkBytes
 from binlane.errors import BinlaneError
-from binlane.grouping.decryption import plain_chunks
-from binlane.grouping.inner import expanded_all
-from binlane.grouping.walk import Walker
-from binlane.kernels.load import kernels
-from binlane.store.byte_source import ChunkBytes
+from binlane.log.grouping.decryption import plain_chunks
+from binlane.log.grouping.inner import expanded_all
+from binlane.log.grouping.walk import Walker
+from binlane.log.kernels.load import kernels
 
 WHOLE: Final[dict[str, int]] = {}
 TINY: Final = {"window_bytes": 64, "buffer_bytes": 2048, "spill_bytes": 4096}

@@ -7,20 +7,20 @@ from collections.abc import Iterator
 from types import TracebackType
 from typing import Final, Self
 
-from binlane.codec.packets.commands import encode_query
-from binlane.codec.packets.execution import Execution, opens_cursor
-from binlane.codec.packets.flags import (
+from binlane.errors import StatementError
+from binlane.live.gateway.reply_follower import ReplyFollower
+from binlane.log.codec.packets.commands import encode_query
+from binlane.log.codec.packets.execution import Execution, opens_cursor
+from binlane.log.codec.packets.flags import (
     NO_EXTENSIONS,
     Capability,
     Command,
     ExtendedCapability,
 )
-from binlane.codec.packets.framing import Packet, PacketSplitter, frame
-from binlane.codec.packets.handshake import Greeting, HandshakeResponse, SslRequest
-from binlane.codec.packets.replies import ErrPacket, OkPacket, is_error, is_ok
-from binlane.codec.packets.results import ReplyReader, ResultSet
-from binlane.errors import StatementError
-from binlane.gateway.reply_follower import ReplyFollower
+from binlane.log.codec.packets.framing import Packet, PacketSplitter, frame
+from binlane.log.codec.packets.handshake import Greeting, HandshakeResponse, SslRequest
+from binlane.log.codec.packets.replies import ErrPacket, OkPacket, is_error, is_ok
+from binlane.log.codec.packets.results import ReplyReader, ResultSet
 
 CAPABILITIES: Final = (
     Capability.PROTOCOL_41

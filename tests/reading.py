@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from binlane.sql import reading
-from binlane.sql.facts import StatementEffects, StatementFacts
-from binlane.sql.servers import Dialect
+from binlane.statements.sql import reading
+from binlane.statements.sql.facts import StatementEffects, StatementFacts
+from binlane.statements.sql.servers import Dialect
 
 
 def read(text: str, *, database: str, **dialect: Any) -> StatementFacts:

@@ -13,12 +13,10 @@ import pymysql
 from pymysql.connections import Connection
 from pymysql.cursors import Cursor
 
-from binlane.codec.packets.commands import BinlogDump, BinlogDumpGtid
-from binlane.codec.packets.results import ResultSet
 from binlane.errors import StatementError
-from binlane.gateway.answers import Answer, RowsAnswer
-from binlane.gateway.handler import Send, SessionContext
-from binlane.gateway.judge import (
+from binlane.live.gateway.answers import Answer, RowsAnswer
+from binlane.live.gateway.handler import Send, SessionContext
+from binlane.live.gateway.judge import (
     NOTHING_LEFT,
     PASS,
     ClientStatement,
@@ -29,11 +27,13 @@ from binlane.gateway.judge import (
     Run,
     Verdict,
 )
-from binlane.gateway.settings import GatewaySettings
-from binlane.gateway.transport import Gateway
+from binlane.live.gateway.settings import GatewaySettings
+from binlane.live.gateway.transport import Gateway
+from binlane.live.provision.private_server import PrivateServer
+from binlane.log.codec.packets.commands import BinlogDump, BinlogDumpGtid
+from binlane.log.codec.packets.results import ResultSet
 from binlane.positions import FilePosition, Position
-from binlane.service.private_server import PrivateServer
-from binlane.sql.servers import Dialect
+from binlane.statements.sql.servers import Dialect
 
 MARIADB: Final = Reading(Dialect(flavor="mariadb"), "utf8mb4")
 MYSQL: Final = Reading(Dialect(flavor="mysql"), "utf8mb4")

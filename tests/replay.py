@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 
-from binlane.service.private_server import PrivateServer
+from binlane.live.provision.private_server import PrivateServer
 from tests.servers import execute
 
 _SYSTEM = "'mysql', 'sys', 'information_schema', 'performance_schema'"

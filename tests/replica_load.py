@@ -18,7 +18,7 @@ import pymysql
 from pymysql.connections import Connection
 from pymysql.cursors import Cursor
 
-from binlane.service.private_server import PrivateServer
+from binlane.live.provision.private_server import PrivateServer
 from tests.servers import end_lost_xa, execute
 
 DATABASES: Final = ("shop", "crm")

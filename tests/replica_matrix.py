@@ -23,13 +23,13 @@ import pymysql
 from pymysql.connections import Connection
 from pymysql.cursors import Cursor
 
-from binlane.positions import GtidSet
-from binlane.service.private_server import (
+from binlane.live.provision.private_server import (
     MYSQL_SOURCE_OPTIONS,
     SOURCE_OPTIONS,
     PrivateServer,
 )
-from binlane.service.server_programs import MARIADB, ServerProgram
+from binlane.live.provision.server_programs import MARIADB, ServerProgram
+from binlane.positions import GtidSet
 from tests.judged_port import judged
 from tests.port_replicas import replica_status
 from tests.replica_load import OPTIONS, ReplicaLoad

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from binlane.codec.packets.flags import (
+from binlane.log.codec.packets.flags import (
     NO_EXTENSIONS,
     Capability,
     ExtendedCapability,
     ServerStatus,
 )
-from binlane.codec.packets.results import (
+from binlane.log.codec.packets.results import (
     Cell,
     ColumnDefinition,
     encode_end_of_rows,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from binlane.route.job import Report, RouteRequest, route_files
-from binlane.route.schedule import Schedule
-from binlane.scope.definition import Definition
-from binlane.scope.parser import parse_binlog_statement
-from binlane.scope.statements import CreateBinlog, create
-from binlane.store.disk import Disk
-from binlane.store.settings import StoreSettings
+from binlane.binlogs.route.job import Report, RouteRequest, route_files
+from binlane.binlogs.route.schedule import Schedule
+from binlane.binlogs.store.disk import Disk
+from binlane.binlogs.store.settings import StoreSettings
+from binlane.statements.scope.definition import Definition
+from binlane.statements.scope.parser import parse_binlog_statement
+from binlane.statements.scope.statements import CreateBinlog, create
 from tests.fixture_sets import fixture_set
 
 

@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterator
 from typing import Final
 
-from binlane.codec.types import Flavor
+from binlane.log.codec.types import Flavor
 
 _STATEMENTS: Final = 120
 _STAMPED: Final = (

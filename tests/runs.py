@@ -10,13 +10,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from binlane.landing.net_changes import counted, is_gone, last_images
-from binlane.landing.table_files import write_file
-from binlane.landing.tables.keys import sorted_by_key
-from binlane.landing.tables.merging import merge_file
-from binlane.landing.tables.store import TableStore
-from binlane.landing.work import DataFile
 from binlane.names import TableName
+from binlane.tables.landing.net_changes import counted, is_gone, last_images
+from binlane.tables.landing.table_files import write_file
+from binlane.tables.landing.tables.keys import sorted_by_key
+from binlane.tables.landing.tables.merging import merge_file
+from binlane.tables.landing.tables.store import TableStore
+from binlane.tables.landing.work import DataFile
 
 TABLE = TableName("shop", "orders")
 Image = tuple[str, Any]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from binlane.names import TableName
-from binlane.scope.scope import Scope
+from binlane.statements.scope.scope import Scope
 
 DATABASES: Final = ("shop", "crm")
 _COUNT: Final = 4

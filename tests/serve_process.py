@@ -18,9 +18,9 @@ import pymysql
 from pymysql.connections import Connection
 from pymysql.cursors import Cursor
 
+from binlane.binlogs.store.reading import StoreReader, read_groups
+from binlane.live.provision.private_server import PrivateServer
 from binlane.positions import Position, parse_position
-from binlane.service.private_server import PrivateServer
-from binlane.store.reading import StoreReader, read_groups
 from tests.servers import execute
 
 ADMIN = "binlane"

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from binlane.codec.packets.flags import Capability
-from binlane.service.private_server import PrivateServer
+from binlane.live.provision.private_server import PrivateServer
+from binlane.log.codec.packets.flags import Capability
 from tests.listening import ListeningPort
 from tests.raw_client import CAPABILITIES, RawClient
 from tests.servers import execute

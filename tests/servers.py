@@ -24,12 +24,12 @@ import pytest
 from pymysql.connections import Connection
 from pymysql.cursors import Cursor
 
-from binlane.service.private_server import (
+from binlane.live.provision.private_server import (
     MYSQL_SOURCE_OPTIONS,
     SOURCE_OPTIONS,
     PrivateServer,
 )
-from binlane.service.server_programs import MARIADB, MysqlProgram, ServerProgram
+from binlane.live.provision.server_programs import MARIADB, MysqlProgram, ServerProgram
 from tests.rules import ROOT
 
 QUICK: Final = (

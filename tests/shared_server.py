@@ -13,7 +13,7 @@ from typing import Final, Self
 
 from pymysql.cursors import Cursor
 
-from binlane.service.private_server import PrivateServer
+from binlane.live.provision.private_server import PrivateServer
 from tests.servers import connect
 
 _LOCK_WAIT_S: Final = 10

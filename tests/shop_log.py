@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from binlane.codec.body import Body
-from binlane.codec.buffer import encode_packed_int
-from binlane.codec.event import Event
-from binlane.codec.query import QueryEvent
-from binlane.codec.rows import (
+from binlane.log.codec.body import Body
+from binlane.log.codec.buffer import encode_packed_int
+from binlane.log.codec.event import Event
+from binlane.log.codec.query import QueryEvent
+from binlane.log.codec.rows import (
     DeleteRowsV1Event,
     RowsEvent,
     TableMapEvent,
     UpdateRowsV1Event,
     WriteRowsV1Event,
 )
-from binlane.codec.transaction import GtidEvent, XidEvent
-from binlane.codec.types import ColumnType, GtidFlag
+from binlane.log.codec.transaction import GtidEvent, XidEvent
+from binlane.log.codec.types import ColumnType, GtidFlag
 from tests import build
 
 Row = tuple[int | str | None, ...]

@@ -33,12 +33,12 @@ from typing import Any, Final
 
 import pymysql
 
-from binlane.codec.query import QueryEvent
-from binlane.codec.types import EventType
-from binlane.service.private_server import PrivateServer
-from binlane.service.server_programs import ServerProgram
-from binlane.store.reading import StoreReader, read_groups
-from binlane.store.verify import verify
+from binlane.binlogs.store.reading import StoreReader, read_groups
+from binlane.binlogs.store.verify import verify
+from binlane.live.provision.private_server import PrivateServer
+from binlane.live.provision.server_programs import ServerProgram
+from binlane.log.codec.query import QueryEvent
+from binlane.log.codec.types import EventType
 from tests.live_load import SECRET, Load
 from tests.live_oracle import differences, source_files
 from tests.port_load import PortLoad

@@ -11,16 +11,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from binlane.codec.body import Body
-from binlane.codec.mysql_transaction import MysqlGtidEvent
-from binlane.codec.query import QueryEvent
-from binlane.codec.rows import RowsEvent, TableMapEvent
-from binlane.codec.status_vars import decode_status_vars, encode_status_vars
-from binlane.codec.transaction import GtidEvent, XidEvent
-from binlane.codec.types import EventType, GtidFlag
-from binlane.grouping.event_group import EventGroup
-from binlane.service.private_server import PrivateServer
-from binlane.store.reading import read_groups
+from binlane.binlogs.store.reading import read_groups
+from binlane.live.provision.private_server import PrivateServer
+from binlane.log.codec.body import Body
+from binlane.log.codec.mysql_transaction import MysqlGtidEvent
+from binlane.log.codec.query import QueryEvent
+from binlane.log.codec.rows import RowsEvent, TableMapEvent
+from binlane.log.codec.status_vars import decode_status_vars, encode_status_vars
+from binlane.log.codec.transaction import GtidEvent, XidEvent
+from binlane.log.codec.types import EventType, GtidFlag
+from binlane.log.grouping.event_group import EventGroup
 from tests.live_oracle import source_files
 from tests.servers import execute
 

@@ -20,9 +20,9 @@ from typing import Any, Final, Self
 import pymysql
 from pymysql.constants import CLIENT
 
-from binlane.codec.packets.execution import Execution
-from binlane.codec.types import ColumnType
-from binlane.service.private_server import PrivateServer
+from binlane.live.provision.private_server import PrivateServer
+from binlane.log.codec.packets.execution import Execution
+from binlane.log.codec.types import ColumnType
 from tests.raw_client import RawClient
 from tests.rules import ROOT
 from tests.serve_process import ServeProcess, source_position, wait_until

@@ -6,50 +6,50 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from binlane.codec.body import Body
-from binlane.codec.control import (
+from binlane.log.codec.body import Body
+from binlane.log.codec.control import (
     BinlogCheckpointEvent,
     IgnorableEvent,
     IncidentEvent,
     RotateEvent,
     StopEvent,
 )
-from binlane.codec.encryption import StartEncryptionEvent
-from binlane.codec.fragments import PartialRowDataEvent
-from binlane.codec.group_replication import TransactionContextEvent, ViewChangeEvent
-from binlane.codec.heartbeat import HeartbeatEvent, HeartbeatV2Event
-from binlane.codec.load_data import (
+from binlane.log.codec.encryption import StartEncryptionEvent
+from binlane.log.codec.fragments import PartialRowDataEvent
+from binlane.log.codec.group_replication import TransactionContextEvent, ViewChangeEvent
+from binlane.log.codec.heartbeat import HeartbeatEvent, HeartbeatV2Event
+from binlane.log.codec.load_data import (
     AppendBlockEvent,
     BeginLoadQueryEvent,
     DeleteFileEvent,
     ExecuteLoadQueryEvent,
 )
-from binlane.codec.mysql_transaction import (
+from binlane.log.codec.mysql_transaction import (
     AnonymousGtidEvent,
     MysqlGtidEvent,
     PreviousGtidsEvent,
     TaggedGtidEvent,
 )
-from binlane.codec.old_load import CreateFileEvent, ExecLoadEvent, LoadEvent, NewLoadEvent
-from binlane.codec.payload import LargeTransactionHeaderEvent, TransactionPayloadEvent
-from binlane.codec.query import (
+from binlane.log.codec.old_load import CreateFileEvent, ExecLoadEvent, LoadEvent, NewLoadEvent
+from binlane.log.codec.payload import LargeTransactionHeaderEvent, TransactionPayloadEvent
+from binlane.log.codec.query import (
     AnnotateRowsEvent,
     QueryCompressedEvent,
     QueryEvent,
     RowsQueryEvent,
 )
-from binlane.codec.registry import BODIES, OpaqueEvent
-from binlane.codec.rows import RowsEvent, TableMapEvent
-from binlane.codec.status_vars import StatusVar
-from binlane.codec.transaction import (
+from binlane.log.codec.registry import BODIES, OpaqueEvent
+from binlane.log.codec.rows import RowsEvent, TableMapEvent
+from binlane.log.codec.status_vars import StatusVar
+from binlane.log.codec.transaction import (
     GtidEvent,
     GtidListEvent,
     TransactionXid,
     XaPrepareEvent,
     XidEvent,
 )
-from binlane.codec.types import GtidExtraFlag, GtidFlag
-from binlane.codec.variables import IntvarEvent, RandEvent, UserVarEvent
+from binlane.log.codec.types import GtidExtraFlag, GtidFlag
+from binlane.log.codec.variables import IntvarEvent, RandEvent, UserVarEvent
 from binlane.positions import Gtid, GtidRun
 
 u8 = st.integers(0, 2**8 - 1)

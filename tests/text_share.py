@@ -15,10 +15,10 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
-from binlane.codec.load_data import ExecuteLoadQueryEvent
-from binlane.codec.query import QueryEvent
-from binlane.codec.rows import RowsEvent
-from binlane.store.reading import StoreReader, read_groups
+from binlane.binlogs.store.reading import StoreReader, read_groups
+from binlane.log.codec.load_data import ExecuteLoadQueryEvent
+from binlane.log.codec.query import QueryEvent
+from binlane.log.codec.rows import RowsEvent
 from tests.port_load import PortLoad
 from tests.port_replicas import FollowedBinlogs
 

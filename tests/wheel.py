@@ -16,10 +16,10 @@ from pathlib import Path
 from unittest.mock import patch
 
 import binlane
+from binlane.binlogs.store import byte_source
 from binlane.cli import cat_fast
 from binlane.cli.main import main as command
-from binlane.kernels.load import Target, compiled_module, compiled_name, kernel_modules, kernels
-from binlane.store import byte_source
+from binlane.log.kernels.load import Target, compiled_module, compiled_name, kernel_modules, kernels
 from tests.fixture_sets import fixture_set
 
 

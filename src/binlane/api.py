@@ -12,27 +12,27 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from binlane.columnar.counters import ReadCounters
-from binlane.columnar.prepared import Prepared
-from binlane.columnar.selection import Bound, Selection, parse_bound, parse_tables
+from binlane.binlogs.store.byte_source import is_large
+from binlane.binlogs.store.chunks import base_name, open_chunks, read_keys
 from binlane.errors import ConfigError
-from binlane.grouping.event_group import EventGroup
+from binlane.log.grouping.event_group import EventGroup
 from binlane.positions import FilePosition, GtidPosition
-from binlane.ranges.decoding import are_kernels_ready
-from binlane.ranges.earlier import LogBefore
-from binlane.ranges.items import Want
-from binlane.ranges.log_range import LogRange
-from binlane.ranges.read import LogState, filter_state_of, read_range
-from binlane.scope.scope import Scope
-from binlane.store.byte_source import is_large
-from binlane.store.chunks import base_name, open_chunks, read_keys
+from binlane.statements.scope.scope import Scope
+from binlane.tables.columnar.counters import ReadCounters
+from binlane.tables.columnar.prepared import Prepared
+from binlane.tables.columnar.selection import Bound, Selection, parse_bound, parse_tables
+from binlane.tables.ranges.decoding import are_kernels_ready
+from binlane.tables.ranges.earlier import LogBefore
+from binlane.tables.ranges.items import Want
+from binlane.tables.ranges.log_range import LogRange
+from binlane.tables.ranges.read import LogState, filter_state_of, read_range
 
 if TYPE_CHECKING:
-    from binlane.filters.terms import FilterTerms
-    from binlane.landing.engine import Engine
-    from binlane.landing.progress import LandingReport, Progress
-    from binlane.ranges.files import LogFile
-    from binlane.sql.catalog import SchemaCatalog
+    from binlane.binlogs.filters.terms import FilterTerms
+    from binlane.statements.sql.catalog import SchemaCatalog
+    from binlane.tables.landing.engine import Engine
+    from binlane.tables.landing.progress import LandingReport, Progress
+    from binlane.tables.ranges.files import LogFile
 
 Path = str | PathLike[str]
 Place = str | datetime | FilePosition | GtidPosition
@@ -58,7 +58,7 @@ def read(path: Path | Iterable[Path], *, keys: Path | None = None) -> Iterator[E
         CodecError: At the first fault, with file and position, behind all groups before it.
         StoreError: If a file cannot be read.
     """
-    from binlane.store.reading import read_groups  # noqa: PLC0415 - large files do without
+    from binlane.binlogs.store.reading import read_groups  # noqa: PLC0415 - large files do without
 
     paths = _paths(path)
     if not all(map(_is_file, paths)):
@@ -67,7 +67,7 @@ def read(path: Path | Iterable[Path], *, keys: Path | None = None) -> Iterator[E
 
 
 def _read_ranges(paths: Iterable[str], keys: str | None) -> Iterator[EventGroup]:
-    from binlane.ranges.files import read_groups_of  # noqa: PLC0415 - paths do without
+    from binlane.tables.ranges.files import read_groups_of  # noqa: PLC0415 - paths do without
 
     for path in paths:
         for piece in _ranges(path, keys):
@@ -141,7 +141,7 @@ def _filter_terms(filters: Mapping[str, str | Iterable[str]], rename: str) -> Fi
     Raises:
         ConfigError: If there is no such list, or if a name is none.
     """
-    from binlane.filters.terms import LIST_OPTIONS, parse_terms  # noqa: PLC0415 - for filters only
+    from binlane.binlogs.filters.terms import LIST_OPTIONS, parse_terms  # noqa: PLC0415 - for filters only
 
     for name in filters:
         if name not in LIST_OPTIONS:
@@ -177,9 +177,9 @@ def land(  # noqa: PLR0913 - each argument is a setting
         tables: Which of the log's tables: `shop.orders`, or the lists of CREATE BINLOG; all if
             empty.
         engine: Who runs the tasks: by default processes of this machine;
-            `binlane.spark.engine.SparkEngine(spark)` for a cluster.
+            `binlane.tables.spark.engine.SparkEngine(spark)` for a cluster.
         observer: Called with the progress, often.
-        settings: Others of `binlane.landing.settings.LandingSettings`, such as `follow_s=1.0`; and
+        settings: Others of `binlane.tables.landing.settings.LandingSettings`, such as `follow_s=1.0`; and
             `do_table` and its like with `rename`, as of `scan`.
 
     Raises:
@@ -188,10 +188,10 @@ def land(  # noqa: PLR0913 - each argument is a setting
         StoreLockedError: If another driver lands there.
         StoreError: If the log or the target cannot be used.
     """
-    from binlane.filters.terms import LIST_OPTIONS  # noqa: PLC0415 - likewise
-    from binlane.landing.landing import land as land_log  # noqa: PLC0415 - for this function only
-    from binlane.landing.settings import LandingSettings  # noqa: PLC0415 - likewise
-    from binlane.landing.work import Format, Mode  # noqa: PLC0415 - likewise
+    from binlane.binlogs.filters.terms import LIST_OPTIONS  # noqa: PLC0415 - likewise
+    from binlane.tables.landing.landing import land as land_log  # noqa: PLC0415 - for this function only
+    from binlane.tables.landing.settings import LandingSettings  # noqa: PLC0415 - likewise
+    from binlane.tables.landing.work import Format, Mode  # noqa: PLC0415 - likewise
 
     filters: dict[str, Any] = {
         name: settings.pop(name) for name in LIST_OPTIONS if name in settings
@@ -207,7 +207,7 @@ def land(  # noqa: PLR0913 - each argument is a setting
         )
     except (TypeError, ValueError) as error:
         raise ConfigError(
-            str(error), key="land", hint="see binlane.landing.settings.LandingSettings"
+            str(error), key="land", hint="see binlane.tables.landing.settings.LandingSettings"
         ) from None
     return land_log(_paths(source), fspath(into), chosen, engine=engine, observer=observer)
 
@@ -217,7 +217,7 @@ def _is_for_kernels(path: str) -> bool:
         return are_kernels_ready()
     if not is_large(path):
         return False
-    from binlane.kernels.load import can_jit  # noqa: PLC0415 - small files do without
+    from binlane.log.kernels.load import can_jit  # noqa: PLC0415 - small files do without
 
     return are_kernels_ready() or (can_jit() and is_large(path, _JIT_BYTES_MIN))
 
@@ -262,7 +262,7 @@ def _catalog(schema: Path) -> SchemaCatalog:
     Raises:
         StoreError: If it cannot be read.
     """
-    from binlane.sql.catalog import SchemaCatalog  # noqa: PLC0415 - for this argument only
+    from binlane.statements.sql.catalog import SchemaCatalog  # noqa: PLC0415 - for this argument only
 
     catalog = SchemaCatalog()
     data = b"".join(open_chunks(fspath(schema)))
@@ -286,9 +286,9 @@ def _ranges(path: str, keys: str | None) -> list[LogRange]:
     if _is_file(path):
         name = base_name(path)
         return [LogRange(uri=path, name=name, number=0, is_plain=False, keys=keys)]
-    from binlane.ranges.filesystems import is_server  # noqa: PLC0415 - files do without
-    from binlane.ranges.known_facts import KnownFacts  # noqa: PLC0415 - likewise
-    from binlane.ranges.sources import Sources  # noqa: PLC0415 - likewise
+    from binlane.tables.ranges.filesystems import is_server  # noqa: PLC0415 - files do without
+    from binlane.tables.ranges.known_facts import KnownFacts  # noqa: PLC0415 - likewise
+    from binlane.tables.ranges.sources import Sources  # noqa: PLC0415 - likewise
 
     def end_of(file: LogFile) -> int | None:
         """Where the last whole group of a file ends that is being written; a server knows itself."""

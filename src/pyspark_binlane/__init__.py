@@ -4,6 +4,6 @@ On the first look-up of a Python data source Spark imports every top-level modul
 with `pyspark_` and registers its `DefaultSource`.
 """
 
-from binlane.spark.source import BinlogDataSource as DefaultSource
+from binlane.tables.spark.source import BinlogDataSource as DefaultSource
 
 __all__ = ["DefaultSource"]

@@ -16,12 +16,8 @@ import pytest
 from pymysql.connections import Connection
 from pymysql.cursors import Cursor
 
-from binlane.codec.packets.flags import ServerStatus
-from binlane.codec.packets.results import ColumnDefinition, ResultSet
-from binlane.codec.types import Flavor
 from binlane.errors import StatementError
-from binlane.policy.server import Server
-from binlane.port.binlog_variables import (
+from binlane.live.port.binlog_variables import (
     FORMAT,
     NAMES,
     ROW_IMAGE,
@@ -30,12 +26,16 @@ from binlane.port.binlog_variables import (
     question,
     rewrite,
 )
-from binlane.scope.parser import parse_binlog_statement
-from binlane.scope.statements import CreateBinlog, create
-from binlane.session.session import Session
-from binlane.sql.catalog import SchemaCatalog
-from binlane.sql.reading import read
-from binlane.sql.servers import Dialect
+from binlane.log.codec.packets.flags import ServerStatus
+from binlane.log.codec.packets.results import ColumnDefinition, ResultSet
+from binlane.log.codec.types import Flavor
+from binlane.statements.policy.server import Server
+from binlane.statements.scope.parser import parse_binlog_statement
+from binlane.statements.scope.statements import CreateBinlog, create
+from binlane.statements.session.session import Session
+from binlane.statements.sql.catalog import SchemaCatalog
+from binlane.statements.sql.reading import read
+from binlane.statements.sql.servers import Dialect
 from tests.servers import connect
 
 STATEMENTS: Final = 60

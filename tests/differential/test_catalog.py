@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from binlane.live.provision.private_server import PrivateServer
 from binlane.names import TableName
-from binlane.service.private_server import PrivateServer
-from binlane.sql.catalog import SchemaCatalog
+from binlane.statements.sql.catalog import SchemaCatalog
 from tests.servers import connect
 
 SCRIPT = """

@@ -8,12 +8,12 @@ from __future__ import annotations
 import pymysql
 import pytest
 
-from binlane.codec.charsets import charset_of, text_decoder
-from binlane.codec.client_text import read_text
-from binlane.service.private_server import PrivateServer
-from binlane.sql.lexis import lexed_as
-from binlane.sql.reading import read
-from binlane.sql.servers import Dialect
+from binlane.live.provision.private_server import PrivateServer
+from binlane.log.codec.charsets import charset_of, text_decoder
+from binlane.log.codec.client_text import read_text
+from binlane.statements.sql.lexis import lexed_as
+from binlane.statements.sql.reading import read
+from binlane.statements.sql.servers import Dialect
 from tests.servers import connect, execute
 
 SINGLE_BYTE = (

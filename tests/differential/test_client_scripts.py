@@ -10,9 +10,9 @@ from typing import Final
 
 import pytest
 
-from binlane.check.checker import Checker
-from binlane.policy.server import Server
-from binlane.service.private_server import PrivateServer
+from binlane.live.provision.private_server import PrivateServer
+from binlane.statements.check.checker import Checker
+from binlane.statements.policy.server import Server
 from tests.servers import connect, mysql_program
 
 _LOG: Final = ("--log-output=TABLE", "--general-log=1")

@@ -7,9 +7,9 @@ import time
 
 import pytest
 
-from binlane.filters.terms import parse_terms
+from binlane.binlogs.filters.terms import parse_terms
+from binlane.live.provision.private_server import SOURCE_OPTIONS, PrivateServer
 from binlane.names import TableName
-from binlane.service.private_server import SOURCE_OPTIONS, PrivateServer
 from tests.servers import ServerFactory, execute
 
 # Names that differ in case alone are one to a replica's filters, and two tables to ours.

@@ -11,18 +11,18 @@ from collections.abc import Sequence
 
 import pytest
 
-from binlane.codec.control import FormatDescriptionEvent
-from binlane.codec.row_count import value_widths
-from binlane.codec.row_cutting import changed_columns
-from binlane.codec.rows import DeleteRowsEvent, RowsEvent, TableMapEvent, UpdateRowsEvent
-from binlane.codec.table_metadata import table_columns
-from binlane.codec.types import Flavor
-from binlane.grouping.event_group import group_events
-from binlane.grouping.table_maps import rows_with_tables
-from binlane.grouping.walk import walk
-from binlane.routing.row_images import ImageCutter
-from binlane.service.private_server import PrivateServer
-from binlane.sql.servers import RowImage
+from binlane.binlogs.routing.row_images import ImageCutter
+from binlane.live.provision.private_server import PrivateServer
+from binlane.log.codec.control import FormatDescriptionEvent
+from binlane.log.codec.row_count import value_widths
+from binlane.log.codec.row_cutting import changed_columns
+from binlane.log.codec.rows import DeleteRowsEvent, RowsEvent, TableMapEvent, UpdateRowsEvent
+from binlane.log.codec.table_metadata import table_columns
+from binlane.log.codec.types import Flavor
+from binlane.log.grouping.event_group import group_events
+from binlane.log.grouping.table_maps import rows_with_tables
+from binlane.log.grouping.walk import walk
+from binlane.statements.sql.servers import RowImage
 from tests.row_image_load import statements, tables
 from tests.servers import connect
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
-from binlane.codec.types import Flavor
+from binlane.live.provision.private_server import PrivateServer
+from binlane.log.codec.types import Flavor
 from binlane.names import TableName
-from binlane.service.private_server import PrivateServer
-from binlane.sql.catalog import SchemaCatalog
-from binlane.sql.show_create import create_table_text
+from binlane.statements.sql.catalog import SchemaCatalog
+from binlane.statements.sql.show_create import create_table_text
 from tests.servers import connect
 
 FILE = Path(__file__).parents[1] / "vectors" / "select_types.tsv"

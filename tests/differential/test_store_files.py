@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from binlane.store.settings import StoreSettings
-from binlane.store.store import Store
+from binlane.binlogs.store.settings import StoreSettings
+from binlane.binlogs.store.store import Store
 from tests.groups import add, create, kill, real_groups, stored
 
 _GTID = re.compile(r"^#.* end_log_pos (\d+) .*\tGTID (\d+-\d+-\d+)", re.MULTILINE)

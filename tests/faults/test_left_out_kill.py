@@ -11,8 +11,8 @@ from typing import Any
 import pymysql
 import pytest
 
+from binlane.live.provision.private_server import PrivateServer
 from binlane.positions import GtidSet
-from binlane.service.private_server import PrivateServer
 from tests.serve_process import ADMIN, PASSWORD, ServeProcess, create_account, wait_until
 from tests.servers import ServerFactory, connect, execute
 

@@ -17,8 +17,8 @@ from pathlib import Path
 import pymysql
 import pytest
 
-from binlane.store.store import Store
-from binlane.store.verify import verify
+from binlane.binlogs.store.store import Store
+from binlane.binlogs.store.verify import verify
 from tests.faulty_disk import Failure, VolatileDisk, no_room
 from tests.listening import ListeningPort, wait_until
 from tests.live_load import Load

@@ -15,7 +15,7 @@ import pytest
 from pymysql.connections import Connection
 from pymysql.cursors import Cursor
 
-from binlane.store.settings import StoreSettings
+from binlane.binlogs.store.settings import StoreSettings
 from tests.port_replicas import FollowedBinlogs, replica_status
 from tests.serve_process import wait_until, worker_processes
 from tests.servers import execute

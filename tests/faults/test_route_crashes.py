@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from binlane.binlogs.route.job import Report, route_files
+from binlane.binlogs.store.settings import StoreSettings
 from binlane.errors import StoreError
-from binlane.route.job import Report, route_files
-from binlane.store.settings import StoreSettings
 from tests.faulty_disk import Failure, FaultyDisk, Killed, no_room
 from tests.routed_files import outputs, request, written
 

@@ -8,9 +8,9 @@ from random import Random
 
 import pytest
 
-from binlane.route.job import route_files
-from binlane.store.settings import StoreSettings
-from binlane.store.verify import verify
+from binlane.binlogs.route.job import route_files
+from binlane.binlogs.store.settings import StoreSettings
+from binlane.binlogs.store.verify import verify
 from tests.fault_runs import Fault, Writer, fault_runs
 from tests.faulty_disk import FaultyDisk, VolatileDisk
 from tests.routed_files import outputs, request, written

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from binlane.store.verify import verify
+from binlane.binlogs.store.verify import verify
 from tests.live_oracle import differences
 from tests.serve_process import ServeProcess, create_account, wait_until
 from tests.servers import ServerFactory, execute

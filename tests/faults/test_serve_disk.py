@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from binlane.service.private_server import SOURCE_OPTIONS, PrivateServer
-from binlane.store.verify import verify
+from binlane.binlogs.store.verify import verify
+from binlane.live.provision.private_server import SOURCE_OPTIONS, PrivateServer
 from tests.live_oracle import differences
 from tests.serve_process import ServeProcess, create_account, wait_until
 from tests.servers import connect, execute

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from binlane.binlogs.store.settings import StoreSettings
+from binlane.binlogs.store.store import Store
+from binlane.binlogs.store.verify import verify
 from binlane.errors import StoreError
-from binlane.store.settings import StoreSettings
-from binlane.store.store import Store
-from binlane.store.verify import verify
 from tests.faulty_disk import Failure, FaultyDisk, Killed, VolatileDisk, no_room
 from tests.groups import add, create, kill, sequences, stored, transaction
 

@@ -7,12 +7,12 @@ from random import Random
 
 import pytest
 
+from binlane.binlogs.store.binlog import Binlog
+from binlane.binlogs.store.settings import StoreSettings
+from binlane.binlogs.store.store import Store
+from binlane.binlogs.store.verify import verify
 from binlane.errors import StoreError, StoreFullError
 from binlane.positions import mariadb_position
-from binlane.store.binlog import Binlog
-from binlane.store.settings import StoreSettings
-from binlane.store.store import Store
-from binlane.store.verify import verify
 from tests.fault_runs import Fault, Writer, fault_runs
 from tests.faulty_disk import Killed, VolatileDisk
 from tests.groups import (

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from binlane.binlogs.store.reading import StoreReader
+from binlane.binlogs.store.settings import StoreSettings
+from binlane.binlogs.store.store import Store
+from binlane.binlogs.store.verify import verify
 from binlane.errors import StoreError, StoreFullError
-from binlane.store.reading import StoreReader
-from binlane.store.settings import StoreSettings
-from binlane.store.store import Store
-from binlane.store.verify import verify
 from tests.faulty_disk import Failure, FaultyDisk, no_room
 from tests.groups import add, create, sequences, stored, transaction
 

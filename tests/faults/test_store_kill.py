@@ -6,10 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from binlane.store.reading import StoreReader
-from binlane.store.settings import StoreSettings
-from binlane.store.store import Store
-from binlane.store.verify import verify
+from binlane.binlogs.store.reading import StoreReader
+from binlane.binlogs.store.settings import StoreSettings
+from binlane.binlogs.store.store import Store
+from binlane.binlogs.store.verify import verify
 from tests.groups import create, sequences, stored
 
 ROOT = Path(__file__).parents[2]
@@ -20,7 +20,7 @@ from itertools import count
 from pathlib import Path
 from tests.faults.test_store_kill import SETTINGS
 from tests.groups import transaction
-from binlane.store.store import Store
+from binlane.binlogs.store.store import Store
 
 with Store.open(Path(sys.argv[1]), SETTINGS) as store:
     binlog = store.binlogs["orders"]
@@ -58,8 +58,8 @@ import os
 import signal
 import sys
 from pathlib import Path
-from binlane.store.catalog import Catalog
-from binlane.store.database import Database
+from binlane.binlogs.store.catalog import Catalog
+from binlane.binlogs.store.database import Database
 
 database = Database.open(Catalog.path_in(Path(sys.argv[1])))
 with database.transaction() as connection:

@@ -24,7 +24,7 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from binlane.cli import main as run_command
-from binlane.codec.event import checksum
+from binlane.log.codec.event import checksum
 from tests.fixture_sets import fixture_names, fixture_set
 from tests.routed_files import routed, written
 

@@ -13,20 +13,10 @@ from dataclasses import replace
 from functools import partial
 from typing import Final, NamedTuple
 
-from binlane.codec.packets.commands import BinlogDump, BinlogDumpGtid, RegisterSlave, encode_query
-from binlane.codec.packets.execution import Execution
-from binlane.codec.packets.flags import Capability, Command, DumpFlag, ServerStatus
-from binlane.codec.packets.framing import FRAME_HEADER_LENGTH, FRAME_PAYLOAD_MAX, frame
-from binlane.codec.packets.handshake import Greeting, HandshakeResponse, SslRequest
-from binlane.codec.packets.replies import EofPacket, ErrPacket, OkPacket
-from binlane.codec.packets.results import (
-    ColumnDefinition,
-)
-from binlane.codec.types import ColumnType, Flavor
-from binlane.dump.request import DumpRequest
 from binlane.errors import BinlaneError, CodecError, StatementError
-from binlane.gateway.answers import OkAnswer, RowsAnswer
-from binlane.gateway.judge import (
+from binlane.live.dump.request import DumpRequest
+from binlane.live.gateway.answers import OkAnswer, RowsAnswer
+from binlane.live.gateway.judge import (
     ClientStatement,
     Done,
     Give,
@@ -36,9 +26,9 @@ from binlane.gateway.judge import (
     Run,
     Verdict,
 )
-from binlane.gateway.login import LoginRules
-from binlane.gateway.machine import Relay
-from binlane.gateway.questions import (
+from binlane.live.gateway.login import LoginRules
+from binlane.live.gateway.machine import Relay
+from binlane.live.gateway.questions import (
     Cutting,
     Entering,
     Following,
@@ -47,7 +37,22 @@ from binlane.gateway.questions import (
     Starting,
     Statement,
 )
-from binlane.gateway.replica_statements import recognise
+from binlane.live.gateway.replica_statements import recognise
+from binlane.log.codec.packets.commands import (
+    BinlogDump,
+    BinlogDumpGtid,
+    RegisterSlave,
+    encode_query,
+)
+from binlane.log.codec.packets.execution import Execution
+from binlane.log.codec.packets.flags import Capability, Command, DumpFlag, ServerStatus
+from binlane.log.codec.packets.framing import FRAME_HEADER_LENGTH, FRAME_PAYLOAD_MAX, frame
+from binlane.log.codec.packets.handshake import Greeting, HandshakeResponse, SslRequest
+from binlane.log.codec.packets.replies import EofPacket, ErrPacket, OkPacket
+from binlane.log.codec.packets.results import (
+    ColumnDefinition,
+)
+from binlane.log.codec.types import ColumnType, Flavor
 from tests.recording_judge import RecordingJudge
 from tests.result_sets import encode_result_set
 

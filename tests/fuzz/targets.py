@@ -14,37 +14,37 @@ from tempfile import TemporaryDirectory
 from types import MappingProxyType
 from typing import Final
 
-from binlane.capture.event_stream import EventStream
-from binlane.capture.raw_stream import RawStream, Spilled
-from binlane.cat.json_lines import JsonLines
-from binlane.cat.text.lines import TextLines
-from binlane.cat.text.options import TextOptions
-from binlane.check.checker import Checker
-from binlane.check.findings import findings
-from binlane.check.json_lines import json_line
-from binlane.codec.columns import decode_rows
-from binlane.codec.control import RotateEvent
-from binlane.codec.encryption import KeyRing
-from binlane.codec.event import Event, decode_event, encode_event
-from binlane.codec.format import CHECKSUM_LENGTH, HEADER_LENGTH
-from binlane.codec.json_binary import decode_json
-from binlane.codec.packets.framing import frames
-from binlane.codec.packets.handshake import Greeting, HandshakeResponse
-from binlane.codec.registry import OpaqueEvent
-from binlane.codec.status_vars import decode_status_vars
-from binlane.codec.table_metadata import primary_key, table_columns
-from binlane.codec.types import ChecksumAlgorithm, EventType, Flavor
+from binlane.binlogs.cat.json_lines import JsonLines
+from binlane.binlogs.cat.text.lines import TextLines
+from binlane.binlogs.cat.text.options import TextOptions
+from binlane.binlogs.route.record import RECORD_FILE, Record
+from binlane.binlogs.store.files import read_index
+from binlane.binlogs.store.group_index import GroupIndex
 from binlane.errors import BinlaneError, StoreError
-from binlane.grouping.event_group import group_events
-from binlane.grouping.inner import expanded, expanded_all
-from binlane.grouping.raw import RawRun
-from binlane.grouping.table_maps import rows_with_tables
-from binlane.grouping.walk import walk
-from binlane.policy.server import Server
-from binlane.route.record import RECORD_FILE, Record
-from binlane.sql.catalog import SchemaCatalog
-from binlane.store.files import read_index
-from binlane.store.group_index import GroupIndex
+from binlane.live.capture.event_stream import EventStream
+from binlane.live.capture.raw_stream import RawStream, Spilled
+from binlane.log.codec.columns import decode_rows
+from binlane.log.codec.control import RotateEvent
+from binlane.log.codec.encryption import KeyRing
+from binlane.log.codec.event import Event, decode_event, encode_event
+from binlane.log.codec.format import CHECKSUM_LENGTH, HEADER_LENGTH
+from binlane.log.codec.json_binary import decode_json
+from binlane.log.codec.packets.framing import frames
+from binlane.log.codec.packets.handshake import Greeting, HandshakeResponse
+from binlane.log.codec.registry import OpaqueEvent
+from binlane.log.codec.status_vars import decode_status_vars
+from binlane.log.codec.table_metadata import primary_key, table_columns
+from binlane.log.codec.types import ChecksumAlgorithm, EventType, Flavor
+from binlane.log.grouping.event_group import group_events
+from binlane.log.grouping.inner import expanded, expanded_all
+from binlane.log.grouping.raw import RawRun
+from binlane.log.grouping.table_maps import rows_with_tables
+from binlane.log.grouping.walk import walk
+from binlane.statements.check.checker import Checker
+from binlane.statements.check.findings import findings
+from binlane.statements.check.json_lines import json_line
+from binlane.statements.policy.server import Server
+from binlane.statements.sql.catalog import SchemaCatalog
 from tests.build import FORMAT, PLAIN_FORMAT, event, rows, table_map
 from tests.dumps import dump_packets
 from tests.fixture_sets import fixture_names, fixture_set

@@ -12,17 +12,17 @@ from typing import Any
 
 import pytest
 
-from binlane.cat.json_lines import JsonLines
-from binlane.codec.charsets import charset_of
-from binlane.codec.columns import Column
-from binlane.codec.control import FormatDescriptionEvent
-from binlane.codec.event import Event
-from binlane.codec.rows import TableMapEvent
-from binlane.codec.table_metadata import table_columns
-from binlane.codec.types import ColumnType, Flavor
-from binlane.grouping.walk import walk
+from binlane.binlogs.cat.json_lines import JsonLines
+from binlane.log.codec.charsets import charset_of
+from binlane.log.codec.columns import Column
+from binlane.log.codec.control import FormatDescriptionEvent
+from binlane.log.codec.event import Event
+from binlane.log.codec.rows import TableMapEvent
+from binlane.log.codec.table_metadata import table_columns
+from binlane.log.codec.types import ColumnType, Flavor
+from binlane.log.grouping.walk import walk
 from binlane.names import TableName
-from binlane.sql.catalog import SchemaCatalog
+from binlane.statements.sql.catalog import SchemaCatalog
 from tests.fixture_sets import fixture_names, fixture_set
 
 # Encrypted, damaged on purpose, or not made of whole files.

@@ -7,15 +7,15 @@ from collections.abc import Iterator
 
 import pytest
 
-from binlane.codec.columns import decode_rows
-from binlane.codec.event import Event
-from binlane.codec.rows import RowsEvent
-from binlane.codec.table_metadata import table_columns
-from binlane.codec.types import Flavor
 from binlane.errors import CodecError
-from binlane.grouping.inner import expanded_all
-from binlane.grouping.table_maps import TableMaps
-from binlane.grouping.walk import walk
+from binlane.log.codec.columns import decode_rows
+from binlane.log.codec.event import Event
+from binlane.log.codec.rows import RowsEvent
+from binlane.log.codec.table_metadata import table_columns
+from binlane.log.codec.types import Flavor
+from binlane.log.grouping.inner import expanded_all
+from binlane.log.grouping.table_maps import TableMaps
+from binlane.log.grouping.walk import walk
 from tests.fixture_sets import fixture_set
 
 FLAVORS = {"corrupt_mariadb1011": Flavor.MARIADB, "corrupt_mysql97": Flavor.MYSQL}

@@ -8,10 +8,10 @@ from itertools import islice
 
 import pytest
 
-from binlane.codec.encryption import EventCipher, KeyRing
 from binlane.errors import ChecksumError, CodecError, TruncatedError, UnsupportedError
-from binlane.grouping.decryption import is_encrypted, plain_chunks
-from binlane.grouping.walk import walk
+from binlane.log.codec.encryption import EventCipher, KeyRing
+from binlane.log.grouping.decryption import is_encrypted, plain_chunks
+from binlane.log.grouping.walk import walk
 from tests.encryption import encrypt_log, keys_of
 from tests.fixture_sets import fixture_names, fixture_set
 

@@ -6,13 +6,13 @@ import re
 
 import pytest
 
-from binlane.codec.control import BinlogCheckpointEvent, StopEvent
-from binlane.codec.event import Event
-from binlane.codec.types import Flavor
 from binlane.errors import UnsupportedError
-from binlane.grouping.event_list import listed_event
-from binlane.grouping.inner import expanded_all
-from binlane.grouping.walk import walk
+from binlane.log.codec.control import BinlogCheckpointEvent, StopEvent
+from binlane.log.codec.event import Event
+from binlane.log.codec.types import Flavor
+from binlane.log.grouping.event_list import listed_event
+from binlane.log.grouping.inner import expanded_all
+from binlane.log.grouping.walk import walk
 from tests.fixture_sets import EventRow, fixture_set, mysql_sets, server_sets
 
 READABLE = [

@@ -7,14 +7,14 @@ from dataclasses import fields
 
 import pytest
 
-from binlane.cat.explain.explanation import Explanation, explain
-from binlane.cat.explain.find import FoundEvent
-from binlane.cat.explain.text import explanation_json, explanation_text
-from binlane.codec.control import FormatDescriptionEvent
-from binlane.codec.event import Event
-from binlane.codec.format import Format
-from binlane.codec.rows import TableMapEvent
-from binlane.grouping.walk import walk
+from binlane.binlogs.cat.explain.explanation import Explanation, explain
+from binlane.binlogs.cat.explain.find import FoundEvent
+from binlane.binlogs.cat.explain.text import explanation_json, explanation_text
+from binlane.log.codec.control import FormatDescriptionEvent
+from binlane.log.codec.event import Event
+from binlane.log.codec.format import Format
+from binlane.log.codec.rows import TableMapEvent
+from binlane.log.grouping.walk import walk
 from tests.fixture_sets import fixture_names, fixture_set
 
 SETS = [

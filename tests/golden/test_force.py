@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from binlane.cat.force import ForcedWalk, LeftOut
-from binlane.codec.event import Event
-from binlane.codec.types import EventType
+from binlane.binlogs.cat.force import ForcedWalk, LeftOut
 from binlane.errors import CodecError
-from binlane.grouping.event_group import GroupTracker
-from binlane.grouping.walk import walk
+from binlane.log.codec.event import Event
+from binlane.log.codec.types import EventType
+from binlane.log.grouping.event_group import GroupTracker
+from binlane.log.grouping.walk import walk
 from tests.fixture_sets import fixture_set
 
 SETS = ("corrupt_mariadb1011", "corrupt_mysql97")

@@ -8,16 +8,16 @@ from dataclasses import replace
 import pytest
 from zstandard import ZstdDecompressor
 
-from binlane.codec.control import FormatDescriptionEvent
-from binlane.codec.event import decode_event, encode_event
-from binlane.codec.format import MAGIC
-from binlane.codec.payload import TransactionPayloadEvent
-from binlane.codec.query import QueryEvent
-from binlane.codec.status_vars import decode_status_vars, encode_status_vars
-from binlane.codec.types import ChecksumAlgorithm, EventType
-from binlane.grouping.event_group import group_events
-from binlane.grouping.inner import expanded
-from binlane.grouping.walk import walk
+from binlane.log.codec.control import FormatDescriptionEvent
+from binlane.log.codec.event import decode_event, encode_event
+from binlane.log.codec.format import MAGIC
+from binlane.log.codec.payload import TransactionPayloadEvent
+from binlane.log.codec.query import QueryEvent
+from binlane.log.codec.status_vars import decode_status_vars, encode_status_vars
+from binlane.log.codec.types import ChecksumAlgorithm, EventType
+from binlane.log.grouping.event_group import group_events
+from binlane.log.grouping.inner import expanded
+from binlane.log.grouping.walk import walk
 from tests.fixture_sets import fixture_names, fixture_set, server_sets
 
 WHOLE = [

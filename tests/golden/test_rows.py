@@ -22,18 +22,18 @@ from typing import Any
 
 import pytest
 
-from binlane.codec.charsets import BINARY_COLLATION, charset_of
-from binlane.codec.columns import ABSENT, Column, RowChange, RowImage, Value, decode_rows
-from binlane.codec.json_binary import JsonDocument
-from binlane.codec.json_diff import JsonDiffs, JsonOperation, apply_diffs
-from binlane.codec.query import QueryEvent
-from binlane.codec.rows import RowsEvent, TableMapEvent
-from binlane.codec.table_metadata import primary_key, table_columns
-from binlane.codec.types import ColumnType, Flavor
 from binlane.errors import UnsupportedError
-from binlane.grouping.inner import expanded_all
-from binlane.grouping.table_maps import TableMaps, rows_with_tables
-from binlane.grouping.walk import walk
+from binlane.log.codec.charsets import BINARY_COLLATION, charset_of
+from binlane.log.codec.columns import ABSENT, Column, RowChange, RowImage, Value, decode_rows
+from binlane.log.codec.json_binary import JsonDocument
+from binlane.log.codec.json_diff import JsonDiffs, JsonOperation, apply_diffs
+from binlane.log.codec.query import QueryEvent
+from binlane.log.codec.rows import RowsEvent, TableMapEvent
+from binlane.log.codec.table_metadata import primary_key, table_columns
+from binlane.log.codec.types import ColumnType, Flavor
+from binlane.log.grouping.inner import expanded_all
+from binlane.log.grouping.table_maps import TableMaps, rows_with_tables
+from binlane.log.grouping.walk import walk
 from tests.fixture_sets import FinalTable, FixtureSet, fixture_set, server_sets
 
 PRINTED = [

@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
-from binlane.cat.summary import Summary
-from binlane.cat.summary.as_json import summary_json
-from binlane.codec.columns import decode_rows
-from binlane.codec.row_count import count_rows
-from binlane.codec.rows import RowsEvent
-from binlane.codec.table_metadata import table_columns
-from binlane.codec.types import Flavor
+from binlane.binlogs.cat.summary import Summary
+from binlane.binlogs.cat.summary.as_json import summary_json
 from binlane.errors import UnsupportedError
-from binlane.grouping.inner import expanded_all
-from binlane.grouping.table_maps import rows_with_tables
-from binlane.grouping.walk import walk
+from binlane.log.codec.columns import decode_rows
+from binlane.log.codec.row_count import count_rows
+from binlane.log.codec.rows import RowsEvent
+from binlane.log.codec.table_metadata import table_columns
+from binlane.log.codec.types import Flavor
+from binlane.log.grouping.inner import expanded_all
+from binlane.log.grouping.table_maps import rows_with_tables
+from binlane.log.grouping.walk import walk
 from tests.fixture_sets import fixture_names, fixture_set
 
 SETS = [

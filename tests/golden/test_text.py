@@ -16,11 +16,11 @@ from typing import Final
 
 import pytest
 
-from binlane.cat.text.event import local_time
-from binlane.cat.text.lines import TextLines
-from binlane.cat.text.options import Base64Output, TextOptions
-from binlane.grouping.inner import expanded_all
-from binlane.grouping.walk import walk
+from binlane.binlogs.cat.text.event import local_time
+from binlane.binlogs.cat.text.lines import TextLines
+from binlane.binlogs.cat.text.options import Base64Output, TextOptions
+from binlane.log.grouping.inner import expanded_all
+from binlane.log.grouping.walk import walk
 from tests.fixture_sets import FixtureSet, fixture_names, fixture_set
 
 DEFAULT: Final = TextOptions()
@@ -30,7 +30,7 @@ ROWS: Final = TextOptions(
 # The tools name files of their own by what is free in their directory.
 _LOAD_FILE: Final = re.compile(r"'[^']*/SQL_LOAD_MB-([0-9a-f]+)-[0-9a-f]+'")
 _LARGE: Final = frozenset({"md1011_bigrow", "my97_bigrow"})
-# Their rows do not decode, which tests/unit/cat/text/test_lines.py shows.
+# Their rows do not decode, which tests/unit/binlogs/cat/text/test_lines.py shows.
 _HIRES: Final = "md1011_types_temporal_hires53"
 
 

@@ -12,11 +12,11 @@ import pytest
 from deltalake import DeltaTable
 
 from binlane.errors import ConfigError
-from binlane.landing.landing import land
-from binlane.landing.settings import LandingSettings
-from binlane.landing.tables.iceberg import open_catalog
-from binlane.landing.work import Format, Mode
-from binlane.service.private_server import PrivateServer
+from binlane.live.provision.private_server import PrivateServer
+from binlane.tables.landing.landing import land
+from binlane.tables.landing.settings import LandingSettings
+from binlane.tables.landing.tables.iceberg import open_catalog
+from binlane.tables.landing.work import Format, Mode
 from binlane.version import __version__
 from tests.feeds import check_replay
 from tests.servers import execute

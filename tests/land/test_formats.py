@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from binlane.landing.landing import land
-from binlane.landing.settings import LandingSettings
-from binlane.landing.tables.opening import open_store
-from binlane.landing.tables.store import StoreSettings
-from binlane.landing.work import Format, Mode
+from binlane.tables.landing.landing import land
+from binlane.tables.landing.settings import LandingSettings
+from binlane.tables.landing.tables.opening import open_store
+from binlane.tables.landing.tables.store import StoreSettings
+from binlane.tables.landing.work import Format, Mode
 from tests.landed import plain_rows
 from tests.shop_log import ShopLog, Table
 

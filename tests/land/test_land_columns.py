@@ -13,13 +13,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from binlane.columnar.unify import cast_exactly
-from binlane.landing.landing import land
-from binlane.landing.progress import LandingReport
-from binlane.landing.settings import LandingSettings
-from binlane.landing.work import Format, Mode
+from binlane.live.provision.server_programs import MysqlProgram
 from binlane.names import TableName
-from binlane.service.server_programs import MysqlProgram
+from binlane.tables.columnar.unify import cast_exactly
+from binlane.tables.landing.landing import land
+from binlane.tables.landing.progress import LandingReport
+from binlane.tables.landing.settings import LandingSettings
+from binlane.tables.landing.work import Format, Mode
 from tests.landed import plain_rows
 from tests.landed_select import Row, Source, landed_value
 

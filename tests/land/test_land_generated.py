@@ -9,9 +9,9 @@ from random import Random
 
 import pytest
 
-from binlane.landing.work import Mode
-from binlane.service.private_server import SOURCE_OPTIONS
-from binlane.service.server_programs import MysqlProgram
+from binlane.live.provision.private_server import SOURCE_OPTIONS
+from binlane.live.provision.server_programs import MysqlProgram
+from binlane.tables.landing.work import Mode
 from tests.landed import delta_rows
 from tests.landed_select import Source, current_schema, current_values
 from tests.log_batches import LogLander, new_lander

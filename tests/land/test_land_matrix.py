@@ -14,10 +14,10 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from binlane.landing.landing import land
-from binlane.landing.settings import LandingSettings
-from binlane.landing.work import Format, Mode
-from binlane.service.server_programs import MARIADB
+from binlane.live.provision.server_programs import MARIADB
+from binlane.tables.landing.landing import land
+from binlane.tables.landing.settings import LandingSettings
+from binlane.tables.landing.work import Format, Mode
 from tests.land_comparison import Comparison, Verdict
 from tests.land_matrix import Matrix, Runner
 from tests.land_recording import Source

@@ -8,8 +8,8 @@ from random import Random
 
 import pytest
 
-from binlane.service.private_server import PrivateServer
-from binlane.service.server_programs import MysqlProgram
+from binlane.live.provision.private_server import PrivateServer
+from binlane.live.provision.server_programs import MysqlProgram
 from tests.landed_select import Source, current_schema, current_values
 from tests.log_batches import LogLander, land_all, new_lander
 from tests.servers import execute

@@ -8,8 +8,8 @@ import pytest
 
 import binlane
 from binlane.errors import BinlaneError
-from binlane.landing.landing import land
-from binlane.landing.verification import Lake, verify_lake
+from binlane.tables.landing.landing import land
+from binlane.tables.landing.verification import Lake, verify_lake
 from tests.landed import current_rows
 from tests.serve_process import ServeProcess, create_account
 from tests.servers import ServerFactory, execute

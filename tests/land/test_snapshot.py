@@ -19,15 +19,15 @@ import pytest
 
 from binlane.cli.main import main
 from binlane.errors import ConfigError, PeerError
-from binlane.landing.engine import EmbeddedEngine
-from binlane.landing.journal import Journal
-from binlane.landing.landing import land
-from binlane.landing.settings import LandingSettings
-from binlane.landing.snapshot.work import snapshot_chunk
-from binlane.landing.verification import Lake, verify_lake
-from binlane.landing.work import Format, Mode
+from binlane.live.provision.private_server import SOURCE_OPTIONS, PrivateServer
 from binlane.names import TableName
-from binlane.service.private_server import SOURCE_OPTIONS, PrivateServer
+from binlane.tables.landing.engine import EmbeddedEngine
+from binlane.tables.landing.journal import Journal
+from binlane.tables.landing.landing import land
+from binlane.tables.landing.settings import LandingSettings
+from binlane.tables.landing.snapshot.work import snapshot_chunk
+from binlane.tables.landing.verification import Lake, verify_lake
+from binlane.tables.landing.work import Format, Mode
 from tests.landed import plain_rows
 from tests.servers import ServerFactory, connect, execute
 

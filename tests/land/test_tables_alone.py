@@ -14,16 +14,16 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import write_deltalake
 
-from binlane.codec.event import Event
-from binlane.codec.rows import RowsEvent
 from binlane.errors import StoreError
-from binlane.landing.landing import land
-from binlane.landing.progress import LandingReport
-from binlane.landing.settings import LandingSettings
-from binlane.landing.tables.iceberg import open_catalog
-from binlane.landing.verification import Lake, verify_lake
-from binlane.landing.work import Format, Mode
+from binlane.log.codec.event import Event
+from binlane.log.codec.rows import RowsEvent
 from binlane.names import TableName
+from binlane.tables.landing.landing import land
+from binlane.tables.landing.progress import LandingReport
+from binlane.tables.landing.settings import LandingSettings
+from binlane.tables.landing.tables.iceberg import open_catalog
+from binlane.tables.landing.verification import Lake, verify_lake
+from binlane.tables.landing.work import Format, Mode
 from tests.landed import plain_rows
 from tests.shop_log import ShopLog, Table
 

@@ -8,7 +8,7 @@ from typing import Final
 import pymysql
 from pymysql.constants import CLIENT
 
-from binlane.service.private_server import PrivateServer
+from binlane.live.provision.private_server import PrivateServer
 from tests.port_load import checksums
 from tests.port_replicas import follow, replica_status
 from tests.serve_process import ServeProcess

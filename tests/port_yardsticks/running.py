@@ -14,12 +14,12 @@ from typing import Any, Final
 import pymysql
 from pymysql.constants import CLIENT
 
-from binlane.service.private_server import (
+from binlane.live.provision.private_server import (
     MYSQL_SOURCE_OPTIONS,
     SOURCE_OPTIONS,
     PrivateServer,
 )
-from binlane.service.server_programs import MARIADB
+from binlane.live.provision.server_programs import MARIADB
 from tests.judged_port import Answered, PortRecorder, judged
 from tests.logged_events import Event, are_equal, comparable
 from tests.port_replicas import REPLICA

@@ -9,20 +9,20 @@ from typing import Final
 from hypothesis import given
 from hypothesis import strategies as st
 
-from binlane.check.checker import Checker
-from binlane.codec.types import Flavor
 from binlane.errors import DefinitionError
+from binlane.log.codec.types import Flavor
 from binlane.names import TableName
-from binlane.policy.refusals import Refusal
-from binlane.policy.server import Server
-from binlane.scope.definition import Definition
-from binlane.scope.parser import parse_binlog_statement
-from binlane.scope.scope import Scope
-from binlane.scope.statements import AlterBinlog, CreateBinlog, alter, create
-from binlane.session.report import StatementResult
-from binlane.session.session import Session
-from binlane.sql.catalog import SchemaCatalog
-from binlane.sql.tokens import tokenise
+from binlane.statements.check.checker import Checker
+from binlane.statements.policy.refusals import Refusal
+from binlane.statements.policy.server import Server
+from binlane.statements.scope.definition import Definition
+from binlane.statements.scope.parser import parse_binlog_statement
+from binlane.statements.scope.scope import Scope
+from binlane.statements.scope.statements import AlterBinlog, CreateBinlog, alter, create
+from binlane.statements.session.report import StatementResult
+from binlane.statements.session.session import Session
+from binlane.statements.sql.catalog import SchemaCatalog
+from binlane.statements.sql.tokens import tokenise
 from tests.checked import SCHEMA
 from tests.reading import analyse
 

@@ -12,31 +12,31 @@ from hypothesis import given
 from hypothesis import strategies as st
 from zstandard import ZstdCompressor
 
-from binlane.codec.body import Body
-from binlane.codec.buffer import Reader
-from binlane.codec.columns import Column, decode_rows, value_decoder
-from binlane.codec.compression import decompress_column
-from binlane.codec.control import FormatDescriptionEvent
-from binlane.codec.event import decode_event, encode_event
-from binlane.codec.json_binary import JsonDocument, decode_json
-from binlane.codec.json_diff import apply_diffs, decode_diffs, parse_path
-from binlane.codec.payload import PayloadCompression, TransactionPayloadEvent
-from binlane.codec.registry import BODIES, REFUSED, OpaqueEvent
-from binlane.codec.rows import RowsEvent
-from binlane.codec.status_vars import StatusVar, decode_status_vars, encode_status_vars
-from binlane.codec.table_metadata import primary_key, table_columns
-from binlane.codec.types import ColumnType, Flavor
-from binlane.codec.varints import (
+from binlane.errors import CodecError
+from binlane.log.codec.body import Body
+from binlane.log.codec.buffer import Reader
+from binlane.log.codec.columns import Column, decode_rows, value_decoder
+from binlane.log.codec.compression import decompress_column
+from binlane.log.codec.control import FormatDescriptionEvent
+from binlane.log.codec.event import decode_event, encode_event
+from binlane.log.codec.json_binary import JsonDocument, decode_json
+from binlane.log.codec.json_diff import apply_diffs, decode_diffs, parse_path
+from binlane.log.codec.payload import PayloadCompression, TransactionPayloadEvent
+from binlane.log.codec.registry import BODIES, REFUSED, OpaqueEvent
+from binlane.log.codec.rows import RowsEvent
+from binlane.log.codec.status_vars import StatusVar, decode_status_vars, encode_status_vars
+from binlane.log.codec.table_metadata import primary_key, table_columns
+from binlane.log.codec.types import ColumnType, Flavor
+from binlane.log.codec.varints import (
     read_signed_varint,
     read_varint,
     write_signed_varint,
     write_varint,
 )
-from binlane.errors import CodecError
-from binlane.grouping.event_group import group_events
-from binlane.grouping.flavors import NEVER_IN
-from binlane.grouping.inner import expanded
-from binlane.grouping.walk import walk
+from binlane.log.grouping.event_group import group_events
+from binlane.log.grouping.flavors import NEVER_IN
+from binlane.log.grouping.inner import expanded
+from binlane.log.grouping.walk import walk
 from binlane.positions import GtidRun, GtidSet, MysqlGtid
 from tests.build import FORMAT, PLAIN_FORMAT, event, log, rows, table_map
 from tests.fixture_sets import fixture_set

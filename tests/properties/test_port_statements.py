@@ -9,14 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from binlane.errors import StatementError
-from binlane.gateway.privileges import global_privileges
-from binlane.gateway.replica_statements import INSPECTED_MAX, may_concern_binlogs, recognise
-from binlane.scope.parser import parse_binlog_statement
-from binlane.scope.statements import AlterBinlog, CreateBinlog, alter, create
-from binlane.service.explain import explained
-from binlane.service.system_tables.question import Select, Session, may_ask, question_of
-from binlane.service.system_tables.translate import translate
-from binlane.sql.tokens import SqlSyntaxError
+from binlane.live.answers.explain import explained
+from binlane.live.answers.system_tables.question import Select, Session, may_ask, question_of
+from binlane.live.answers.system_tables.translate import translate
+from binlane.live.gateway.privileges import global_privileges
+from binlane.live.gateway.replica_statements import INSPECTED_MAX, may_concern_binlogs, recognise
+from binlane.statements.scope.parser import parse_binlog_statement
+from binlane.statements.scope.statements import AlterBinlog, CreateBinlog, alter, create
+from binlane.statements.sql.tokens import SqlSyntaxError
 
 WORDS = st.sampled_from(
     [

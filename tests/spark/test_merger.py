@@ -16,7 +16,7 @@ import pytest
 from deltalake import DeltaTable
 
 from binlane.errors import ConfigError
-from binlane.spark.merger import merge_settings
+from binlane.tables.spark.merger import merge_settings
 from tests.feeds import by_kind, check_replay, feed_of
 from tests.landed import current_rows
 from tests.servers import ServerFactory, execute
@@ -121,8 +121,8 @@ def test_settings_name_what_is_needed_and_keep_what_was_given() -> None:
 
 READ_FEED = """
 import json, sys
-from binlane.spark.merger import merge_settings
-from binlane.spark.session import build_session
+from binlane.tables.spark.merger import merge_settings
+from binlane.tables.spark.session import build_session
 spark = build_session("local[2]", settings=merge_settings({"spark.binlane.merge": "spark"}))
 for name in sys.argv[2:]:
     reader = spark.read.format("delta").option("readChangeFeed", "true")

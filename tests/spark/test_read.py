@@ -13,10 +13,10 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from binlane.binlogs.store.settings import StoreSettings
+from binlane.binlogs.store.store import Store
 from binlane.errors import BinlaneError, CodecError
-from binlane.spark.failures import plain_errors
-from binlane.store.settings import StoreSettings
-from binlane.store.store import Store
+from binlane.tables.spark.failures import plain_errors
 from tests.fixture_sets import fixture_set
 from tests.groups import add, create, real_groups
 from tests.shop_log import ShopLog, Table

@@ -10,8 +10,8 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from binlane.service.private_server import PrivateServer
-from binlane.spark.restarting import restarted
+from binlane.live.provision.private_server import PrivateServer
+from binlane.tables.spark.restarting import restarted
 from tests.servers import execute
 from tests.shop_log import ShopLog, Table
 

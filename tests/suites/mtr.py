@@ -21,7 +21,7 @@ import pymysql
 import pytest
 from pymysql.cursors import Cursor
 
-from binlane.service.private_server import PrivateServer
+from binlane.live.provision.private_server import PrivateServer
 from tests.suites.comparing import compare
 from tests.suites.packages import debian
 from tests.suites.places import DIRECT, PORTS, Place, place

@@ -16,12 +16,12 @@ import pymysql
 from pymysql.connections import Connection
 from pymysql.cursors import Cursor
 
-from binlane.service.private_server import (
+from binlane.live.provision.private_server import (
     MYSQL_SOURCE_OPTIONS,
     SOURCE_OPTIONS,
     PrivateServer,
 )
-from binlane.service.server_programs import MARIADB
+from binlane.live.provision.server_programs import MARIADB
 from tests.certificates import make_certificate
 from tests.judged_port import set_up
 from tests.serve_process import ServeProcess

@@ -11,10 +11,10 @@ from typing import Any, Final
 import pymysql
 import pytest
 
-from binlane.gateway.handler import SessionContext
-from binlane.gateway.privileges import Privilege
-from binlane.service.access import Access, BinlogAccess
-from binlane.service.private_server import PrivateServer
+from binlane.live.answers.access import Access, BinlogAccess
+from binlane.live.gateway.handler import SessionContext
+from binlane.live.gateway.privileges import Privilege
+from binlane.live.provision.private_server import PrivateServer
 from tests.listening import ListeningPort
 from tests.rules import ROOT
 from tests.servers import execute

@@ -15,7 +15,7 @@ import pytest
 from pymysql.connections import Connection
 from pymysql.cursors import Cursor
 
-from binlane.service.private_server import PrivateServer
+from binlane.live.provision.private_server import PrivateServer
 from tests.judged_port import judged
 from tests.recording_proxy import RecordingProxy
 from tests.serve_process import ServeProcess

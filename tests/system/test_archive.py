@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from moto.server import ThreadedMotoServer
 
-from binlane.ranges.filesystems import child, listed, opened
-from binlane.ranges.plan import Planner
+from binlane.tables.ranges.filesystems import child, listed, opened
+from binlane.tables.ranges.plan import Planner
 from tests.serve_process import ServeProcess, create_account, wait_until
 from tests.servers import ServerFactory, execute
-from tests.unit.ranges.test_plan import all_ranges, groups_of
+from tests.unit.tables.ranges.test_plan import all_ranges, groups_of
 
 ACCOUNT = {
     "AWS_ACCESS_KEY_ID": "testing",

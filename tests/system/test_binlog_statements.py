@@ -11,7 +11,7 @@ from pathlib import Path
 import pymysql
 import pytest
 
-from binlane.service.private_server import SOURCE_OPTIONS, PrivateServer
+from binlane.live.provision.private_server import SOURCE_OPTIONS, PrivateServer
 from tests.listening import ListeningPort
 from tests.serve_process import ADMIN, PASSWORD, ServeProcess, create_account, wait_until
 from tests.servers import ServerFactory, execute

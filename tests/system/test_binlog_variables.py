@@ -10,8 +10,7 @@ import pytest
 from pymysql.connections import Connection
 from pymysql.cursors import Cursor
 
-from binlane.codec.types import Flavor
-from binlane.port.binlog_variables import (
+from binlane.live.port.binlog_variables import (
     NAMES,
     TRACKING,
     concerns,
@@ -19,9 +18,10 @@ from binlane.port.binlog_variables import (
     rewrite,
     telling_gtids,
 )
-from binlane.service.private_server import PrivateServer
-from binlane.sql.reading import read
-from binlane.sql.servers import Dialect
+from binlane.live.provision.private_server import PrivateServer
+from binlane.log.codec.types import Flavor
+from binlane.statements.sql.reading import read
+from binlane.statements.sql.servers import Dialect
 from tests.servers import connect, execute
 
 _REFUSED = (

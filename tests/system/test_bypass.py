@@ -9,8 +9,8 @@ import pymysql
 import pytest
 from pymysql.constants import CLIENT
 
-from binlane.codec.packets.framing import bytes_of
-from binlane.service.private_server import SOURCE_OPTIONS, PrivateServer
+from binlane.live.provision.private_server import SOURCE_OPTIONS, PrivateServer
+from binlane.log.codec.packets.framing import bytes_of
 from tests.judged_port import judged
 from tests.serve_process import ServeProcess, wait_until
 from tests.servers import QUICK, execute

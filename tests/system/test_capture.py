@@ -12,18 +12,22 @@ from pathlib import Path
 
 import pytest
 
-from binlane.capture.capture import Capture, is_transient
-from binlane.capture.identity import SourceIdentity
-from binlane.capture.settings import SourceSettings, Start, StartAt
 from binlane.client.settings import ServerUrl
-from binlane.codec.rows import RowsEvent
 from binlane.errors import BinlaneError, ConfigError, PeerError
-from binlane.grouping.event_group import EventGroup, group_events
-from binlane.grouping.raw import LargeGroup, RawRun
-from binlane.grouping.walk import walk
+from binlane.live.capture.capture import Capture, is_transient
+from binlane.live.capture.identity import SourceIdentity
+from binlane.live.capture.settings import SourceSettings, Start, StartAt
+from binlane.live.provision.private_server import (
+    MYSQL_SOURCE_OPTIONS,
+    SOURCE_OPTIONS,
+    PrivateServer,
+)
+from binlane.live.provision.server_programs import MARIADB
+from binlane.log.codec.rows import RowsEvent
+from binlane.log.grouping.event_group import EventGroup, group_events
+from binlane.log.grouping.raw import LargeGroup, RawRun
+from binlane.log.grouping.walk import walk
 from binlane.positions import FilePosition, GtidPosition, GtidSet, MysqlGtid, parse_position
-from binlane.service.private_server import MYSQL_SOURCE_OPTIONS, SOURCE_OPTIONS, PrivateServer
-from binlane.service.server_programs import MARIADB
 from tests.certificates import make_certificate
 from tests.servers import ServerFactory, connect, execute, mysql_program
 

@@ -9,10 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from binlane.capture.settings import StartAt
+from binlane.live.capture.settings import StartAt
+from binlane.live.provision.private_server import (
+    MYSQL_SOURCE_OPTIONS,
+    SOURCE_OPTIONS,
+    PrivateServer,
+)
+from binlane.live.provision.server_programs import MysqlProgram
 from binlane.positions import GtidPosition
-from binlane.service.private_server import MYSQL_SOURCE_OPTIONS, SOURCE_OPTIONS, PrivateServer
-from binlane.service.server_programs import MysqlProgram
 from tests.servers import ServerFactory, execute, mysql_program
 from tests.system.test_capture import capture_of, numbers, position_of, read_until, taken
 from tests.system.test_encryption import KEY_PLUGIN

@@ -6,9 +6,9 @@ import asyncio
 from functools import partial
 from pathlib import Path
 
-from binlane.routing.cascades import CASCADED, MAPPED, MERGED
-from binlane.service.private_server import PrivateServer
-from binlane.service.source_links import Rows, SourceLinks, source_links
+from binlane.binlogs.routing.cascades import CASCADED, MAPPED, MERGED
+from binlane.live.answers.source_links import Rows, SourceLinks, source_links
+from binlane.live.provision.private_server import PrivateServer
 from tests.edges import Recording, recorded
 from tests.routed_files import definitions
 from tests.servers import ServerFactory, connect, execute

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from binlane.service.private_server import PrivateServer
+from binlane.live.provision.private_server import PrivateServer
 from tests.final_tables import Client, problems
 from tests.fixture_sets import fixture_names, fixture_set
 from tests.replay import binlane

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from binlane.cli.main import main
-from binlane.service.private_server import PrivateServer
+from binlane.live.provision.private_server import PrivateServer
 from tests.servers import dump, execute
 
 _OBJECTS = (

@@ -9,12 +9,16 @@ from typing import Final
 
 import pytest
 
-from binlane.codec.packets.commands import encode_query
-from binlane.codec.packets.flags import Capability
-from binlane.codec.packets.framing import text_of
-from binlane.codec.packets.replies import ErrPacket, is_error
-from binlane.service.private_server import MYSQL_SOURCE_OPTIONS, SOURCE_OPTIONS, PrivateServer
-from binlane.service.server_programs import MARIADB
+from binlane.live.provision.private_server import (
+    MYSQL_SOURCE_OPTIONS,
+    SOURCE_OPTIONS,
+    PrivateServer,
+)
+from binlane.live.provision.server_programs import MARIADB
+from binlane.log.codec.packets.commands import encode_query
+from binlane.log.codec.packets.flags import Capability
+from binlane.log.codec.packets.framing import text_of
+from binlane.log.codec.packets.replies import ErrPacket, is_error
 from tests.judged_port import Answered, PortRecorder, judged
 from tests.raw_client import CAPABILITIES, RawClient
 from tests.serve_process import ServeProcess

@@ -12,14 +12,14 @@ from typing import Final, NamedTuple
 import pymysql
 import pytest
 
-from binlane.codec.format import Format
-from binlane.codec.mysql_transaction import PreviousGtidsEvent
-from binlane.codec.packets.commands import BinlogDump, BinlogDumpGtid, RegisterSlave
-from binlane.codec.packets.flags import Capability, Command, DumpFlag
-from binlane.codec.packets.replies import EofPacket, ErrPacket
-from binlane.codec.types import ChecksumAlgorithm, EventType, Flavor
+from binlane.live.provision.private_server import PrivateServer
+from binlane.log.codec.format import Format
+from binlane.log.codec.mysql_transaction import PreviousGtidsEvent
+from binlane.log.codec.packets.commands import BinlogDump, BinlogDumpGtid, RegisterSlave
+from binlane.log.codec.packets.flags import Capability, Command, DumpFlag
+from binlane.log.codec.packets.replies import EofPacket, ErrPacket
+from binlane.log.codec.types import ChecksumAlgorithm, EventType, Flavor
 from binlane.positions import GtidSet
-from binlane.service.private_server import PrivateServer
 from tests.listening import wait_until
 from tests.raw_client import CAPABILITIES, RawClient
 from tests.served_binlog import FILE, STATUS, Served, served_binlog

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from binlane.errors import StatementError
+from binlane.live.provision.private_server import PrivateServer
 from binlane.positions import GtidPosition
-from binlane.service.private_server import PrivateServer
 from tests.served_binlog import DONE, FILE, STATUS, Served, served_binlog
 from tests.servers import execute
 

@@ -10,8 +10,8 @@ from typing import Any
 import pymysql
 import pytest
 
-from binlane.service.private_server import SOURCE_OPTIONS, PrivateServer
-from binlane.service.server_programs import MARIADB, ServerProgram
+from binlane.live.provision.private_server import SOURCE_OPTIONS, PrivateServer
+from binlane.live.provision.server_programs import MARIADB, ServerProgram
 from tests.port_replicas import replica_status
 from tests.recording_proxy import RecordingProxy
 from tests.serve_process import ADMIN, PASSWORD, ServeProcess, create_account, wait_until

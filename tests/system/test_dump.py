@@ -18,8 +18,8 @@ from pymysqlreplication.row_event import (  # type: ignore[import-untyped] # as 
     WriteRowsEvent,
 )
 
+from binlane.live.provision.private_server import PrivateServer
 from binlane.positions import GtidPosition
-from binlane.service.private_server import PrivateServer
 from tests.listening import HOST, ListeningPort, wait_until
 from tests.servers import ServerFactory, connect, execute
 

@@ -18,8 +18,8 @@ import pymysql
 import pytest
 
 from binlane.errors import StoreError
-from binlane.service.embedded import EmbeddedServer
-from binlane.service.embedded_settings import EMBEDDED_DIRECTORY, EmbeddedSettings
+from binlane.live.service.embedded import EmbeddedServer
+from binlane.live.service.embedded_settings import EMBEDDED_DIRECTORY, EmbeddedSettings
 from tests.serve_process import wait_until
 
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from binlane.codec.query import AnnotateRowsEvent
+from binlane.binlogs.store.chunks import open_chunks, read_keys
 from binlane.errors import UnsupportedError
-from binlane.grouping.walk import walk
-from binlane.service.private_server import SOURCE_OPTIONS
-from binlane.store.chunks import open_chunks, read_keys
+from binlane.live.provision.private_server import SOURCE_OPTIONS
+from binlane.log.codec.query import AnnotateRowsEvent
+from binlane.log.grouping.walk import walk
 from tests.servers import ServerFactory, execute
 
 KEY_PLUGIN = Path("/usr/lib/mysql/plugin/file_key_management.so")

@@ -8,7 +8,7 @@ from typing import Any
 import pymysql
 import pytest
 
-from binlane.service.private_server import PrivateServer
+from binlane.live.provision.private_server import PrivateServer
 from tests.listening import ListeningPort
 from tests.servers import execute
 

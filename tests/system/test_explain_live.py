@@ -14,14 +14,14 @@ import pytest
 from binlane.client.session import ServerSession, Texts
 from binlane.client.settings import ServerUrl
 from binlane.errors import StatementError
-from binlane.gateway.handler import SessionContext
-from binlane.port.live_catalog import LiveCatalog
-from binlane.scope.definition import Definition
-from binlane.scope.parser import parse_binlog_statement
-from binlane.scope.statements import CreateBinlog, create
-from binlane.service.explain import explain_binlog
-from binlane.service.private_server import PrivateServer
-from binlane.session.session import Session
+from binlane.live.answers.explain import explain_binlog
+from binlane.live.gateway.handler import SessionContext
+from binlane.live.port.live_catalog import LiveCatalog
+from binlane.live.provision.private_server import PrivateServer
+from binlane.statements.scope.definition import Definition
+from binlane.statements.scope.parser import parse_binlog_statement
+from binlane.statements.scope.statements import CreateBinlog, create
+from binlane.statements.session.session import Session
 from tests.judged_port import judged
 from tests.live_catalog import live, settings_of
 from tests.servers import ServerFactory, execute

@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from binlane.filters.events import EventFilter
-from binlane.filters.state import FilterState
-from binlane.filters.terms import parse_terms
-from binlane.grouping.inner import expanded_all
-from binlane.grouping.walk import walk
+from binlane.binlogs.filters.events import EventFilter
+from binlane.binlogs.filters.state import FilterState
+from binlane.binlogs.filters.terms import parse_terms
+from binlane.live.provision.private_server import PrivateServer
+from binlane.log.grouping.inner import expanded_all
+from binlane.log.grouping.walk import walk
 from binlane.names import TableName
-from binlane.service.private_server import PrivateServer
 from tests.final_tables import Client, expected
 from tests.fixture_sets import FixtureSet, fixture_set
 from tests.replay import binlane

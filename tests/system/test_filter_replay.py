@@ -9,11 +9,11 @@ from typing import Final
 
 import pytest
 
-from binlane.filters.events import EventFilter
-from binlane.filters.state import FilterState
-from binlane.filters.terms import parse_terms
-from binlane.grouping.inner import expanded_all
-from binlane.grouping.walk import walk
+from binlane.binlogs.filters.events import EventFilter
+from binlane.binlogs.filters.state import FilterState
+from binlane.binlogs.filters.terms import parse_terms
+from binlane.log.grouping.inner import expanded_all
+from binlane.log.grouping.walk import walk
 from binlane.names import TableName
 from tests.filtered import Flavor, arguments, filters, work
 from tests.rename_workload import DATABASES

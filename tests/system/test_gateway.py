@@ -15,11 +15,11 @@ import pytest
 from pymysql._auth import scramble_native_password
 from pymysql.constants import CLIENT
 
-from binlane.codec.packets.flags import Command
 from binlane.errors import ConfigError
-from binlane.gateway.settings import GatewaySettings
-from binlane.gateway.transport import Gateway
-from binlane.service.private_server import PrivateServer
+from binlane.live.gateway.settings import GatewaySettings
+from binlane.live.gateway.transport import Gateway
+from binlane.live.provision.private_server import PrivateServer
+from binlane.log.codec.packets.flags import Command
 from tests.listening import HOST, ListeningPort, wait_until
 from tests.servers import ServerFactory, execute
 

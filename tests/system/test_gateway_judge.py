@@ -14,24 +14,10 @@ import pymysql
 import pytest
 
 from binlane.api import read
-from binlane.codec.packets.commands import encode_query
-from binlane.codec.packets.execution import (
-    DatetimeValue,
-    DateValue,
-    DecimalValue,
-    Execution,
-    TimeValue,
-    Value,
-)
-from binlane.codec.packets.flags import Capability, Command, ExtendedCapability, ServerStatus
-from binlane.codec.packets.framing import bytes_of, frame
-from binlane.codec.packets.replies import is_error, is_ok
-from binlane.codec.query import AnnotateRowsEvent, RowsQueryEvent
-from binlane.codec.types import ColumnType
 from binlane.errors import BinlaneError, StatementError
-from binlane.gateway.answers import OkAnswer, RowsAnswer
-from binlane.gateway.handler import SessionContext
-from binlane.gateway.judge import (
+from binlane.live.gateway.answers import OkAnswer, RowsAnswer
+from binlane.live.gateway.handler import SessionContext
+from binlane.live.gateway.judge import (
     ClientStatement,
     Done,
     Give,
@@ -42,8 +28,22 @@ from binlane.gateway.judge import (
     Run,
     Verdict,
 )
-from binlane.service.private_server import PrivateServer
-from binlane.sql.servers import Dialect
+from binlane.live.provision.private_server import PrivateServer
+from binlane.log.codec.packets.commands import encode_query
+from binlane.log.codec.packets.execution import (
+    DatetimeValue,
+    DateValue,
+    DecimalValue,
+    Execution,
+    TimeValue,
+    Value,
+)
+from binlane.log.codec.packets.flags import Capability, Command, ExtendedCapability, ServerStatus
+from binlane.log.codec.packets.framing import bytes_of, frame
+from binlane.log.codec.packets.replies import is_error, is_ok
+from binlane.log.codec.query import AnnotateRowsEvent, RowsQueryEvent
+from binlane.log.codec.types import ColumnType
+from binlane.statements.sql.servers import Dialect
 from tests.listening import wait_until
 from tests.raw_client import CAPABILITIES, RawClient
 from tests.recording_judge import MARIADB, MYSQL, JudgingPort, RecordingJudge

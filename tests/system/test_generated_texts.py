@@ -10,8 +10,8 @@ from typing import Final
 import pymysql
 import pytest
 
-from binlane.codec.packets.framing import bytes_of
-from binlane.service.private_server import PrivateServer
+from binlane.live.provision.private_server import PrivateServer
+from binlane.log.codec.packets.framing import bytes_of
 from tests.port_replicas import FollowedBinlogs
 from tests.serve_process import wait_until
 from tests.servers import execute

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from binlane.service.private_server import SOURCE_OPTIONS, PrivateServer
+from binlane.live.provision.private_server import SOURCE_OPTIONS, PrivateServer
 from tests.serve_process import ServeProcess, create_account, wait_until
 from tests.servers import ServerFactory, execute
 

@@ -13,7 +13,7 @@ from typing import Self
 
 import pytest
 
-from binlane.service.private_server import SOURCE_OPTIONS, PrivateServer
+from binlane.live.provision.private_server import SOURCE_OPTIONS, PrivateServer
 from tests.serve_process import ServeProcess, create_account, wait_until, worker_processes
 from tests.servers import ServerFactory, execute
 

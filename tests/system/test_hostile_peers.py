@@ -18,16 +18,16 @@ from pathlib import Path
 import pymysql
 import pytest
 
-from binlane.codec.packets.commands import (
+from binlane.live.provision.private_server import SOURCE_OPTIONS, PrivateServer
+from binlane.log.codec.packets.commands import (
     BinlogDump,
     BinlogDumpGtid,
     RegisterSlave,
     encode_query,
 )
-from binlane.codec.packets.flags import Capability, Command, DumpFlag
-from binlane.codec.packets.framing import FRAME_PAYLOAD_MAX, frame
-from binlane.codec.packets.replies import ErrPacket, is_error
-from binlane.service.private_server import SOURCE_OPTIONS, PrivateServer
+from binlane.log.codec.packets.flags import Capability, Command, DumpFlag
+from binlane.log.codec.packets.framing import FRAME_PAYLOAD_MAX, frame
+from binlane.log.codec.packets.replies import ErrPacket, is_error
 from tests.judged_port import set_up
 from tests.raw_client import CAPABILITIES, RawClient
 from tests.serve_process import ServeProcess, create_account, wait_until

@@ -12,8 +12,8 @@ from typing import Any
 import pymysql
 import pytest
 
-from binlane.service.private_server import PrivateServer
-from binlane.store.catalog import Catalog
+from binlane.binlogs.store.catalog import Catalog
+from binlane.live.provision.private_server import PrivateServer
 from tests.old_stores import without_incidents
 from tests.serve_process import ADMIN, PASSWORD, ServeProcess, create_account, wait_until
 from tests.servers import ServerFactory, connect, execute

@@ -9,8 +9,8 @@ from typing import Final
 import pytest
 
 from binlane.cli.main import main
-from binlane.service.private_server import PrivateServer
-from binlane.session.group_plans import PlannedSession
+from binlane.live.provision.private_server import PrivateServer
+from binlane.statements.session.group_plans import PlannedSession
 from tests.judged_statements import run_judged
 from tests.servers import ServerFactory, execute
 

@@ -12,7 +12,11 @@ from typing import Final
 import pymysql
 import pytest
 
-from binlane.service.private_server import MYSQL_SOURCE_OPTIONS, SOURCE_OPTIONS, PrivateServer
+from binlane.live.provision.private_server import (
+    MYSQL_SOURCE_OPTIONS,
+    SOURCE_OPTIONS,
+    PrivateServer,
+)
 from tests.judged_port import judged
 from tests.serve_process import ServeProcess
 from tests.servers import QUICK, mysql_program

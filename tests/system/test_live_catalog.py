@@ -16,18 +16,18 @@ from typing import Final
 import pymysql
 import pytest
 
-from binlane.capture.settings import SourceSettings
 from binlane.client.questions import NotUnderstoodError, Question, Topic
 from binlane.client.settings import ServerUrl
 from binlane.errors import SourceDownError, StatementError
+from binlane.live.capture.settings import SourceSettings
+from binlane.live.port import live_catalog
+from binlane.live.port.live_catalog import LiveCatalog
+from binlane.live.provision.private_server import SOURCE_OPTIONS, PrivateServer
 from binlane.names import TableName
-from binlane.policy.server import Server
-from binlane.policy.used_objects import body_use
-from binlane.port import live_catalog
-from binlane.port.live_catalog import LiveCatalog
-from binlane.service.private_server import SOURCE_OPTIONS, PrivateServer
-from binlane.session.session import Session
-from binlane.sql.schema import OBJECT_KINDS
+from binlane.statements.policy.server import Server
+from binlane.statements.policy.used_objects import body_use
+from binlane.statements.session.session import Session
+from binlane.statements.sql.schema import OBJECT_KINDS
 from tests.judged_statements import judging
 from tests.live_catalog import (
     all_of,

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from binlane.codec.control import IncidentEvent
-from binlane.grouping.walk import walk
-from binlane.service.private_server import PrivateServer
+from binlane.live.provision.private_server import PrivateServer
+from binlane.log.codec.control import IncidentEvent
+from binlane.log.grouping.walk import walk
 from tests.serve_process import ServeProcess, create_account
 from tests.servers import ServerFactory, connect, end_xa, execute
 

@@ -11,7 +11,7 @@ import pytest
 from pymysql.connections import Connection
 from pymysql.cursors import Cursor
 
-from binlane.service.private_server import SOURCE_OPTIONS, PrivateServer
+from binlane.live.provision.private_server import SOURCE_OPTIONS, PrivateServer
 from tests.judged_port import judged
 from tests.serve_process import ServeProcess, wait_until
 from tests.servers import ServerFactory, connect, execute

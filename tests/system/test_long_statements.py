@@ -11,17 +11,17 @@ import pytest
 from pymysql.constants import CLIENT
 
 from binlane.cli.main import main
-from binlane.codec.packets.execution import Execution
-from binlane.codec.types import ColumnType
-from binlane.gateway import prepared
-from binlane.gateway.client_statements import Uncut
-from binlane.gateway.judge import Reading
-from binlane.policy.refusals import NO_OUTCOME, Outcome
-from binlane.session.group_plans import Planned, PlannedSession
-from binlane.sql import reading
-from binlane.sql.facts import StatementFacts
-from binlane.sql.servers import Dialect
-from binlane.sql.tokens import LONG
+from binlane.live.gateway import prepared
+from binlane.live.gateway.client_statements import Uncut
+from binlane.live.gateway.judge import Reading
+from binlane.log.codec.packets.execution import Execution
+from binlane.log.codec.types import ColumnType
+from binlane.statements.policy.refusals import NO_OUTCOME, Outcome
+from binlane.statements.session.group_plans import Planned, PlannedSession
+from binlane.statements.sql import reading
+from binlane.statements.sql.facts import StatementFacts
+from binlane.statements.sql.servers import Dialect
+from binlane.statements.sql.tokens import LONG
 from tests.judged_statements import judging, run_judged
 from tests.raw_client import RawClient
 from tests.servers import ServerFactory, execute

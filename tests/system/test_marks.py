@@ -10,31 +10,31 @@ from pathlib import Path
 
 import pytest
 
-from binlane.capture.settings import SourceSettings
+from binlane.binlogs.routing.makers import marked, thread_of, thread_of_raw, threads_of_run
+from binlane.binlogs.routing.planned import plain_events
+from binlane.binlogs.store.byte_source import FileBytes
+from binlane.binlogs.store.live import LiveBinlog
+from binlane.binlogs.store.settings import StoreSettings
+from binlane.binlogs.store.store import Store
 from binlane.cli import main
 from binlane.client.settings import ServerUrl
-from binlane.codec.control import FormatDescriptionEvent
-from binlane.codec.rows import TableMapEvent
-from binlane.codec.types import Flavor
-from binlane.grouping.raw import RawRun, raw_groups
-from binlane.grouping.walk import walk
-from binlane.port.attributions import Attributions
-from binlane.port.marks import Marker
+from binlane.live.capture.settings import SourceSettings
+from binlane.live.loop.outputs import Output
+from binlane.live.loop.router import Router
+from binlane.live.loop.substitution import Substitution
+from binlane.live.port.attributions import Attributions
+from binlane.live.port.marks import Marker
+from binlane.live.provision.private_server import PrivateServer
+from binlane.log.codec.control import FormatDescriptionEvent
+from binlane.log.codec.rows import TableMapEvent
+from binlane.log.codec.types import Flavor
+from binlane.log.grouping.raw import RawRun, raw_groups
+from binlane.log.grouping.walk import walk
 from binlane.positions import nothing_done
-from binlane.routing.makers import marked, thread_of, thread_of_raw, threads_of_run
-from binlane.routing.planned import plain_events
-from binlane.service.outputs import Output
-from binlane.service.private_server import PrivateServer
-from binlane.service.router import Router
-from binlane.service.substitution import Substitution
-from binlane.store.byte_source import FileBytes
-from binlane.store.live import LiveBinlog
-from binlane.store.settings import StoreSettings
-from binlane.store.store import Store
 from tests.groups import sync_all
 from tests.routed_files import definitions
 from tests.servers import ServerFactory, execute
-from tests.unit.service.test_runs import after, items_of, never
+from tests.unit.live.service.test_runs import after, items_of, never
 
 pytestmark = pytest.mark.system
 

@@ -16,11 +16,11 @@ import pytest
 from pymysql.connections import Connection
 from pymysql.cursors import Cursor
 
-from binlane.port import port_session, unfollowed
-from binlane.scope.scope import Scope
-from binlane.service.private_server import PrivateServer
-from binlane.session.group_plans import PlannedSession
-from binlane.sql.servers import LoggingMode
+from binlane.live.port import port_session, unfollowed
+from binlane.live.provision.private_server import PrivateServer
+from binlane.statements.scope.scope import Scope
+from binlane.statements.session.group_plans import PlannedSession
+from binlane.statements.sql.servers import LoggingMode
 from tests.judged_port import judged
 from tests.judged_statements import judging, logging_everything
 from tests.serve_process import ServeProcess
@@ -346,7 +346,7 @@ def test_a_fault_in_following(
             given = ["SET timestamp = 1000000000", _INSERT, *_BEHIND]
             assert _answers(connection, given) == [0, 1, 0, 1, 0, 1]
     (line,) = _told(caplog)
-    assert "KeyError in binlane.port.port_session:" in line
+    assert "KeyError in binlane.live.port.port_session:" in line
     assert line.endswith("while following a statement")
 
 

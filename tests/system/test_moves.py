@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from binlane.routing.statements import CAME_IN, REPLACED
-from binlane.service.private_server import PrivateServer
+from binlane.binlogs.routing.statements import CAME_IN, REPLACED
+from binlane.live.provision.private_server import PrivateServer
 from tests.edges import PATHS, contents, recorded, replayed
 from tests.replay import binlane
 from tests.servers import ServerFactory, execute

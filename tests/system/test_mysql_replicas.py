@@ -16,8 +16,8 @@ from pymysqlreplication.row_event import (  # type: ignore[import-untyped] # as 
     WriteRowsEvent,
 )
 
+from binlane.live.provision.private_server import PrivateServer
 from binlane.positions import GtidSet
-from binlane.service.private_server import PrivateServer
 from tests.listening import HOST, ListeningPort, wait_until
 from tests.servers import ServerFactory, connect, execute, mysql_program
 
@@ -227,7 +227,7 @@ def test_replica_that_has_more_than_the_source(
     port: ListeningPort,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("binlane.dump.transport.WATERMARK_TIMEOUT_S", 0.5)
+    monkeypatch.setattr("binlane.live.dump.transport.WATERMARK_TIMEOUT_S", 0.5)
     replica = servers.start_mysql("replica", *REPLICA_OPTIONS)
     ((source_id,),) = execute(source, "SELECT @@server_uuid")
     execute(replica, f"SET GLOBAL gtid_purged = '{source_id}:1-1000'")

@@ -12,12 +12,12 @@ from typing import Self
 import pymysql
 import pytest
 
+from binlane.binlogs.store.reading import StoreReader, read_groups
+from binlane.binlogs.store.verify import verify
 from binlane.cli.main import main
-from binlane.codec.rows import TableMapEvent
+from binlane.live.provision.private_server import PrivateServer
+from binlane.log.codec.rows import TableMapEvent
 from binlane.positions import GtidPosition, GtidSet
-from binlane.service.private_server import PrivateServer
-from binlane.store.reading import StoreReader, read_groups
-from binlane.store.verify import verify
 from tests.listening import ListeningPort
 from tests.servers import ServerFactory, connect, execute
 

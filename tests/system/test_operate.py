@@ -17,11 +17,11 @@ from typing import Any, Final
 import pymysql
 import pytest
 
-from binlane.gateway.settings import GatewaySettings
-from binlane.service.certificates import TLS_DIRECTORY, port_context
-from binlane.service.private_server import SOURCE_OPTIONS, PrivateServer
-from binlane.service.setting_keys import KEYS, setting_of
-from binlane.store.verify import verify
+from binlane.binlogs.store.verify import verify
+from binlane.live.gateway.settings import GatewaySettings
+from binlane.live.provision.certificates import TLS_DIRECTORY, port_context
+from binlane.live.provision.private_server import SOURCE_OPTIONS, PrivateServer
+from binlane.live.service.setting_keys import KEYS, setting_of
 from tests.notify_listener import NotifyListener
 from tests.serve_process import PASSWORD, ServeProcess, create_account, wait_until
 from tests.servers import connect, execute

@@ -11,8 +11,8 @@ import pytest
 from pymysql.connections import Connection
 from pymysql.cursors import Cursor
 
-from binlane.codec.packets.execution import Execution
-from binlane.codec.packets.flags import Command
+from binlane.log.codec.packets.execution import Execution
+from binlane.log.codec.packets.flags import Command
 from tests.judged_port import judged
 from tests.raw_client import RawClient
 from tests.serve_process import ServeProcess

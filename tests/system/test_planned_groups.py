@@ -8,17 +8,21 @@ from pathlib import Path
 
 import pytest
 
-from binlane.grouping.event_group import EventGroup
+from binlane.binlogs.routing.memory import NOTHING
+from binlane.binlogs.routing.plan import Generated
+from binlane.binlogs.routing.planned_route import route_planned
+from binlane.binlogs.routing.route import route
+from binlane.binlogs.routing.routed_group import prepared_with
+from binlane.live.provision.private_server import (
+    MYSQL_SOURCE_OPTIONS,
+    SOURCE_OPTIONS,
+    PrivateServer,
+)
+from binlane.log.grouping.event_group import EventGroup
 from binlane.names import TableName
-from binlane.routing.memory import NOTHING
-from binlane.routing.plan import Generated
-from binlane.routing.planned_route import route_planned
-from binlane.routing.route import route
-from binlane.routing.routed_group import prepared_with
-from binlane.scope.definition import Definition
-from binlane.scope.parser import parse_binlog_statement
-from binlane.scope.statements import CreateBinlog, create
-from binlane.service.private_server import MYSQL_SOURCE_OPTIONS, SOURCE_OPTIONS, PrivateServer
+from binlane.statements.scope.definition import Definition
+from binlane.statements.scope.parser import parse_binlog_statement
+from binlane.statements.scope.statements import CreateBinlog, create
 from tests.planned_logs import SourceLog, comparable, plan_of
 from tests.replay import checksums, run_text
 from tests.servers import ServerFactory, execute

@@ -10,9 +10,13 @@ from typing import Any, Final
 import pymysql
 import pytest
 
-from binlane.codec.packets.framing import bytes_of
-from binlane.service.private_server import MYSQL_SOURCE_OPTIONS, SOURCE_OPTIONS, PrivateServer
-from binlane.service.server_programs import MARIADB
+from binlane.live.provision.private_server import (
+    MYSQL_SOURCE_OPTIONS,
+    SOURCE_OPTIONS,
+    PrivateServer,
+)
+from binlane.live.provision.server_programs import MARIADB
+from binlane.log.codec.packets.framing import bytes_of
 from tests.judged_port import judged
 from tests.raw_client import RawClient
 from tests.serve_process import ServeProcess

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from binlane.service.private_server import SOURCE_OPTIONS, PrivateServer
+from binlane.live.provision.private_server import SOURCE_OPTIONS, PrivateServer
 from tests.judged_port import Answered, PortRecorder, judged
 from tests.serve_process import ServeProcess
 from tests.servers import QUICK, execute

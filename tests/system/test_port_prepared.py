@@ -8,20 +8,20 @@ from struct import Struct
 
 import pytest
 
-from binlane.codec.buffer import Reader
-from binlane.codec.packets.execution import (
+from binlane.errors import StatementError
+from binlane.log.codec.buffer import Reader
+from binlane.log.codec.packets.execution import (
     DatetimeValue,
     DecimalValue,
     Execution,
     TimeValue,
     Value,
 )
-from binlane.codec.packets.flags import Command, ExtendedCapability
-from binlane.codec.packets.framing import frame, packed_bytes, text_of
-from binlane.codec.packets.replies import is_eof
-from binlane.codec.packets.results import ColumnDefinition
-from binlane.codec.types import ColumnType
-from binlane.errors import StatementError
+from binlane.log.codec.packets.flags import Command, ExtendedCapability
+from binlane.log.codec.packets.framing import frame, packed_bytes, text_of
+from binlane.log.codec.packets.replies import is_eof
+from binlane.log.codec.packets.results import ColumnDefinition
+from binlane.log.codec.types import ColumnType
 from tests.judged_port import judged
 from tests.raw_client import CAPABILITIES, RawClient
 from tests.serve_process import ServeProcess

@@ -15,7 +15,7 @@ from typing import Final
 
 import pytest
 
-from binlane.service.private_server import SOURCE_OPTIONS, PrivateServer
+from binlane.live.provision.private_server import SOURCE_OPTIONS, PrivateServer
 from tests.port_load import OPTIONS
 from tests.port_replicas import FollowedBinlogs
 from tests.rules import ROOT

@@ -10,12 +10,12 @@ from typing import Any, Final
 import pymysql
 import pytest
 
-from binlane.service.private_server import (
+from binlane.live.provision.private_server import (
     MYSQL_SOURCE_OPTIONS,
     SOURCE_OPTIONS,
     PrivateServer,
 )
-from binlane.service.server_programs import MARIADB
+from binlane.live.provision.server_programs import MARIADB
 from tests.judged_port import Answered, PortRecorder, judged
 from tests.serve_process import ServeProcess
 from tests.servers import QUICK, connect, execute, mysql_program

@@ -8,19 +8,19 @@ from typing import Final
 
 import pytest
 
-from binlane.codec.packets.commands import encode_query
-from binlane.codec.packets.execution import Execution
-from binlane.codec.packets.flags import Capability, Command, ServerStatus
-from binlane.codec.packets.replies import ErrPacket
-from binlane.codec.packets.session_state import SessionState
-from binlane.codec.types import ColumnType
 from binlane.errors import StatementError
-from binlane.service.private_server import (
+from binlane.live.provision.private_server import (
     MYSQL_SOURCE_OPTIONS,
     SOURCE_OPTIONS,
     PrivateServer,
 )
-from binlane.service.server_programs import MARIADB
+from binlane.live.provision.server_programs import MARIADB
+from binlane.log.codec.packets.commands import encode_query
+from binlane.log.codec.packets.execution import Execution
+from binlane.log.codec.packets.flags import Capability, Command, ServerStatus
+from binlane.log.codec.packets.replies import ErrPacket
+from binlane.log.codec.packets.session_state import SessionState
+from binlane.log.codec.types import ColumnType
 from tests.judged_port import judged
 from tests.raw_client import CAPABILITIES, RawClient
 from tests.serve_process import ServeProcess

@@ -9,8 +9,8 @@ import pymysql
 import pytest
 
 from binlane.errors import ConfigError, PeerError
-from binlane.service.private_server import SOURCE_OPTIONS, PrivateServer
-from binlane.service.server_programs import MysqlProgram
+from binlane.live.provision.private_server import SOURCE_OPTIONS, PrivateServer
+from binlane.live.provision.server_programs import MysqlProgram
 from tests.servers import ServerFactory, connect, execute
 
 
@@ -111,7 +111,9 @@ def test_a_bad_option_shows_the_end_of_the_log(servers: ServerFactory) -> None:
 def test_a_missing_package_is_named(
     servers: ServerFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("binlane.service.server_programs.shutil.which", lambda *_, **__: None)
+    monkeypatch.setattr(
+        "binlane.live.provision.server_programs.shutil.which", lambda *_, **__: None
+    )
     with pytest.raises(PeerError) as caught:
         servers.start("nothing")
     assert "mariadb-server-core" in caught.value.hint

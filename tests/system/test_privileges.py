@@ -10,8 +10,8 @@ import pytest
 from pymysql.connections import Connection
 from pymysql.cursors import Cursor
 
-from binlane.gateway.privileges import global_privileges
-from binlane.service.private_server import PrivateServer
+from binlane.live.gateway.privileges import global_privileges
+from binlane.live.provision.private_server import PrivateServer
 
 Connect = Callable[..., "Connection[Cursor]"]
 

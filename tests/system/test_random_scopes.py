@@ -16,21 +16,21 @@ import pytest
 from pymysql.connections import Connection
 from pymysql.cursors import Cursor
 
-from binlane.codec.control import FormatDescriptionEvent
-from binlane.codec.types import EventType
-from binlane.grouping.event_group import group_events
-from binlane.grouping.table_maps import rows_with_tables
-from binlane.grouping.walk import walk
-from binlane.kernels.load import is_compiled
-from binlane.routing.remarks import without_comments
-from binlane.routing.routed_group import OmissionKind
-from binlane.scope.scope import Scope
-from binlane.service.private_server import (
+from binlane.binlogs.routing.remarks import without_comments
+from binlane.binlogs.routing.routed_group import OmissionKind
+from binlane.live.provision.private_server import (
     MYSQL_SOURCE_OPTIONS,
     SOURCE_OPTIONS,
     PrivateServer,
 )
-from binlane.sql.servers import ANY
+from binlane.log.codec.control import FormatDescriptionEvent
+from binlane.log.codec.types import EventType
+from binlane.log.grouping.event_group import group_events
+from binlane.log.grouping.table_maps import rows_with_tables
+from binlane.log.grouping.walk import walk
+from binlane.log.kernels.load import is_compiled
+from binlane.statements.scope.scope import Scope
+from binlane.statements.sql.servers import ANY
 from tests.final_tables import Client
 from tests.routed_files import definitions, outputs, routed
 from tests.scope_workload import DATABASES, TABLES, USERS, Workload, outside_words

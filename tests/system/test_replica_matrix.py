@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from binlane.codec.query import QueryEvent
-from binlane.codec.types import EventType
-from binlane.grouping.event_group import EventGroup
-from binlane.store.reading import StoreReader, read_groups
-from binlane.store.verify import verify
+from binlane.binlogs.store.reading import StoreReader, read_groups
+from binlane.binlogs.store.verify import verify
+from binlane.log.codec.query import QueryEvent
+from binlane.log.codec.types import EventType
+from binlane.log.grouping.event_group import EventGroup
 from tests.replica_matrix import BINLOGS, tried
 
 FLAVORS = ("mariadb", "mysql")

@@ -15,10 +15,10 @@ from pathlib import Path
 
 import pytest
 
-from binlane.codec.query import QueryEvent
-from binlane.grouping.walk import walk
+from binlane.live.provision.private_server import PrivateServer
+from binlane.log.codec.query import QueryEvent
+from binlane.log.grouping.walk import walk
 from binlane.names import TableName
-from binlane.service.private_server import PrivateServer
 from tests.final_tables import Client, expected
 from tests.fixture_sets import FixtureSet, fixture_set
 from tests.routed_files import routed, written

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from binlane.codec.rows import DeleteRowsEvent
-from binlane.codec.types import Flavor
-from binlane.grouping.table_maps import rows_with_tables
-from binlane.store.reading import StoreReader, read_groups
+from binlane.binlogs.store.reading import StoreReader, read_groups
+from binlane.log.codec.rows import DeleteRowsEvent
+from binlane.log.codec.types import Flavor
+from binlane.log.grouping.table_maps import rows_with_tables
 from tests.port_load import PortLoad
 from tests.port_replicas import FollowedBinlogs
 from tests.row_image_load import statements, tables

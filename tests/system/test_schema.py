@@ -7,9 +7,9 @@ import pytest
 from binlane.client.schema import read_schema
 from binlane.client.settings import ServerUrl
 from binlane.errors import PeerError
+from binlane.live.provision.private_server import PrivateServer
 from binlane.names import TableName
-from binlane.service.private_server import PrivateServer
-from binlane.sql.catalog import SchemaCatalog
+from binlane.statements.sql.catalog import SchemaCatalog
 from tests.servers import execute
 
 

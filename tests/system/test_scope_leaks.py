@@ -10,8 +10,8 @@ import pytest
 from pymysql.connections import Connection
 from pymysql.cursors import Cursor
 
-from binlane.kernels.load import is_compiled
-from binlane.service.private_server import PrivateServer
+from binlane.live.provision.private_server import PrivateServer
+from binlane.log.kernels.load import is_compiled
 from tests.routed_files import outputs, routed
 from tests.servers import ServerFactory, connect
 

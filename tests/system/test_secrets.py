@@ -20,11 +20,11 @@ from typing import Any, Final
 import pymysql
 import pytest
 
-from binlane.codec.packets.commands import BinlogDump, RegisterSlave
-from binlane.codec.packets.flags import DumpFlag
-from binlane.codec.packets.replies import is_error
-from binlane.service.private_server import PrivateServer
-from binlane.service.system_tables.schema import TABLES
+from binlane.live.answers.system_tables.schema import TABLES
+from binlane.live.provision.private_server import PrivateServer
+from binlane.log.codec.packets.commands import BinlogDump, RegisterSlave
+from binlane.log.codec.packets.flags import DumpFlag
+from binlane.log.codec.packets.replies import is_error
 from tests.port_replicas import replica_status
 from tests.raw_client import RawClient
 from tests.serve_process import ADMIN, ServeProcess, wait_until, worker_processes

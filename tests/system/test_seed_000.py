@@ -9,7 +9,7 @@ from typing import Any, Final
 import pymysql
 import pytest
 
-from binlane.service.private_server import SOURCE_OPTIONS, PrivateServer
+from binlane.live.provision.private_server import SOURCE_OPTIONS, PrivateServer
 from tests.judged_port import judged
 from tests.serve_process import ServeProcess
 from tests.servers import QUICK, execute

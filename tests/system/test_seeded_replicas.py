@@ -11,12 +11,12 @@ from typing import Final
 
 import pytest
 
-from binlane.service.private_server import (
+from binlane.live.provision.private_server import (
     MYSQL_SOURCE_OPTIONS,
     SOURCE_OPTIONS,
     PrivateServer,
 )
-from binlane.service.server_programs import MARIADB
+from binlane.live.provision.server_programs import MARIADB
 from tests.judged_port import judged
 from tests.port_replicas import replica_status
 from tests.replica_load import OPTIONS, ReplicaLoad

@@ -13,8 +13,8 @@ from pathlib import Path
 import pymysql
 import pytest
 
-from binlane.service.private_server import PrivateServer
-from binlane.store.verify import verify
+from binlane.binlogs.store.verify import verify
+from binlane.live.provision.private_server import PrivateServer
 from tests.serve_process import ADMIN, PASSWORD, ServeProcess, create_account, wait_until
 from tests.servers import ServerFactory, connect, execute
 

@@ -13,11 +13,11 @@ import pytest
 
 import binlane
 from binlane.errors import ConfigError, PeerError, StoreError
-from binlane.ranges.limits import Limits
-from binlane.ranges.plan import Planner, PlanOptions
-from binlane.service.private_server import PrivateServer
+from binlane.live.provision.private_server import PrivateServer
+from binlane.tables.ranges.limits import Limits
+from binlane.tables.ranges.plan import Planner, PlanOptions
 from tests.servers import ServerFactory, execute
-from tests.unit.ranges.test_plan import all_ranges, groups_of
+from tests.unit.tables.ranges.test_plan import all_ranges, groups_of
 
 PASSWORD = "a secret % # ?"
 

@@ -13,16 +13,16 @@ from pymysql.connections import Connection
 from pymysql.constants import CLIENT
 from pymysql.cursors import Cursor
 
-from binlane.codec.rows import DeleteRowsEvent, UpdateRowsEvent
-from binlane.codec.types import Flavor
-from binlane.grouping.table_maps import rows_with_tables
-from binlane.service.private_server import (
+from binlane.binlogs.store.reading import StoreReader, read_groups
+from binlane.live.provision.private_server import (
     MYSQL_SOURCE_OPTIONS,
     SOURCE_OPTIONS,
     PrivateServer,
 )
-from binlane.service.server_programs import MARIADB
-from binlane.store.reading import StoreReader, read_groups
+from binlane.live.provision.server_programs import MARIADB
+from binlane.log.codec.rows import DeleteRowsEvent, UpdateRowsEvent
+from binlane.log.codec.types import Flavor
+from binlane.log.grouping.table_maps import rows_with_tables
 from tests.judged_port import judged
 from tests.port_replicas import FollowedBinlogs
 from tests.row_image_load import statements, tables

@@ -14,12 +14,12 @@ from pymysql import OperationalError
 from pymysql.connections import Connection
 from pymysql.cursors import Cursor
 
-from binlane.capture.settings import SourceSettings
 from binlane.cli import main
 from binlane.client.settings import ServerUrl
-from binlane.codec.types import Flavor
-from binlane.port.marks import Marker
-from binlane.service.private_server import SOURCE_OPTIONS, PrivateServer
+from binlane.live.capture.settings import SourceSettings
+from binlane.live.port.marks import Marker
+from binlane.live.provision.private_server import SOURCE_OPTIONS, PrivateServer
+from binlane.log.codec.types import Flavor
 from tests.certificates import make_certificate
 from tests.serve_process import ADMIN, ServeProcess, wait_until
 from tests.servers import ServerFactory, connect, execute

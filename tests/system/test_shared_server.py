@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from binlane.service.private_server import PrivateServer
+from binlane.live.provision.private_server import PrivateServer
 from tests.servers import connect, execute
 from tests.shared_server import left_as_found
 

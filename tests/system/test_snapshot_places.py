@@ -11,10 +11,10 @@ import pytest
 from binlane.api import scan
 from binlane.client.session import ServerSession
 from binlane.client.settings import ServerUrl
-from binlane.columnar.selection import file_number
-from binlane.landing.snapshot.places import Place, open_snapshot, place_behind, settled_place
-from binlane.landing.work import sequence
-from binlane.service.private_server import SOURCE_OPTIONS, PrivateServer
+from binlane.live.provision.private_server import SOURCE_OPTIONS, PrivateServer
+from binlane.tables.columnar.selection import file_number
+from binlane.tables.landing.snapshot.places import Place, open_snapshot, place_behind, settled_place
+from binlane.tables.landing.work import sequence
 from tests.servers import ServerFactory, connect, execute
 
 _TIMES = 40

@@ -12,15 +12,15 @@ import pytest
 from binlane.api import scan
 from binlane.client.session import ServerSession
 from binlane.client.settings import ServerUrl
-from binlane.codec.format import flavor_of
-from binlane.columnar.table_schema import CHANGE_COLUMNS, TABLE, primary_key_of
 from binlane.errors import UnsupportedError
-from binlane.landing.snapshot.cells import cell_converter
-from binlane.landing.snapshot.places import open_snapshot, set_up, settled_place
-from binlane.landing.snapshot.table import SnapshotTable, snapshot_table
+from binlane.live.provision.private_server import PrivateServer
+from binlane.log.codec.format import flavor_of
 from binlane.names import TableName
-from binlane.service.private_server import PrivateServer
-from binlane.sql.script import statements
+from binlane.statements.sql.script import statements
+from binlane.tables.columnar.table_schema import CHANGE_COLUMNS, TABLE, primary_key_of
+from binlane.tables.landing.snapshot.cells import cell_converter
+from binlane.tables.landing.snapshot.places import open_snapshot, set_up, settled_place
+from binlane.tables.landing.snapshot.table import SnapshotTable, snapshot_table
 from tests.fixture_sets import fixture_set
 from tests.servers import connect, execute
 

@@ -10,9 +10,9 @@ from typing import Any
 import pymysql
 import pytest
 
-from binlane.codec.packets.flags import Command
-from binlane.gateway.settings import TlsMode
-from binlane.service.private_server import SOURCE_OPTIONS
+from binlane.live.gateway.settings import TlsMode
+from binlane.live.provision.private_server import SOURCE_OPTIONS
+from binlane.log.codec.packets.flags import Command
 from tests.listening import ListeningPort
 from tests.servers import ServerFactory, execute
 

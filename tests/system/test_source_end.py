@@ -6,11 +6,11 @@ import time
 
 import pytest
 
-from binlane.capture.settings import SourceSettings
 from binlane.client.settings import ServerUrl
+from binlane.live.capture.settings import SourceSettings
+from binlane.live.provision.private_server import PrivateServer
+from binlane.live.service.source_end import SourceEnd
 from binlane.positions import FilePosition
-from binlane.service.private_server import PrivateServer
-from binlane.service.source_end import SourceEnd
 from tests.serve_process import wait_until
 from tests.servers import execute
 

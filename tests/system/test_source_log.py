@@ -19,10 +19,14 @@ from pymysql.connections import Connection
 from pymysql.constants import CLIENT
 from pymysql.cursors import Cursor
 
-from binlane.codec.packets.execution import Execution, Value
-from binlane.codec.types import ColumnType, GtidFlag
-from binlane.service.private_server import MYSQL_SOURCE_OPTIONS, SOURCE_OPTIONS, PrivateServer
-from binlane.service.server_programs import MARIADB
+from binlane.live.provision.private_server import (
+    MYSQL_SOURCE_OPTIONS,
+    SOURCE_OPTIONS,
+    PrivateServer,
+)
+from binlane.live.provision.server_programs import MARIADB
+from binlane.log.codec.packets.execution import Execution, Value
+from binlane.log.codec.types import ColumnType, GtidFlag
 from tests.differential.logging.generator import Generator, schema
 from tests.judged_port import judged
 from tests.port_load import OPTIONS, statements

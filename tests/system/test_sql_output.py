@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from binlane.cat.sql.flashback import Flashback
-from binlane.cat.sql.lines import SqlLines
-from binlane.codec.event import Event
-from binlane.grouping.inner import expanded_all
-from binlane.grouping.walk import walk
-from binlane.service.private_server import PrivateServer
-from binlane.sql.catalog import SchemaCatalog
+from binlane.binlogs.cat.sql.flashback import Flashback
+from binlane.binlogs.cat.sql.lines import SqlLines
+from binlane.live.provision.private_server import PrivateServer
+from binlane.log.codec.event import Event
+from binlane.log.grouping.inner import expanded_all
+from binlane.log.grouping.walk import walk
+from binlane.statements.sql.catalog import SchemaCatalog
 from tests.fixture_sets import fixture_set
 from tests.replay import checksums, drop_databases, run_text
 from tests.servers import ServerFactory, execute

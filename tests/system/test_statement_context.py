@@ -19,24 +19,24 @@ from zlib import crc32
 import pymysql
 import pytest
 
-from binlane.codec.packets.flags import Capability
-from binlane.codec.packets.framing import bytes_of, text_of
-from binlane.codec.packets.replies import ErrPacket, OkPacket
-from binlane.codec.packets.results import ReplyReader, ResultSet
-from binlane.codec.status_vars import decode_status_vars
-from binlane.codec.transaction import GtidEvent, XidEvent
-from binlane.codec.types import EventType, Flavor
-from binlane.codec.variables import UserVarType
+from binlane.live.port.context_reader import ContextReader
+from binlane.live.port.context_use import KnownUses
+from binlane.live.port.statement_context import StatementContext, complete
+from binlane.live.provision.private_server import PrivateServer
+from binlane.log.codec.packets.flags import Capability
+from binlane.log.codec.packets.framing import bytes_of, text_of
+from binlane.log.codec.packets.replies import ErrPacket, OkPacket
+from binlane.log.codec.packets.results import ReplyReader, ResultSet
+from binlane.log.codec.status_vars import decode_status_vars
+from binlane.log.codec.transaction import GtidEvent, XidEvent
+from binlane.log.codec.types import EventType, Flavor
+from binlane.log.codec.variables import UserVarType
 from binlane.names import TableName
-from binlane.policy.server import Server
-from binlane.port.context_reader import ContextReader
-from binlane.port.context_use import KnownUses
-from binlane.port.statement_context import StatementContext, complete
-from binlane.service.private_server import PrivateServer
-from binlane.session.log_events import Body
-from binlane.session.session import Session
-from binlane.sql.catalog import SchemaCatalog
-from binlane.sql.reading import read
+from binlane.statements.policy.server import Server
+from binlane.statements.session.log_events import Body
+from binlane.statements.session.session import Session
+from binlane.statements.sql.catalog import SchemaCatalog
+from binlane.statements.sql.reading import read
 from tests.context_scripts import (
     CHARSETS,
     CONTEXTS,

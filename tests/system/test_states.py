@@ -13,11 +13,11 @@ from typing import Any
 import pymysql
 import pytest
 
-from binlane.codec.control import IncidentEvent
-from binlane.service.private_server import PrivateServer
-from binlane.store.disk import DiskFile, LocalDisk
-from binlane.store.reading import StoreReader, read_groups
-from binlane.store.verify import verify
+from binlane.binlogs.store.disk import DiskFile, LocalDisk
+from binlane.binlogs.store.reading import StoreReader, read_groups
+from binlane.binlogs.store.verify import verify
+from binlane.live.provision.private_server import PrivateServer
+from binlane.log.codec.control import IncidentEvent
 from tests.listening import HOST, ListeningPort, wait_until
 from tests.servers import ServerFactory, connect, execute
 
@@ -107,7 +107,7 @@ def test_a_disk_that_does_not_answer_is_told(
     disk: FailingDisk,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("binlane.service.binlogs.BUSY_S", 0.5)
+    monkeypatch.setattr("binlane.live.loop.binlogs.BUSY_S", 0.5)
     port.execute("CREATE BINLOG 'a'")
     complete(port, "a")
     assert port.binlogs.routing_problem == ""

@@ -17,10 +17,10 @@ import pymysql
 import pytest
 from pymysql.constants import COMMAND
 
-from binlane.service.private_server import SOURCE_OPTIONS, PrivateServer
-from binlane.web.application import application
-from binlane.web.port import serve_http
-from binlane.web.status import Status
+from binlane.live.provision.private_server import SOURCE_OPTIONS, PrivateServer
+from binlane.live.web.application import application
+from binlane.live.web.port import serve_http
+from binlane.live.web.status import Status
 from tests.browser import Tab, browse, browser_program
 from tests.fixture_sets import fixture_set
 from tests.html_reading import Page

@@ -11,10 +11,10 @@ from pathlib import Path
 import pymysql
 import pytest
 
-from binlane.codec.packets.flags import Capability, Command
-from binlane.codec.packets.framing import frame
-from binlane.codec.packets.handshake import HandshakeResponse, SslRequest
-from binlane.service.private_server import SOURCE_OPTIONS, PrivateServer
+from binlane.live.provision.private_server import SOURCE_OPTIONS, PrivateServer
+from binlane.log.codec.packets.flags import Capability, Command
+from binlane.log.codec.packets.framing import frame
+from binlane.log.codec.packets.handshake import HandshakeResponse, SslRequest
 from tests.serve_process import ServeProcess, create_account, wait_until
 from tests.servers import ServerFactory, execute
 

@@ -12,7 +12,7 @@ from typing import Any
 import pymysql
 import pytest
 
-from binlane.service.private_server import PrivateServer
+from binlane.live.provision.private_server import PrivateServer
 from tests.serve_process import ADMIN, ServeProcess, create_account, wait_until
 from tests.servers import ServerFactory, execute
 

@@ -17,20 +17,20 @@ import pytest
 from pymysqlreplication import BinLogStreamReader  # type: ignore[import-untyped] # has no types
 from pymysqlreplication.event import QueryEvent as ForeignQuery  # type: ignore[import-untyped] # as above
 
-from binlane.codec.query import QueryEvent
-from binlane.grouping.walk import walk
-from binlane.routing.queries import statement_of
-from binlane.service.private_server import (
+from binlane.binlogs.routing.queries import statement_of
+from binlane.binlogs.store.files import BinlogFile
+from binlane.binlogs.store.heads import read_head
+from binlane.binlogs.store.reading import StoreReader, read_groups
+from binlane.binlogs.store.verify import verify
+from binlane.live.provision.private_server import (
     MYSQL_SOURCE_OPTIONS,
     SOURCE_OPTIONS,
     PrivateServer,
 )
-from binlane.service.server_programs import MARIADB
-from binlane.sql.tables_info import told_tables
-from binlane.store.files import BinlogFile
-from binlane.store.heads import read_head
-from binlane.store.reading import StoreReader, read_groups
-from binlane.store.verify import verify
+from binlane.live.provision.server_programs import MARIADB
+from binlane.log.codec.query import QueryEvent
+from binlane.log.grouping.walk import walk
+from binlane.statements.sql.tables_info import told_tables
 from tests.judged_port import judged
 from tests.port_replicas import replica_status
 from tests.serve_process import ADMIN, PASSWORD, ServeProcess, wait_until

@@ -14,12 +14,12 @@ import pymysql
 import pytest
 
 from binlane.client.settings import SslMode
-from binlane.codec.packets.flags import Capability
-from binlane.codec.packets.framing import frame
-from binlane.codec.packets.handshake import SslRequest
-from binlane.gateway.counts import LoginOutcome
-from binlane.gateway.settings import TlsMode
-from binlane.service.private_server import MYSQL_SOURCE_OPTIONS, PrivateServer
+from binlane.live.gateway.counts import LoginOutcome
+from binlane.live.gateway.settings import TlsMode
+from binlane.live.provision.private_server import MYSQL_SOURCE_OPTIONS, PrivateServer
+from binlane.log.codec.packets.flags import Capability
+from binlane.log.codec.packets.framing import frame
+from binlane.log.codec.packets.handshake import SslRequest
 from tests.listening import HOST, ListeningPort, wait_until
 from tests.servers import ServerFactory, execute, mariadb118_program
 

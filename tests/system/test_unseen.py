@@ -12,9 +12,13 @@ import pytest
 from pymysql.connections import Connection
 from pymysql.cursors import Cursor, DictCursor
 
-from binlane.codec.packets.flags import Command
-from binlane.service.private_server import MYSQL_SOURCE_OPTIONS, SOURCE_OPTIONS, PrivateServer
-from binlane.service.server_programs import MARIADB
+from binlane.live.provision.private_server import (
+    MYSQL_SOURCE_OPTIONS,
+    SOURCE_OPTIONS,
+    PrivateServer,
+)
+from binlane.live.provision.server_programs import MARIADB
+from binlane.log.codec.packets.flags import Command
 from tests.judged_port import judged
 from tests.port_replicas import FollowedBinlogs
 from tests.serve_process import ServeProcess, wait_until

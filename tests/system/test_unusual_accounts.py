@@ -16,10 +16,10 @@ import pytest
 from pymysql.connections import Connection
 from pymysql.cursors import Cursor
 
-from binlane.codec.packets.commands import BinlogDump, RegisterSlave
-from binlane.codec.packets.flags import DumpFlag
-from binlane.codec.packets.framing import frame
-from binlane.service.private_server import PrivateServer
+from binlane.live.provision.private_server import PrivateServer
+from binlane.log.codec.packets.commands import BinlogDump, RegisterSlave
+from binlane.log.codec.packets.flags import DumpFlag
+from binlane.log.codec.packets.framing import frame
 from tests.listening import ListeningPort
 from tests.port_replicas import replica_status
 from tests.raw_client import RawClient

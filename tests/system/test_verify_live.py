@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
-from binlane.store.verify import Tally, verify
+from binlane.binlogs.store.verify import Tally, verify
 from tests.serve_process import ServeProcess, create_account
 from tests.servers import ServerFactory, connect, execute
 

@@ -9,9 +9,9 @@ from typing import Any
 import pymysql
 import pytest
 
+from binlane.live.loop.binlogs import Binlogs
+from binlane.live.provision.private_server import PrivateServer
 from binlane.positions import Position
-from binlane.service.binlogs import Binlogs
-from binlane.service.private_server import PrivateServer
 from tests.listening import HOST, ListeningPort, wait_until
 from tests.servers import ServerFactory, connect, execute
 

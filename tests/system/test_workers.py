@@ -19,8 +19,8 @@ from pymysql.connections import Connection
 from pymysql.constants import COMMAND
 from pymysql.cursors import Cursor
 
-from binlane.service.private_server import SOURCE_OPTIONS, PrivateServer
-from binlane.store.reading import StoreReader
+from binlane.binlogs.store.reading import StoreReader
+from binlane.live.provision.private_server import SOURCE_OPTIONS, PrivateServer
 from tests.judged_port import set_up
 from tests.serve_process import PASSWORD, ServeProcess, wait_until, worker_processes
 from tests.servers import QUICK, execute
@@ -228,7 +228,7 @@ def test_workers_are_forked_and_what_takes_their_place_is_started(serve: ServePr
     os.kill(before[0], signal.SIGKILL)
     wait_until(lambda: len(set(worker_processes(serve)) - set(before)) == 1)
     (other,) = set(worker_processes(serve)) - set(before)
-    wait_until(lambda: b"binlane.service.workers.worker" in _command(other))
+    wait_until(lambda: b"binlane.live.service.workers.worker" in _command(other))
     with sessions(serve, 4) as several:
         for session in several:
             ask(session, "SELECT 1")

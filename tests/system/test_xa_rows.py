@@ -11,15 +11,15 @@ import pyarrow as pa
 import pytest
 
 import binlane
-from binlane.columnar.table_schema import table_of
 from binlane.errors import UnsupportedError
-from binlane.grouping.event_group import group_events
-from binlane.grouping.walk import walk
-from binlane.grouping.xa import finished_by
-from binlane.ranges.items import Trouble, TroubleKind, Want
-from binlane.ranges.log_range import LogRange
-from binlane.ranges.read import read_range
-from binlane.service.private_server import PrivateServer
+from binlane.live.provision.private_server import PrivateServer
+from binlane.log.grouping.event_group import group_events
+from binlane.log.grouping.walk import walk
+from binlane.log.grouping.xa import finished_by
+from binlane.tables.columnar.table_schema import table_of
+from binlane.tables.ranges.items import Trouble, TroubleKind, Want
+from binlane.tables.ranges.log_range import LogRange
+from binlane.tables.ranges.read import read_range
 from tests.servers import connect, end_xa, execute
 
 SHOP = "xa_rows"

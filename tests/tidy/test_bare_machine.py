@@ -9,8 +9,8 @@ import pytest
 
 from tests.bare_root import NoRootError, make_root, run_in, settings_of_pip
 
-_TEST: Final = "./run test tests/unit/codec"
-_FORGET_KERNELS: Final = "rm -f .venv/kernels.stamp src/binlane/kernels/_compiled_*"
+_TEST: Final = "./run test tests/unit/log/codec"
+_FORGET_KERNELS: Final = "rm -f .venv/kernels.stamp src/binlane/log/kernels/_compiled_*"
 
 
 @pytest.fixture

@@ -12,9 +12,9 @@ import click
 import pytest
 
 from binlane.cli.main import COMMANDS, binlane
-from binlane.service.config import compose, effective
-from binlane.service.setting_keys import KEYS, setting_of
-from binlane.spark.options import _OPTIONS
+from binlane.live.service.config import compose, effective
+from binlane.live.service.setting_keys import KEYS, setting_of
+from binlane.tables.spark.options import _OPTIONS
 from docs.generate import command_line, ledger
 from tests.rules import ROOT, load_rules
 

@@ -10,13 +10,13 @@ import pytest
 from tests.rules import ROOT
 
 _MOST = {
-    "modules over 600 lines": 45,
-    "functions over 6 parameters": 55,
-    "classes with more than 15 fields changed outside __init__": 7,
+    "modules over 600 lines": 48,
+    "functions over 6 parameters": 53,
+    "classes with more than 15 fields changed outside __init__": 5,
     "class names for more than one class": 103,
-    "file names for more than one module": 94,
-    "docstrings that begin with a question word": 2185,
-    "attribute and argument lines under five words": 2025,
+    "file names for more than one module": 95,
+    "docstrings that begin with a question word": 2192,
+    "attribute and argument lines under five words": 2057,
 }
 
 

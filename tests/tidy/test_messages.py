@@ -15,7 +15,7 @@ import grimp
 import pytest
 
 from binlane.cli.main import COMMANDS, binlane
-from binlane.codec.packets.replies import CLIENT_ERRNOS
+from binlane.log.codec.packets.replies import CLIENT_ERRNOS
 from tests.rules import ROOT
 
 SOURCES = ROOT / "src"
@@ -24,20 +24,26 @@ _OPTION = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]*[a-z0-9]")
 # Whose options messages may name that other commands reach by imports as well: modules, and why.
 ONLY = MappingProxyType(
     {
-        "binlane.check": ("check",),  # EXPLAIN BINLOG has no files
+        "binlane.statements.check": ("check",),  # EXPLAIN BINLOG has no files
         "binlane.cli.check": ("check",),
         "binlane.cli.filter_options": ("cat", "route", "land"),  # verify imports land
         "binlane.cli.land": ("land",),
         "binlane.cli.passwords": ("cat", "check", "setup", "land"),  # verify imports land
         "binlane.client.remote_machine": ("cat",),  # nobody else leaves out GTIDs
-        "binlane.codec.encryption": ("cat", "explain", "verify", "route", "land"),  # files' keys
-        "binlane.landing": ("land",),  # the others read what a target has
-        "binlane.policy.server": ("check",),  # `server_of` reads its option
-        "binlane.service.config": ("serve", "config"),  # others read sizes with it
-        "binlane.service.setting_keys": ("serve", "config"),
-        "binlane.service.setting_sources": ("serve", "config"),
-        "binlane.service.source_schema": ("setup",),  # what it makes is told there
-        "binlane.spark": ("land",),
+        "binlane.log.codec.encryption": (
+            "cat",
+            "explain",
+            "verify",
+            "route",
+            "land",
+        ),  # files' keys
+        "binlane.tables.landing": ("land",),  # the others read what a target has
+        "binlane.statements.policy.server": ("check",),  # `server_of` reads its option
+        "binlane.live.service.config": ("serve", "config"),  # others read sizes with it
+        "binlane.live.service.setting_keys": ("serve", "config"),
+        "binlane.live.service.setting_sources": ("serve", "config"),
+        "binlane.live.provision.source_schema": ("setup",),  # what it makes is told there
+        "binlane.tables.spark": ("land",),
     }
 )
 # What belongs to other programs, where a message says to whom: the words before the option.

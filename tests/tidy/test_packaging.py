@@ -13,7 +13,7 @@ import click
 import pytest
 
 from binlane.cli.main import binlane
-from binlane.service.setting_keys import KEYS, variable_of
+from binlane.live.service.setting_keys import KEYS, variable_of
 from tests.rules import ROOT
 
 UNIT = ROOT / "packaging/systemd/binlane.service"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from binlane.kernels.build import missing_tools
+from binlane.log.kernels.build import missing_tools
 from tests.rules import ROOT
 
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 import binlane
+from binlane.binlogs.store.byte_source import FAST_BYTES_MIN
 from binlane.errors import CodecError, ConfigError, StoreError
-from binlane.kernels.load import Build, builds
-from binlane.store.byte_source import FAST_BYTES_MIN
+from binlane.log.kernels.load import Build, builds
 from tests.fixture_sets import fixture_set
 from tests.shop_log import ShopLog, Table
 
@@ -63,7 +63,7 @@ def scanned(path: Path, modules: set[str], **environment: str) -> str:
 
 @pytest.mark.skipif(Build.COMPILED not in builds(), reason="no compiler was there at set-up")
 def test_scanning_a_large_log_loads_no_more_than_it_needs(large: Path) -> None:
-    heavy = {"binlane.sql.tokens", "sqlite3", "cryptography", "click", "rich", "numba"}
+    heavy = {"binlane.statements.sql.tokens", "sqlite3", "cryptography", "click", "rich", "numba"}
     assert scanned(large, heavy) == f"{FAST_BYTES_MIN // 100} set()\n"
 
 

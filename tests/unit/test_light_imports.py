@@ -26,7 +26,7 @@ sys.meta_path.insert(0, Blocked())
     "program",
     [
         "import binlane; assert binlane.__version__",
-        "import binlane.kernels.load as load; assert load.kernel_modules()",
+        "import binlane.log.kernels.load as load; assert load.kernel_modules()",
         "from binlane.cli.main import main; sys.exit(main(sys.argv[1:]))",
     ],
     ids=["import", "kernels", "check"],
@@ -52,7 +52,7 @@ def test_numba_is_blocked_where_it_says_so() -> None:
 
 
 def test_serve_loads_no_http_before_it_is_asked_for() -> None:
-    program = "import sys, binlane.service.serve; sys.exit('aiohttp' in sys.modules)"
+    program = "import sys, binlane.live.service.serve; sys.exit('aiohttp' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
 
 
@@ -110,7 +110,7 @@ def test_a_large_file_is_verified_where_nothing_can_compile(tmp_path: Path) -> N
         out.truncate(33 << 20)
     program = (
         "import sys; sys.modules['numba'] = None; "
-        "import binlane.kernels.load as load; load.compiled_module = lambda name: None; "
+        "import binlane.log.kernels.load as load; load.compiled_module = lambda name: None; "
         "from binlane.cli.main import main; sys.exit(main(sys.argv[1:]))"
     )
     command = [sys.executable, "-c", program, "verify", str(large)]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from binlane.policy.refusals import Outcome
+from binlane.statements.policy.refusals import Outcome
 from tests.yardsticks.records import Record
 
 _NOTHING: Final = Outcome(rows=0)

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
-from binlane.codec.types import Flavor
-from binlane.policy.server import Server
-from binlane.session.report import StatementResult
-from binlane.session.session import Session
-from binlane.sql.catalog import SchemaCatalog
-from binlane.sql.servers import LoggingFormat
+from binlane.log.codec.types import Flavor
+from binlane.statements.policy.server import Server
+from binlane.statements.session.report import StatementResult
+from binlane.statements.session.session import Session
+from binlane.statements.sql.catalog import SchemaCatalog
+from binlane.statements.sql.servers import LoggingFormat
 from tests.logged_events import Event, comparable, is_rows
 from tests.yardsticks.outcomes import outcome
 from tests.yardsticks.records import Record, objects_script

@@ -15,13 +15,13 @@ from binlane.cli.talk import say
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from binlane.cat.files import LogFile
-    from binlane.cat.force import LeftOut
-    from binlane.cat.renderer import Renderer
+    from binlane.binlogs.cat.files import LogFile
+    from binlane.binlogs.cat.force import LeftOut
+    from binlane.binlogs.cat.renderer import Renderer
     from binlane.cli.cat_request import CatRequest
     from binlane.cli.progress import Meter
-    from binlane.codec.encryption import KeyRing
-    from binlane.codec.event import Event
+    from binlane.log.codec.encryption import KeyRing
+    from binlane.log.codec.event import Event
 
 _EXIT_WRONG = 1
 _NOTES_MAX = 10
@@ -118,7 +118,7 @@ class _Run:
 
     def summarise(self) -> None:
         """Print what is in the log."""
-        from binlane.cat.summary import Summary  # noqa: PLC0415  # only what is asked for
+        from binlane.binlogs.cat.summary import Summary  # noqa: PLC0415  # only what is asked for
         from binlane.cli.cat_summary import (  # noqa: PLC0415
             count_fast,
             is_worth_kernels,
@@ -155,7 +155,7 @@ class _Run:
             from binlane.cli.cat_remote import remote_files  # noqa: PLC0415  # only with a server
 
             return remote_files(request)
-        from binlane.cat.files import Reading, log_files  # noqa: PLC0415  # after --help
+        from binlane.binlogs.cat.files import Reading, log_files  # noqa: PLC0415  # after --help
 
         reading = Reading(
             keys=self._keys(),
@@ -170,7 +170,7 @@ class _Run:
         path = self._request.given["encryption_keys"]
         if path is None:
             return None
-        from binlane.store.chunks import read_keys  # noqa: PLC0415  # for encrypted logs only
+        from binlane.binlogs.store.chunks import read_keys  # noqa: PLC0415  # for encrypted logs only
 
         return read_keys(path)
 
@@ -212,7 +212,7 @@ def _nothing() -> None:
 
 def _cutter(renderer: Renderer, output: TextIO) -> Callable[[], None]:
     """What has a renderer end the group that was cut off by damage."""
-    from binlane.cat.renderer import HoldsGroups  # noqa: PLC0415  # after --help
+    from binlane.binlogs.cat.renderer import HoldsGroups  # noqa: PLC0415  # after --help
 
     if not isinstance(renderer, HoldsGroups):
         return _nothing

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Final, TextIO
 from binlane.cli.cat_request import CatRequest
 
 if TYPE_CHECKING:
-    from binlane.cat.fast_text.filtered import LogPart
-    from binlane.cat.fast_text.printer import FastText
-    from binlane.cat.renderer import Renderer
-    from binlane.cat.text.options import TextOptions
-    from binlane.codec.encryption import KeyRing
-    from binlane.filters.state import FilterState
+    from binlane.binlogs.cat.fast_text.filtered import LogPart
+    from binlane.binlogs.cat.fast_text.printer import FastText
+    from binlane.binlogs.cat.renderer import Renderer
+    from binlane.binlogs.cat.text.options import TextOptions
+    from binlane.binlogs.filters.state import FilterState
+    from binlane.log.codec.encryption import KeyRing
 
 _WORTH_BYTES: Final = 1 << 20
 
@@ -35,8 +35,8 @@ def is_worth_kernels(request: CatRequest) -> bool:
     )
     if not is_plain or _size_bytes(request.files) < _WORTH_BYTES:
         return False
-    from binlane.cat.fast_text.printer import can_print  # noqa: PLC0415  # needs numpy
-    from binlane.kernels.load import compiled_module  # noqa: PLC0415  # as above
+    from binlane.binlogs.cat.fast_text.printer import can_print  # noqa: PLC0415  # needs numpy
+    from binlane.log.kernels.load import compiled_module  # noqa: PLC0415  # as above
 
     options = request.text_options()
     if not can_print(options) or compiled_module("text") is None:
@@ -50,8 +50,8 @@ def is_worth_kernels(request: CatRequest) -> bool:
 
 def _can_be_filtered(path: str, options: TextOptions) -> bool:
     """Whether a file can be read twice, and the kernels print what is left of it."""
-    from binlane.cat.fast_text.printer import can_print_log  # noqa: PLC0415  # needs numpy
-    from binlane.store.byte_source import FileBytes  # noqa: PLC0415
+    from binlane.binlogs.cat.fast_text.printer import can_print_log  # noqa: PLC0415  # needs numpy
+    from binlane.binlogs.store.byte_source import FileBytes  # noqa: PLC0415
 
     if not Path(path).is_file():
         return False
@@ -61,8 +61,8 @@ def _can_be_filtered(path: str, options: TextOptions) -> bool:
 
 def _parts(request: CatRequest) -> list[LogPart | None]:
     """The groups of each file that positions choose; None where that is told event by event."""
-    from binlane.cat.fast_text.filtered import LogPart  # noqa: PLC0415  # needs numpy
-    from binlane.store.byte_source import FileBytes  # noqa: PLC0415
+    from binlane.binlogs.cat.fast_text.filtered import LogPart  # noqa: PLC0415  # needs numpy
+    from binlane.binlogs.store.byte_source import FileBytes  # noqa: PLC0415
 
     found: list[LogPart | None] = []
     for number, path in enumerate(request.files):
@@ -101,11 +101,11 @@ def print_fast(  # noqa: PLR0913  # what is printed, how, and who is told
     Raises:
         CodecError: At the first fault; what stands before it is printed.
     """
-    from binlane.cat.fast_text.printer import FastText  # noqa: PLC0415  # needs numpy
-    from binlane.cat.text.lines import TextLines  # noqa: PLC0415
-    from binlane.kernels.load import kernels  # noqa: PLC0415
-    from binlane.store.byte_source import FileBytes, MeteredBytes  # noqa: PLC0415
-    from binlane.store.chunks import base_name  # noqa: PLC0415
+    from binlane.binlogs.cat.fast_text.printer import FastText  # noqa: PLC0415  # needs numpy
+    from binlane.binlogs.cat.text.lines import TextLines  # noqa: PLC0415
+    from binlane.binlogs.store.byte_source import FileBytes, MeteredBytes  # noqa: PLC0415
+    from binlane.binlogs.store.chunks import base_name  # noqa: PLC0415
+    from binlane.log.kernels.load import kernels  # noqa: PLC0415
 
     assert isinstance(renderer, TextLines), "text is what was asked for"
     output.flush()
@@ -129,11 +129,11 @@ def _print_filtered(
     state: FilterState,
     note: Callable[[str], None],
 ) -> None:
-    from binlane.cat.fast_text.filtered import FilteredBytes  # noqa: PLC0415  # needs numpy
-    from binlane.filters.events import EventFilter, GroupFilter  # noqa: PLC0415
-    from binlane.filters.runs import RunFilter  # noqa: PLC0415
-    from binlane.store.byte_source import FileBytes, MeteredBytes  # noqa: PLC0415
-    from binlane.store.chunks import base_name  # noqa: PLC0415
+    from binlane.binlogs.cat.fast_text.filtered import FilteredBytes  # noqa: PLC0415  # needs numpy
+    from binlane.binlogs.filters.events import EventFilter, GroupFilter  # noqa: PLC0415
+    from binlane.binlogs.filters.runs import RunFilter  # noqa: PLC0415
+    from binlane.binlogs.store.byte_source import FileBytes, MeteredBytes  # noqa: PLC0415
+    from binlane.binlogs.store.chunks import base_name  # noqa: PLC0415
 
     events, runs = EventFilter(state, note), RunFilter(GroupFilter(state, note))
     for path, part in zip(request.files, _parts(request), strict=True):

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Protocol, TextIO
 
-from binlane.cat.files import LogFile
-from binlane.cat.filters.selection import Selector
-from binlane.cat.renderer import OpensFiles, Renderer
+from binlane.binlogs.cat.files import LogFile
+from binlane.binlogs.cat.filters.selection import Selector
+from binlane.binlogs.cat.renderer import OpensFiles, Renderer
 from binlane.cli.cat_request import CatRequest
-from binlane.codec.control import FormatDescriptionEvent
-from binlane.codec.event import Event
-from binlane.codec.format import Format
-from binlane.codec.types import EventType
 from binlane.errors import CodecError
+from binlane.log.codec.control import FormatDescriptionEvent
+from binlane.log.codec.event import Event
+from binlane.log.codec.format import Format
+from binlane.log.codec.types import EventType
 
 if TYPE_CHECKING:
-    from binlane.cat.filters.names import NameFilter
-    from binlane.filters.events import EventFilter
-    from binlane.filters.state import FilterState
+    from binlane.binlogs.cat.filters.names import NameFilter
+    from binlane.binlogs.filters.events import EventFilter
+    from binlane.binlogs.filters.state import FilterState
 
 
 class _Filter(Protocol):
@@ -98,7 +98,7 @@ class Pipeline:
         if not is_carrier or self._format is None:
             self._feed(event, file.name, self._filters)
             return
-        from binlane.grouping.inner import expanded  # noqa: PLC0415  # few logs need it
+        from binlane.log.grouping.inner import expanded  # noqa: PLC0415  # few logs need it
 
         for inner in expanded(event, self._format, file=file.path):
             self._feed(inner, file.name, self._filters)
@@ -122,15 +122,15 @@ def _filters(
     if request.prints_all:
         return
     if request.is_filtered_by_name:
-        from binlane.cat.filters.names import NameFilter  # noqa: PLC0415  # needs SQL
+        from binlane.binlogs.cat.filters.names import NameFilter  # noqa: PLC0415  # needs SQL
 
         given = request.given
         yield NameFilter(
             database=given["database"], table=given["table"], rewrites=request.rewrites
         )
     if state is not None:
+        from binlane.binlogs.filters.events import EventFilter  # noqa: PLC0415  # as above
         from binlane.cli.cat_renderers import known_objects  # noqa: PLC0415  # as above
-        from binlane.filters.events import EventFilter  # noqa: PLC0415  # as above
 
         yield EventFilter(state, note, known_objects(request))
 

@@ -13,14 +13,14 @@ from typing import IO, TYPE_CHECKING, Any, Final
 
 import click
 
-from binlane.cat.files import LogFile
+from binlane.binlogs.cat.files import LogFile
 from binlane.cli import passwords
 from binlane.client.account import account_at
 from binlane.client.remote import read_remote
 from binlane.client.remote_machine import RemoteEvent, RemoteRequest
 from binlane.client.settings import ServerUrl, SslMode
-from binlane.codec.format import MAGIC
 from binlane.errors import CodecError, StoreError
+from binlane.log.codec.format import MAGIC
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

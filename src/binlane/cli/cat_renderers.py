@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from binlane.cat.renderer import Renderer
+from binlane.binlogs.cat.renderer import Renderer
 from binlane.cli.cat_request import CatRequest
 
 if TYPE_CHECKING:
-    from binlane.filters.known_objects import KnownObjects
-    from binlane.sql.catalog import SchemaCatalog
+    from binlane.binlogs.filters.known_objects import KnownObjects
+    from binlane.statements.sql.catalog import SchemaCatalog
 
 _SERVER: Final = re.compile(r"(mariadb|mysql)://")
 
@@ -24,18 +24,18 @@ def renderer_for(request: CatRequest, catalog: SchemaCatalog | None) -> Renderer
     """
     given = request.given
     if given["flashback"]:
-        from binlane.cat.sql.flashback import Flashback  # noqa: PLC0415  # only what is asked for
+        from binlane.binlogs.cat.sql.flashback import Flashback  # noqa: PLC0415  # only what is asked for
 
         return Flashback(catalog=catalog)
     if given["format_"] == "json":
-        from binlane.cat.json_lines import JsonLines  # noqa: PLC0415  # as above
+        from binlane.binlogs.cat.json_lines import JsonLines  # noqa: PLC0415  # as above
 
         return JsonLines(with_rows=given["verbose"] > 0, catalog=catalog)
     if given["format_"] == "sql":
-        from binlane.cat.sql.lines import SqlLines  # noqa: PLC0415  # as above
+        from binlane.binlogs.cat.sql.lines import SqlLines  # noqa: PLC0415  # as above
 
         return SqlLines(catalog=catalog, load_directory=given["load_directory"])
-    from binlane.cat.text.lines import TextLines  # noqa: PLC0415  # as above
+    from binlane.binlogs.cat.text.lines import TextLines  # noqa: PLC0415  # as above
 
     return TextLines(request.text_options())
 
@@ -54,7 +54,7 @@ def catalog_for(request: CatRequest) -> SchemaCatalog | None:
     needs_names = request.given["flashback"] or request.given["format_"] == "sql"
     if source is None and not needs_names:
         return None
-    from binlane.sql.catalog import SchemaCatalog  # noqa: PLC0415  # only where names are wanted
+    from binlane.statements.sql.catalog import SchemaCatalog  # noqa: PLC0415  # only where names are wanted
 
     catalog = SchemaCatalog()
     if source is not None:
@@ -67,7 +67,7 @@ def known_objects(request: CatRequest) -> KnownObjects | None:
     source = request.given["schema"]
     if source is None:
         return None
-    from binlane.filters.known_objects import KnownObjects  # noqa: PLC0415  # as above
+    from binlane.binlogs.filters.known_objects import KnownObjects  # noqa: PLC0415  # as above
 
     return KnownObjects(lambda catalog: _load(catalog, source, request))
 

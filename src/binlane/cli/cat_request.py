@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from binlane.cat.filters.selection import IdList, Selection
+from binlane.binlogs.cat.filters.selection import IdList, Selection
 from binlane.cli.filter_options import has_filter
-from binlane.codec.format import MAGIC
+from binlane.log.codec.format import MAGIC
 from binlane.positions import GtidPosition
 
 if TYPE_CHECKING:
-    from binlane.cat.text.options import TextOptions
-    from binlane.filters.state import FilterState
-    from binlane.filters.terms import FilterTerms
+    from binlane.binlogs.cat.text.options import TextOptions
+    from binlane.binlogs.filters.state import FilterState
+    from binlane.binlogs.filters.terms import FilterTerms
 
 # Of each pair, one says the opposite of the other, or leaves nothing for it to do.
 _EXCLUDE_EACH_OTHER: Final = (
@@ -146,13 +146,13 @@ class CatRequest:
         terms = None if self.prints_all else self.filter_terms()
         if terms is None or terms.is_everything:
             return None
-        from binlane.filters.state import FilterState  # noqa: PLC0415  # as above
+        from binlane.binlogs.filters.state import FilterState  # noqa: PLC0415  # as above
 
         return FilterState(terms)
 
     def text_options(self) -> TextOptions:
         """What the text shows."""
-        from binlane.cat.text.options import Base64Output, TextOptions  # noqa: PLC0415  # as above
+        from binlane.binlogs.cat.text.options import Base64Output, TextOptions  # noqa: PLC0415  # as above
 
         given, selection = self.given, self.selection
         return TextOptions(
@@ -253,13 +253,13 @@ def _check_window(positions: Mapping[str, Any], *, is_strict: bool) -> None:
 
 def _event_types(texts: tuple[str, ...]) -> tuple[frozenset[str], tuple[str, ...]]:
     """Names of types of events, and of kinds of statements."""
-    from binlane.codec.types import EventType  # noqa: PLC0415  # as above
+    from binlane.log.codec.types import EventType  # noqa: PLC0415  # as above
 
     names = sorted({name.strip() for text in texts for name in text.split(",") if name.strip()})
     known = {*EventType.__members__, "UNKNOWN"}
     kinds = tuple(name for name in names if name.upper() not in known)
     if kinds:
-        from binlane.filters.kinds import is_kind  # noqa: PLC0415  # needs the SQL layer
+        from binlane.binlogs.filters.kinds import is_kind  # noqa: PLC0415  # needs the SQL layer
 
         for name in kinds:
             if not is_kind(name):

@@ -14,9 +14,9 @@ import click
 from binlane.cli.output import open_output
 
 if TYPE_CHECKING:
-    from binlane.cat.summary import Summary
+    from binlane.binlogs.cat.summary import Summary
     from binlane.cli.cat_request import CatRequest
-    from binlane.codec.encryption import KeyRing
+    from binlane.log.codec.encryption import KeyRing
 
 
 def is_worth_kernels(request: CatRequest) -> bool:
@@ -29,12 +29,12 @@ def is_worth_kernels(request: CatRequest) -> bool:
     )
     if not is_plain:
         return False
-    from binlane.store.byte_source import is_large  # noqa: PLC0415  # after --help
-    from binlane.store.chunks import STDIN  # noqa: PLC0415
+    from binlane.binlogs.store.byte_source import is_large  # noqa: PLC0415  # after --help
+    from binlane.binlogs.store.chunks import STDIN  # noqa: PLC0415
 
     if STDIN in request.files or not any(map(is_large, request.files)):
         return False
-    from binlane.kernels.load import compiled_module  # noqa: PLC0415  # for large files only
+    from binlane.log.kernels.load import compiled_module  # noqa: PLC0415  # for large files only
 
     return compiled_module("summary") is not None
 
@@ -58,9 +58,9 @@ def count_fast(
         CodecError: At the first fault.
         StoreError: If a file cannot be read.
     """
-    from binlane.cat.summary.fast import count_file  # noqa: PLC0415  # needs numpy
-    from binlane.store.byte_source import FileBytes, MeteredBytes  # noqa: PLC0415
-    from binlane.store.chunks import base_name  # noqa: PLC0415
+    from binlane.binlogs.cat.summary.fast import count_file  # noqa: PLC0415  # needs numpy
+    from binlane.binlogs.store.byte_source import FileBytes, MeteredBytes  # noqa: PLC0415
+    from binlane.binlogs.store.chunks import base_name  # noqa: PLC0415
 
     for path in request.files:
         source = FileBytes(path)
@@ -79,17 +79,17 @@ def print_summary(summary: Summary, request: CatRequest) -> None:
     """
     summary.finish()
     if request.given["html_file"] is not None:
-        from binlane.cat.summary.html import summary_html  # noqa: PLC0415  # only when asked for
+        from binlane.binlogs.cat.summary.html import summary_html  # noqa: PLC0415  # only when asked for
 
         with open_output(str(request.given["html_file"]), errors="backslashreplace") as page:
             page.write(summary_html(summary))
     with open_output(None, errors="backslashreplace") as output:
         if request.given["format_"] == "json":
-            from binlane.cat.summary.as_json import summary_json  # noqa: PLC0415  # as above
+            from binlane.binlogs.cat.summary.as_json import summary_json  # noqa: PLC0415  # as above
 
             click.echo(json.dumps(summary_json(summary), ensure_ascii=False), file=output)
             return
-        from binlane.cat.summary.text import summary_text  # noqa: PLC0415  # rich is slow to load
+        from binlane.binlogs.cat.summary.text import summary_text  # noqa: PLC0415  # rich is slow to load
 
         has_color = sys.stdout.isatty() and "NO_COLOR" not in os.environ
         width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 80

@@ -16,19 +16,19 @@ import click
 from click.shell_completion import CompletionItem
 
 from binlane import __version__
+from binlane.binlogs.store.chunks import STDIN, open_chunks
+from binlane.binlogs.store.compression import SUFFIXES
 from binlane.cli.main import EXIT_UNUSABLE, EXIT_USAGE
 from binlane.cli.main import report as report_error
 from binlane.cli.talk import say, verbose_option
 from binlane.errors import ConfigError, StoreError
-from binlane.store.chunks import STDIN, open_chunks
-from binlane.store.compression import SUFFIXES
 
 if TYPE_CHECKING:
-    from binlane.check.report import Report
-    from binlane.check.schema import Schema
     from binlane.client.schema import ServerObjects
-    from binlane.policy.server import Server
-    from binlane.sql.script import Script
+    from binlane.statements.check.report import Report
+    from binlane.statements.check.schema import Schema
+    from binlane.statements.policy.server import Server
+    from binlane.statements.sql.script import Script
 
 _WIDTH: Final = 80
 _MAPPED_FROM_BYTES: Final = 64 << 20
@@ -47,7 +47,7 @@ def _complete_server(
 def _complete_reason(
     _context: click.Context, _parameter: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
-    from binlane.check.reasons import GROUPS, SHORT_NAMES  # noqa: PLC0415  # only for completion
+    from binlane.statements.check.reasons import GROUPS, SHORT_NAMES  # noqa: PLC0415  # only for completion
 
     return [CompletionItem(n) for n in (*GROUPS, *SHORT_NAMES) if n.startswith(incomplete)]
 
@@ -150,10 +150,10 @@ def command(  # noqa: PLR0913  # one parameter an option
     SCRIPT.sql is - for standard input; scripts that it reads with SOURCE are read too. Exit status: 0 all is safe; 1 something is refused or
     unsafe; 2 something could not be analysed; 3 a file could not be read.
     """
-    from binlane.check.checker import Checker  # noqa: PLC0415  # after --help
-    from binlane.check.reasons import Judgement  # noqa: PLC0415  # as above
-    from binlane.check.report import Run  # noqa: PLC0415  # as above
-    from binlane.check.schema import Schema  # noqa: PLC0415  # as above
+    from binlane.statements.check.checker import Checker  # noqa: PLC0415  # after --help
+    from binlane.statements.check.reasons import Judgement  # noqa: PLC0415  # as above
+    from binlane.statements.check.report import Run  # noqa: PLC0415  # as above
+    from binlane.statements.check.schema import Schema  # noqa: PLC0415  # as above
 
     judgement = Judgement.of(deny=deny, allow=allow)
     sources, told = _schemas(schemas, password_file)
@@ -200,7 +200,7 @@ def _schemas(
         PeerError: If a server cannot be asked.
         ConfigError: If a server's address is none, or binlane knows no such server.
     """
-    from binlane.check.schema import (  # noqa: PLC0415  # after --help
+    from binlane.statements.check.schema import (  # noqa: PLC0415  # after --help
         Schema,
         server_of_dump,
         server_of_version,
@@ -238,7 +238,7 @@ def _server(name: str | None, told: dict[str, Server]) -> Server:
     Raises:
         ConfigError: If nothing tells, or it contradicts itself.
     """
-    from binlane.policy.server import Server  # noqa: PLC0415  # after --help
+    from binlane.statements.policy.server import Server  # noqa: PLC0415  # after --help
 
     if name is not None:
         return Server.parse(name)
@@ -312,10 +312,10 @@ def _read(path: str) -> bytes:
 
 
 def _report(form: str | None, *, explain: bool, quiet: bool) -> Report:
-    from binlane.check.github import GithubReport  # noqa: PLC0415  # after --help
-    from binlane.check.json_lines import JsonReport  # noqa: PLC0415  # as above
-    from binlane.check.sarif import SarifReport  # noqa: PLC0415  # as above
-    from binlane.check.text import TextReport  # noqa: PLC0415  # as above
+    from binlane.statements.check.github import GithubReport  # noqa: PLC0415  # after --help
+    from binlane.statements.check.json_lines import JsonReport  # noqa: PLC0415  # as above
+    from binlane.statements.check.sarif import SarifReport  # noqa: PLC0415  # as above
+    from binlane.statements.check.text import TextReport  # noqa: PLC0415  # as above
 
     if form == "json":
         return JsonReport(explain=explain)

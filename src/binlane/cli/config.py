@@ -33,7 +33,7 @@ def check(*, config_path: Path | None, embedded: bool, quiet: bool) -> int:
     default. Passwords are in files of their own, and are not shown.
     """
     from binlane.cli.settings_option import config_source  # noqa: PLC0415  # after --help
-    from binlane.service.config import check_files, effective  # noqa: PLC0415  # as above
+    from binlane.live.service.config import check_files, effective  # noqa: PLC0415  # as above
 
     configuration = config_source(config_path, is_embedded=embedded).read()
     for warning in () if quiet else configuration.warnings:

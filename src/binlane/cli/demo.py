@@ -18,8 +18,8 @@ from binlane.cli.talk import verbose_option
 from binlane.errors import BinlaneError, PeerError
 
 if TYPE_CHECKING:
-    from binlane.service.demo.stage import Stage
-    from binlane.service.demo.story import BinlogFigures, Check, Story
+    from binlane.live.provision.demo.stage import Stage
+    from binlane.live.provision.demo.story import BinlogFigures, Check, Story
 
 _INSTALLED = ""
 
@@ -44,9 +44,9 @@ _INSTALLED = ""
 @click.option("--quiet", is_flag=True, help="Only the table at the end.")
 def command(*, keep: bool, transactions: int, mysql: str | None, quiet: bool) -> int:
     """Show everything at work on private servers, and check it. Exit code 0: all held."""
-    from binlane.service.demo import dialect as dialects  # noqa: PLC0415  # after --help
-    from binlane.service.demo.stage import Stage  # noqa: PLC0415  # as above
-    from binlane.service.demo.story import Story  # noqa: PLC0415  # as above
+    from binlane.live.provision.demo import dialect as dialects  # noqa: PLC0415  # after --help
+    from binlane.live.provision.demo.stage import Stage  # noqa: PLC0415  # as above
+    from binlane.live.provision.demo.story import Story  # noqa: PLC0415  # as above
 
     console = Console(highlight=False)
     story_console = Console(highlight=False, quiet=quiet)
@@ -147,7 +147,7 @@ def _close(
 
 
 def _tell_how_to_connect(console: Console, stage: Stage) -> None:
-    from binlane.service.demo.stage import ADMIN, ADMIN_PASSWORD  # noqa: PLC0415  # as above
+    from binlane.live.provision.demo.stage import ADMIN, ADMIN_PASSWORD  # noqa: PLC0415  # as above
 
     client = stage.dialect.client
     lines = [

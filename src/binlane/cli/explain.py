@@ -48,15 +48,15 @@ def command(
     POSITION is where the event begins, in bytes, as `binlane cat` prints it. A damaged event is
     explained up to its fault.
     """
-    from binlane.cat.explain.explanation import explain  # noqa: PLC0415  # after --help
-    from binlane.cat.explain.find import find_event  # noqa: PLC0415  # as above
-    from binlane.cat.explain.text import (  # noqa: PLC0415  # as above
+    from binlane.binlogs.cat.explain.explanation import explain  # noqa: PLC0415  # after --help
+    from binlane.binlogs.cat.explain.find import find_event  # noqa: PLC0415  # as above
+    from binlane.binlogs.cat.explain.text import (  # noqa: PLC0415  # as above
         explanation_json,
         explanation_text,
     )
-    from binlane.grouping.decryption import plain_chunks  # noqa: PLC0415  # as above
-    from binlane.sql.catalog import SchemaCatalog  # noqa: PLC0415  # as above
-    from binlane.store.chunks import open_chunks, read_keys  # noqa: PLC0415  # as above
+    from binlane.binlogs.store.chunks import open_chunks, read_keys  # noqa: PLC0415  # as above
+    from binlane.log.grouping.decryption import plain_chunks  # noqa: PLC0415  # as above
+    from binlane.statements.sql.catalog import SchemaCatalog  # noqa: PLC0415  # as above
 
     keys = None if keys_file is None else read_keys(keys_file)
     catalog = None

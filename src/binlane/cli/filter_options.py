@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import click
 
 if TYPE_CHECKING:
-    from binlane.filters.terms import FilterTerms
-    from binlane.sql.catalog import SchemaCatalog
+    from binlane.binlogs.filters.terms import FilterTerms
+    from binlane.statements.sql.catalog import SchemaCatalog
 
 _Option = TypeVar("_Option", bound=click.Option)
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -95,7 +95,7 @@ def load_schema(path: str | Path, catalog: SchemaCatalog) -> None:
     Raises:
         StoreError: If it cannot be read.
     """
-    from binlane.store.chunks import open_chunks  # noqa: PLC0415  # after --help
+    from binlane.binlogs.store.chunks import open_chunks  # noqa: PLC0415  # after --help
 
     catalog.load(b"".join(open_chunks(str(path))).decode("utf-8", "surrogateescape"))
 
@@ -115,8 +115,8 @@ def filter_terms(given: Mapping[str, Any], *, kinds: Iterable[str] = ()) -> Filt
     Raises:
         click.UsageError: If a name or kind is none.
     """
+    from binlane.binlogs.filters.terms import parse_terms  # noqa: PLC0415  # likewise
     from binlane.errors import ConfigError  # noqa: PLC0415  # after --help
-    from binlane.filters.terms import parse_terms  # noqa: PLC0415  # likewise
 
     try:
         return parse_terms(

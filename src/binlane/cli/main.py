@@ -101,7 +101,7 @@ def binlane(*, debug: bool) -> None:
 
 
 def _tell_version(context: click.Context) -> NoReturn:
-    from binlane.kernels.load import is_compiled, kernel_modules  # noqa: PLC0415 - for this alone
+    from binlane.log.kernels.load import is_compiled, kernel_modules  # noqa: PLC0415 - for this alone
 
     click.echo(f"binlane {__version__}")
     if not is_compiled(kernel_modules()):

@@ -17,8 +17,8 @@ from binlane.cli.schedules import read_schedule
 from binlane.cli.talk import say, verbose_option
 
 if TYPE_CHECKING:
-    from binlane.route.job import Report
-    from binlane.routing.table_links import TableLinks
+    from binlane.binlogs.route.job import Report
+    from binlane.binlogs.routing.table_links import TableLinks
 
 _INCIDENTS_SHOWN: Final = 10
 
@@ -112,11 +112,11 @@ def command(  # noqa: PLR0913  # one parameter an option
     with the same DIR, it goes on where it ended: behind damage that was mended, behind a run that
     was cut off, or with files that came since.
     """
+    from binlane.binlogs.route.job import RouteRequest, route_files  # noqa: PLC0415  # as above
+    from binlane.binlogs.store.chunks import read_keys  # noqa: PLC0415
+    from binlane.binlogs.store.settings import StoreSettings  # noqa: PLC0415
     from binlane.cli.progress import meter_for  # noqa: PLC0415  # after --help
-    from binlane.route.job import RouteRequest, route_files  # noqa: PLC0415  # as above
-    from binlane.service.config import size_bytes  # noqa: PLC0415
-    from binlane.store.chunks import read_keys  # noqa: PLC0415
-    from binlane.store.settings import StoreSettings  # noqa: PLC0415
+    from binlane.live.service.config import size_bytes  # noqa: PLC0415
 
     size = size_bytes(max_binlog_size, "--max-binlog-size")
     terms = filter_terms(given, kinds=given["do_event"])
@@ -154,9 +154,9 @@ def command(  # noqa: PLR0913  # one parameter an option
 
 def _links(path: Path | None) -> TableLinks:
     """The links between the tables of SCHEMA.sql; those between others are not known without."""
-    from binlane.routing.table_links import NO_LINKS, links_of  # noqa: PLC0415
-    from binlane.sql.catalog import SchemaCatalog  # noqa: PLC0415  # after --help
-    from binlane.store.chunks import open_chunks  # noqa: PLC0415
+    from binlane.binlogs.routing.table_links import NO_LINKS, links_of  # noqa: PLC0415
+    from binlane.binlogs.store.chunks import open_chunks  # noqa: PLC0415
+    from binlane.statements.sql.catalog import SchemaCatalog  # noqa: PLC0415  # after --help
 
     if path is None:
         return NO_LINKS

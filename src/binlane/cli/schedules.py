@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from binlane.binlogs.route.schedule import Schedule
     from binlane.positions import AnyGtid
-    from binlane.route.schedule import Schedule
-    from binlane.scope.definition import Definition
+    from binlane.statements.scope.definition import Definition
 
 _AT_GTID: Final = re.compile(rb"^[ \t]*--[ \t]+@at-gtid[ \t]+(\S+)[^\n]*$", re.MULTILINE)
 _WHOLE: Final = b"CREATE BINLOG 'binlog';"
@@ -27,9 +27,9 @@ def read_schedule(path: Path | None, changes: Sequence[tuple[str, str]]) -> Sche
         ConfigError: If a file holds anything else, or defines nothing.
         StoreError: If one cannot be read.
     """
-    from binlane.check.definitions import read_definitions  # noqa: PLC0415  # after --help
+    from binlane.binlogs.route.schedule import Change, Schedule  # noqa: PLC0415
     from binlane.errors import ConfigError  # noqa: PLC0415
-    from binlane.route.schedule import Change, Schedule  # noqa: PLC0415
+    from binlane.statements.check.definitions import read_definitions  # noqa: PLC0415  # after --help
 
     parts = [("", _WHOLE)] if path is None else list(_parts(path))
     definitions = read_definitions(parts[0][1], name=str(path))
@@ -51,7 +51,7 @@ def read_schedule(path: Path | None, changes: Sequence[tuple[str, str]]) -> Sche
 
 def _parts(path: Path) -> Iterator[tuple[str, bytes]]:
     """What stands before the first `-- @at-gtid GTID` line, and behind each; lines keep their numbers."""
-    from binlane.store.chunks import open_chunks  # noqa: PLC0415  # after --help
+    from binlane.binlogs.store.chunks import open_chunks  # noqa: PLC0415  # after --help
 
     text = b"".join(open_chunks(path))
     start, gtid = 0, ""

@@ -51,13 +51,13 @@ def command(
     gc.disable()
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from binlane.cli.settings_option import config_source  # noqa: PLC0415  # after --help
-    from binlane.service import logs  # noqa: PLC0415  # as above
-    from binlane.service.config import Configuration, check_files  # noqa: PLC0415  # as above
-    from binlane.service.operation import Surroundings  # noqa: PLC0415  # as above
-    from binlane.service.serve import serve  # noqa: PLC0415  # as above
-    from binlane.service.systemd import Manager  # noqa: PLC0415  # as above
-    from binlane.service.workers.spares import Spares  # noqa: PLC0415  # as above
-    from binlane.service.workers.worker import work  # noqa: PLC0415  # as above
+    from binlane.live.service import logs  # noqa: PLC0415  # as above
+    from binlane.live.service.config import Configuration, check_files  # noqa: PLC0415  # as above
+    from binlane.live.service.operation import Surroundings  # noqa: PLC0415  # as above
+    from binlane.live.service.serve import serve  # noqa: PLC0415  # as above
+    from binlane.live.service.systemd import Manager  # noqa: PLC0415  # as above
+    from binlane.live.service.workers.spares import Spares  # noqa: PLC0415  # as above
+    from binlane.live.service.workers.worker import work  # noqa: PLC0415  # as above
 
     gc.freeze()
     gc.enable()

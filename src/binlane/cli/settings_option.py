@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Final
 
-from binlane.service.config import ConfigSource
+from binlane.live.service.config import ConfigSource
 
 _USUAL: Final = Path("binlane.toml")
 

@@ -65,7 +65,7 @@ def command(  # noqa: PLR0913  # its options
     lacks; 1: something does, and the script says what; 3: the server cannot be reached.
     """
     from binlane.client.settings import ServerUrl  # noqa: PLC0415  # after --help
-    from binlane.service.setup import NewAccount, Purpose, set_up  # noqa: PLC0415  # as above
+    from binlane.live.provision.setup import NewAccount, Purpose, set_up  # noqa: PLC0415  # as above
 
     url = ServerUrl.parse(server, key="SERVER")
     new = None

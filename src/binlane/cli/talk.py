@@ -20,7 +20,7 @@ def log_to_stderr(*, verbose: bool, quiet: bool, usual: int = logging.WARNING) -
         usual: Level where neither is said.
     """
     level = logging.DEBUG if verbose else logging.WARNING if quiet else usual
-    from binlane.service.logs import TEXT, TextFormatter  # noqa: PLC0415  # after --help
+    from binlane.live.service.logs import TEXT, TextFormatter  # noqa: PLC0415  # after --help
 
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(TextFormatter(TEXT))

@@ -16,8 +16,8 @@ from binlane.cli.schedules import read_schedule
 from binlane.cli.talk import say, verbose_option
 
 if TYPE_CHECKING:
-    from binlane.route.schedule import Schedule
-    from binlane.store.verify import Fault, Tally
+    from binlane.binlogs.route.schedule import Schedule
+    from binlane.binlogs.store.verify import Fault, Tally
 
 _AGAINST: Final = "--against"
 STDIN: Final = "-"
@@ -104,7 +104,7 @@ def command(
 
     A target of `land` is held against its log, table by table.
     """
-    from binlane.store.verify import Tally  # noqa: PLC0415  # after --help
+    from binlane.binlogs.store.verify import Tally  # noqa: PLC0415  # after --help
 
     if any(map(_is_lake, paths)):
         if len(paths) > 1 or not against or definitions_file is not None:
@@ -158,7 +158,7 @@ def _lake_faults(
     catalog: tuple[str, ...],
 ) -> Iterator[str]:
     from binlane.cli.land import properties  # noqa: PLC0415  # after --help
-    from binlane.landing.verification import Lake, verify_lake  # noqa: PLC0415  # as above
+    from binlane.tables.landing.verification import Lake, verify_lake  # noqa: PLC0415  # as above
 
     place = into.rstrip("/") if "://" in into else str(Path(into).absolute())
     lake = Lake(
@@ -178,8 +178,8 @@ def _faults(
     key_file: str | None,
     tally: Tally,
 ) -> Iterator[Fault]:
-    from binlane.store.chunks import read_keys  # noqa: PLC0415  # after --help
-    from binlane.store.verify import verify, verify_against  # noqa: PLC0415  # as above
+    from binlane.binlogs.store.chunks import read_keys  # noqa: PLC0415  # after --help
+    from binlane.binlogs.store.verify import verify, verify_against  # noqa: PLC0415  # as above
 
     keys = None if key_file is None else read_keys(key_file)
     if against:

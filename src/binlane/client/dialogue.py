@@ -19,10 +19,11 @@ from binlane.client.authentication import (
     prove,
 )
 from binlane.client.settings import SslMode
-from binlane.codec.packets.commands import encode_query
-from binlane.codec.packets.flags import Capability
-from binlane.codec.packets.framing import PAYLOAD_MAX
-from binlane.codec.packets.handshake import (
+from binlane.errors import PeerError
+from binlane.log.codec.packets.commands import encode_query
+from binlane.log.codec.packets.flags import Capability
+from binlane.log.codec.packets.framing import PAYLOAD_MAX
+from binlane.log.codec.packets.handshake import (
     AUTH_MORE_DATA_MARK,
     AUTH_SWITCH_MARK,
     AuthSwitch,
@@ -30,9 +31,8 @@ from binlane.codec.packets.handshake import (
     HandshakeResponse,
     SslRequest,
 )
-from binlane.codec.packets.replies import ErrPacket, is_error, is_ok
-from binlane.codec.packets.results import UTF8MB4_COLLATION, ReplyReader, ResultSet
-from binlane.errors import PeerError
+from binlane.log.codec.packets.replies import ErrPacket, is_error, is_ok
+from binlane.log.codec.packets.results import UTF8MB4_COLLATION, ReplyReader, ResultSet
 
 GTID_CAPABILITY: Final = 4
 """MARIA_SLAVE_CAPABILITY_GTID: MariaDB sends a dump's events as they stand in the file."""

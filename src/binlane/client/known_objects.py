@@ -21,10 +21,10 @@ from binlane.client.questions import (
     is_of_server,
     questions_of,
 )
-from binlane.codec.types import Flavor
+from binlane.log.codec.types import Flavor
 from binlane.names import TableName, folded
-from binlane.policy.used_objects import body_use
-from binlane.sql.facts import (
+from binlane.statements.policy.used_objects import body_use
+from binlane.statements.sql.facts import (
     DDL_KINDS,
     TABLE_DROPPING_KINDS,
     TABLE_MAKING_KINDS,
@@ -34,11 +34,11 @@ from binlane.sql.facts import (
     StatementKind,
     VariableScope,
 )
-from binlane.sql.schema import OBJECT_KINDS, ChildTables, ObjectStore, small
-from binlane.sql.servers import Dialect, Version
-from binlane.sql.tokens import LONG
-from binlane.sql.tree.definitions import AccountStatement, AlterTable, CreateRoutine
-from binlane.sql.tree.statements import innermost
+from binlane.statements.sql.schema import OBJECT_KINDS, ChildTables, ObjectStore, small
+from binlane.statements.sql.servers import Dialect, Version
+from binlane.statements.sql.tokens import LONG
+from binlane.statements.sql.tree.definitions import AccountStatement, AlterTable, CreateRoutine
+from binlane.statements.sql.tree.statements import innermost
 
 _COVERED_MAX: Final = 8_192
 _NO_OBJECTS: Final = frozenset(

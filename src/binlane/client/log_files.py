@@ -9,8 +9,8 @@ from binlane.client.account import account_at
 from binlane.client.conversation import hold
 from binlane.client.dialogue import Account, Dialogue, ask, log_in
 from binlane.client.settings import ServerUrl
-from binlane.codec.format import flavor_of
-from binlane.codec.types import Flavor
+from binlane.log.codec.format import flavor_of
+from binlane.log.codec.types import Flavor
 
 _FILES: Final = "SHOW BINARY LOGS"
 _UUID: Final = "SELECT @@server_uuid"

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from binlane.codec.body import Body
-from binlane.codec.control import FormatDescriptionEvent, RotateEvent
-from binlane.codec.event import Event, EventHeader, checksum, decode_event
-from binlane.codec.format import CHECKSUM_LENGTH, HEADER_LENGTH, MAGIC, Format
-from binlane.codec.types import ChecksumAlgorithm, EventType, HeaderFlag
 from binlane.errors import CodecError
-from binlane.grouping.flavors import check_flavor
+from binlane.log.codec.body import Body
+from binlane.log.codec.control import FormatDescriptionEvent, RotateEvent
+from binlane.log.codec.event import Event, EventHeader, checksum, decode_event
+from binlane.log.codec.format import CHECKSUM_LENGTH, HEADER_LENGTH, MAGIC, Format
+from binlane.log.codec.types import ChecksumAlgorithm, EventType, HeaderFlag
+from binlane.log.grouping.flavors import check_flavor
 from binlane.positions import FilePosition
 
 HEARTBEATS: Final = frozenset({EventType.HEARTBEAT, EventType.HEARTBEAT_V2})

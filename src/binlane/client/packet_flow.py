@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from binlane.client.dialogue import Command, Dialogue, Step, UpgradeToTls
-from binlane.codec.packets.framing import Packet, PacketSplitter, frame, frame_count
 from binlane.errors import CodecError, PeerError
+from binlane.log.codec.packets.framing import Packet, PacketSplitter, frame, frame_count
 
 _Result = TypeVar("_Result")
 

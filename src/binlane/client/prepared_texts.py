@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from binlane.codec.charsets import text_decoder
-from binlane.codec.client_text import read_text, text_telling
-from binlane.codec.packets.results import ResultSet
-from binlane.sql.facts import StatementFacts
-from binlane.sql.stored import runs_nothing_stored
-from binlane.sql.tree.expressions import Literal, Query, UserVariable, walk
-from binlane.sql.tree.statements import Prepare
+from binlane.log.codec.charsets import text_decoder
+from binlane.log.codec.client_text import read_text, text_telling
+from binlane.log.codec.packets.results import ResultSet
+from binlane.statements.sql.facts import StatementFacts
+from binlane.statements.sql.stored import runs_nothing_stored
+from binlane.statements.sql.tree.expressions import Literal, Query, UserVariable, walk
+from binlane.statements.sql.tree.statements import Prepare
 
 _BINARY: Final = "binary"
 

@@ -13,18 +13,25 @@ from enum import Enum
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from binlane.codec.client_text import SWE7, text_telling
-from binlane.codec.types import Flavor
 from binlane.errors import StatementError
+from binlane.log.codec.client_text import SWE7, text_telling
+from binlane.log.codec.types import Flavor
 from binlane.names import TableName, quote
-from binlane.policy.reasons import default_facts
-from binlane.policy.used_objects import body_use
-from binlane.sql.accounts import AccountName, Grantee
-from binlane.sql.catalog import SchemaCatalog
-from binlane.sql.facts import StatementFacts, StatementKind
-from binlane.sql.schema import CreationContext, ObjectStore, Routine, Table, Trigger, small
-from binlane.sql.servers import Version
-from binlane.sql.tree.definitions import AccountStatement
+from binlane.statements.policy.reasons import default_facts
+from binlane.statements.policy.used_objects import body_use
+from binlane.statements.sql.accounts import AccountName, Grantee
+from binlane.statements.sql.catalog import SchemaCatalog
+from binlane.statements.sql.facts import StatementFacts, StatementKind
+from binlane.statements.sql.schema import (
+    CreationContext,
+    ObjectStore,
+    Routine,
+    Table,
+    Trigger,
+    small,
+)
+from binlane.statements.sql.servers import Version
+from binlane.statements.sql.tree.definitions import AccountStatement
 
 Rows = list[list[str | None]]
 Asking = Generator[str, Rows, "Answer"]

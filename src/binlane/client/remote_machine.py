@@ -22,14 +22,14 @@ from binlane.client.dialogue import (
 )
 from binlane.client.packet_events import HEARTBEATS, PacketEvents, is_artificial, marked_event
 from binlane.client.packet_flow import PacketFlow, Send, StartTls
-from binlane.codec.event import Event, EventHeader
-from binlane.codec.format import HEADER_LENGTH, MAGIC, Format, flavor_of
-from binlane.codec.mysql_transaction import PreviousGtidsEvent
-from binlane.codec.packets.commands import BinlogDump, BinlogDumpGtid
-from binlane.codec.packets.flags import DumpFlag
-from binlane.codec.packets.replies import is_eof, is_error
-from binlane.codec.types import ChecksumAlgorithm, EventType, Flavor, HeaderFlag
 from binlane.errors import PeerError
+from binlane.log.codec.event import Event, EventHeader
+from binlane.log.codec.format import HEADER_LENGTH, MAGIC, Format, flavor_of
+from binlane.log.codec.mysql_transaction import PreviousGtidsEvent
+from binlane.log.codec.packets.commands import BinlogDump, BinlogDumpGtid
+from binlane.log.codec.packets.flags import DumpFlag
+from binlane.log.codec.packets.replies import is_eof, is_error
+from binlane.log.codec.types import ChecksumAlgorithm, EventType, Flavor, HeaderFlag
 from binlane.positions import GtidSet
 
 HEARTBEAT_PERIOD_S: Final = 15

@@ -12,7 +12,7 @@ from binlane.client.questions import creation_context
 from binlane.client.settings import ServerUrl
 from binlane.errors import PeerError
 from binlane.names import TableName, quote
-from binlane.sql.catalog import ToldStatement
+from binlane.statements.sql.catalog import ToldStatement
 
 # Definitions shall not depend on how the server is set up.
 _SETTINGS: Final = "SET SESSION sql_mode = '', sql_quote_show_create = 1"

@@ -15,8 +15,8 @@ from binlane.client.dialogue import Command, Dialogue, ask, log_in, refusal
 from binlane.client.packet_flow import PacketFlow, Send, StartTls
 from binlane.client.settings import ServerUrl
 from binlane.client.text_rows import Cells, TextRows
-from binlane.codec.packets.commands import encode_query
 from binlane.errors import CodecError, PeerError
+from binlane.log.codec.packets.commands import encode_query
 
 Texts = tuple[tuple[str | None, ...], ...]
 _PIECE_BYTES: Final = 4 << 20

@@ -20,11 +20,11 @@ from binlane.client.questions import (
     hidden,
     text_literal,
 )
-from binlane.codec.charsets import charset_of
-from binlane.codec.packets.results import ResultSet
 from binlane.errors import StatementError
+from binlane.log.codec.charsets import charset_of
+from binlane.log.codec.packets.results import ResultSet
 from binlane.names import TableName
-from binlane.policy.server import Server
+from binlane.statements.policy.server import Server
 
 TIMEOUT_S: Final = 10.0
 """How long the source is asked for definitions."""

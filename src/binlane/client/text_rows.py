@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from binlane.codec.buffer import Reader
-from binlane.codec.packets.framing import FRAME_HEADER_LENGTH, FRAME_PAYLOAD_MAX
-from binlane.codec.packets.replies import EOF_MARK, is_eof, is_error, is_ok
-from binlane.codec.packets.results import decode_row
 from binlane.errors import CodecError
+from binlane.log.codec.buffer import Reader
+from binlane.log.codec.packets.framing import FRAME_HEADER_LENGTH, FRAME_PAYLOAD_MAX
+from binlane.log.codec.packets.replies import EOF_MARK, is_eof, is_error, is_ok
+from binlane.log.codec.packets.results import decode_row
 
 Cells = list[bytes | None]
 """Values of one column, one a row; NULL is None."""

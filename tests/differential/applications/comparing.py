@@ -13,9 +13,9 @@ import pymysql
 from pymysql.connections import Connection
 from pymysql.cursors import Cursor
 
-from binlane.check.checker import Checker
-from binlane.check.findings import CheckedStatement
-from binlane.policy.server import Server
+from binlane.statements.check.checker import Checker
+from binlane.statements.check.findings import CheckedStatement
+from binlane.statements.policy.server import Server
 from tests.differential.applications.scripts import Application
 from tests.differential.logging.servers import LoggingServer
 

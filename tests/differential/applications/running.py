@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from binlane.policy.server import Server
-from binlane.service.private_server import PrivateServer
-from binlane.service.server_programs import MARIADB
+from binlane.live.provision.private_server import PrivateServer
+from binlane.live.provision.server_programs import MARIADB
+from binlane.statements.policy.server import Server
 from tests.differential.logging.servers import LoggingServer
 from tests.servers import mysql_program
 

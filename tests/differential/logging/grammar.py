@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 from random import Random
 from typing import Any, Final
 
-from binlane.sql.parser import calls, notation
-from binlane.sql.servers import Dialect
+from binlane.statements.sql.parser import calls, notation
+from binlane.statements.sql.servers import Dialect
 from tests.differential.logging import objects, templates
 from tests.differential.logging.productions import NOTATIONS, shown
 from tests.differential.logging.scripts import Script, Statement, needed

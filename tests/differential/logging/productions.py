@@ -18,8 +18,8 @@ from pathlib import Path
 from types import FrameType, ModuleType
 from typing import Any, Final
 
-from binlane.sql import parser
-from binlane.sql.parser import (
+from binlane.statements.sql import parser
+from binlane.statements.sql.parser import (
     accounts,
     calls,
     expressions,
@@ -33,7 +33,7 @@ from binlane.sql.parser import (
     types,
     variables,
 )
-from binlane.sql.servers import Dialect
+from binlane.statements.sql.servers import Dialect
 
 NOTATIONS: Final[dict[str, notation.Notation]] = {
     "forms": forms.GRAMMAR,

@@ -15,10 +15,10 @@ from typing import Final
 import pymysql
 import pytest
 
-from binlane.sql import parser
-from binlane.sql.script import decoded, statements
-from binlane.sql.servers import Dialect
-from binlane.sql.tree.definitions import Column, CreateTable, KeyDefinition
+from binlane.statements.sql import parser
+from binlane.statements.sql.script import decoded, statements
+from binlane.statements.sql.servers import Dialect
+from binlane.statements.sql.tree.definitions import Column, CreateTable, KeyDefinition
 from tests.differential.applications.scripts import Application, applications
 from tests.differential.logging.recorder import Recorder
 from tests.differential.logging.scripts import Script, Statement

@@ -12,8 +12,8 @@ import pymysql
 from pymysql.connections import Connection
 from pymysql.cursors import Cursor
 
-from binlane.service.private_server import PrivateServer
-from binlane.service.server_programs import MARIADB, ServerProgram
+from binlane.live.provision.private_server import PrivateServer
+from binlane.live.provision.server_programs import MARIADB, ServerProgram
 from tests.servers import UnpackedMariadb, mysql_program
 
 # Nothing that is recorded needs to outlive the machine.

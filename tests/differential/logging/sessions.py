@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from binlane.codec.types import Flavor
-from binlane.policy.refusals import Outcome
-from binlane.policy.server import Server
-from binlane.session.report import StatementResult
-from binlane.session.session import Session
-from binlane.sql.catalog import SchemaCatalog
+from binlane.log.codec.types import Flavor
+from binlane.statements.policy.refusals import Outcome
+from binlane.statements.policy.server import Server
+from binlane.statements.session.report import StatementResult
+from binlane.statements.session.session import Session
+from binlane.statements.sql.catalog import SchemaCatalog
 from tests.differential.logging.recorder import Recorded
 from tests.differential.logging.scripts import Script, Statement
 from tests.logged_events import are_equal, comparable

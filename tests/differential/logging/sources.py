@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from binlane.policy.server import Server
-from binlane.sql.servers import Dialect
+from binlane.statements.policy.server import Server
+from binlane.statements.sql.servers import Dialect
 from tests.differential.logging import grammar, schemas, settings
 from tests.differential.logging.generator import Generator
 from tests.differential.logging.recorder import Recorder

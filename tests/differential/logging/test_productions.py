@@ -12,8 +12,8 @@ from typing import Final
 
 import pytest
 
-from binlane.policy.server import Server
-from binlane.sql.servers import Dialect
+from binlane.statements.policy.server import Server
+from binlane.statements.sql.servers import Dialect
 from tests.differential.logging import grammar
 from tests.differential.logging.productions import Productions
 from tests.differential.logging.sessions import VERSIONS

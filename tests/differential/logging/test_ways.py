@@ -8,11 +8,11 @@ from typing import Final, NamedTuple
 
 import pytest
 
-from binlane.codec.types import Flavor
-from binlane.policy.server import Server
-from binlane.session.session import Session
-from binlane.sql.catalog import SchemaCatalog
-from binlane.sql.servers import LoggingFormat
+from binlane.log.codec.types import Flavor
+from binlane.statements.policy.server import Server
+from binlane.statements.session.session import Session
+from binlane.statements.sql.catalog import SchemaCatalog
+from binlane.statements.sql.servers import LoggingFormat
 from tests.differential.logging.recorder import Recorder
 from tests.differential.logging.servers import mariadb, mysql
 from tests.differential.logging.sessions import CONFIGURATION, VERSIONS

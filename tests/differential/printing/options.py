@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from random import Random
 from typing import Final
 
-from binlane.codec.event import Event
-from binlane.codec.mysql_transaction import MysqlGtidEvent
-from binlane.codec.rows import RowsEvent
-from binlane.codec.transaction import GtidEvent
-from binlane.grouping.walk import walk
+from binlane.log.codec.event import Event
+from binlane.log.codec.mysql_transaction import MysqlGtidEvent
+from binlane.log.codec.rows import RowsEvent
+from binlane.log.codec.transaction import GtidEvent
+from binlane.log.grouping.walk import walk
 
 _COMMON: Final = (
     (0.06, ("--short-form",)),

@@ -11,12 +11,12 @@ import pytest
 from pymysql.connections import Connection
 from pymysql.cursors import Cursor
 
-from binlane.check.schema import server_of_version
-from binlane.codec.types import Flavor
-from binlane.session.report import StatementResult
-from binlane.session.session import Session
-from binlane.sql.accounts import AccountName
-from binlane.sql.catalog import SchemaCatalog
+from binlane.log.codec.types import Flavor
+from binlane.statements.check.schema import server_of_version
+from binlane.statements.session.report import StatementResult
+from binlane.statements.session.session import Session
+from binlane.statements.sql.accounts import AccountName
+from binlane.statements.sql.catalog import SchemaCatalog
 from tests.differential.logging.recorder import Recorder
 from tests.differential.logging.servers import mariadb, mysql
 from tests.differential.privileges import generator

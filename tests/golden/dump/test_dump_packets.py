@@ -6,12 +6,12 @@ import json
 
 import pytest
 
-from binlane.codec.packets.framing import PacketSplitter
-from binlane.codec.packets.replies import EofPacket
-from binlane.codec.types import ChecksumAlgorithm, EventType, Flavor
-from binlane.dump.machine import Dump
-from binlane.dump.request import DumpRequest
-from binlane.dump.start import FileHead
+from binlane.live.dump.machine import Dump
+from binlane.live.dump.request import DumpRequest
+from binlane.live.dump.start import FileHead
+from binlane.log.codec.packets.framing import PacketSplitter
+from binlane.log.codec.packets.replies import EofPacket
+from binlane.log.codec.types import ChecksumAlgorithm, EventType, Flavor
 from binlane.positions import GtidPosition
 from tests.fixture_sets import fixture_set
 

@@ -20,7 +20,7 @@ import pytest
 from binlane.cli import cat_fast, main
 from binlane.cli.cat import command
 from binlane.cli.cat_request import CatRequest
-from binlane.kernels.load import compiled_module
+from binlane.log.kernels.load import compiled_module
 from tests.fixture_sets import fixture_set
 
 

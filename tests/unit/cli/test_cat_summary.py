@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
+from binlane.binlogs.store import byte_source
 from binlane.cli import main
 from binlane.cli.cat import command
 from binlane.cli.cat_request import CatRequest
 from binlane.cli.cat_summary import is_worth_kernels
-from binlane.kernels.load import compiled_module
-from binlane.store import byte_source
+from binlane.log.kernels.load import compiled_module
 from tests.fixture_sets import fixture_set
 
 pytestmark = pytest.mark.skipif(

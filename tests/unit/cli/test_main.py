@@ -15,7 +15,6 @@ from zstandard import ZstdCompressor
 
 from binlane.cli import main
 from binlane.cli.main import COMMANDS, binlane, exit_code
-from binlane.codec.format import MAGIC
 from binlane.errors import (
     BinlaneError,
     CodecError,
@@ -25,6 +24,7 @@ from binlane.errors import (
     PeerError,
     StoreError,
 )
+from binlane.log.codec.format import MAGIC
 from tests.fixture_sets import fixture_set
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from binlane.binlogs.routing.cascades import CASCADED, MAPPED
 from binlane.cli.main import main
-from binlane.routing.cascades import CASCADED, MAPPED
 from tests.routed_files import written
 
 # Behind the tables, which all were made before.

@@ -15,14 +15,14 @@ FOR_OTHER_WORK = {
     *("gzip", "lzma", "shutil", "tempfile", "json", "importlib.metadata"),
 }
 OF_OTHER_LOGS = {
-    f"binlane.codec.{name}"
+    f"binlane.log.codec.{name}"
     for name in (
         *("encryption", "fragments", "group_replication", "heartbeat", "json_binary", "json_diff"),
         *("load_data", "old_load", "payload", "variables"),
     )
 }
-OF_MYSQL = {"binlane.cat.text.mysql", "binlane.codec.mysql_transaction"}
-OF_MARIADB = {"binlane.cat.text.mariadb"}
+OF_MYSQL = {"binlane.binlogs.cat.text.mysql", "binlane.log.codec.mysql_transaction"}
+OF_MARIADB = {"binlane.binlogs.cat.text.mariadb"}
 PROGRAM = """
 import sys
 from binlane.cli import main

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from binlane.cli import main
-from binlane.grouping.event_group import group_events
-from binlane.grouping.walk import walk
+from binlane.log.grouping.event_group import group_events
+from binlane.log.grouping.walk import walk
 from tests.fixture_sets import fixture_set
 
 

@@ -17,12 +17,12 @@ from binlane.client.questions import (
     Topic,
     asking,
 )
-from binlane.codec.types import Flavor
 from binlane.errors import StatementError
+from binlane.log.codec.types import Flavor
 from binlane.names import TableName
-from binlane.sql.facts import StatementFacts
-from binlane.sql.reading import read
-from binlane.sql.schema import ObjectStore
+from binlane.statements.sql.facts import StatementFacts
+from binlane.statements.sql.reading import read
+from binlane.statements.sql.schema import ObjectStore
 
 _NO_SUCH_TABLE: Final = 1146
 TABLES: Final = {

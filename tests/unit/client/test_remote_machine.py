@@ -16,12 +16,12 @@ from binlane.client.remote_machine import (
     RemoteRequest,
 )
 from binlane.client.settings import SslMode
-from binlane.codec.packets.commands import BinlogDump, decode_query
-from binlane.codec.packets.flags import NO_CAPABILITIES, DumpFlag
-from binlane.codec.packets.framing import PacketSplitter, frames
-from binlane.codec.packets.handshake import Greeting
-from binlane.codec.packets.replies import ErrPacket
 from binlane.errors import PeerError
+from binlane.log.codec.packets.commands import BinlogDump, decode_query
+from binlane.log.codec.packets.flags import NO_CAPABILITIES, DumpFlag
+from binlane.log.codec.packets.framing import PacketSplitter, frames
+from binlane.log.codec.packets.handshake import Greeting
+from binlane.log.codec.packets.replies import ErrPacket
 from binlane.positions import GtidSet
 from tests.dumps import OK, dump_packets, greeting
 

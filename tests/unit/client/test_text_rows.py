@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from binlane.client.text_rows import TextRows
-from binlane.codec.packets.flags import Capability
-from binlane.codec.packets.framing import FRAME_PAYLOAD_MAX, frames
-from binlane.codec.packets.replies import ErrPacket
-from binlane.codec.packets.results import (
+from binlane.errors import CodecError
+from binlane.log.codec.packets.flags import Capability
+from binlane.log.codec.packets.framing import FRAME_PAYLOAD_MAX, frames
+from binlane.log.codec.packets.replies import ErrPacket
+from binlane.log.codec.packets.results import (
     ColumnDefinition,
     encode_heads,
 )
-from binlane.errors import CodecError
 from tests.result_sets import encode_result_set
 
 _PROTOCOL = Capability.PROTOCOL_41

@@ -1,0 +1,93 @@
+"""The events of a TRANSACTION_PAYLOAD as a window takes them: bytes, a piece at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import islice
+
+from binlane.binlogs.cat.fast_text.window import TextWindow
+from binlane.binlogs.store.byte_source import ChunkBytes
+from binlane.errors import CodecError
+from binlane.log.codec.event import Event, EventHeader, decode_event
+from binlane.log.codec.format import HEADER_LENGTH, Format
+from binlane.log.codec.payload import TransactionPayloadEvent
+from binlane.log.codec.types import ChecksumAlgorithm
+from binlane.log.grouping.inner import NEVER_INSIDE, expanded, payload_chunks
+
+
+class Payload:
+    """What stands inside of a TRANSACTION_PAYLOAD.
+
+    Whatever is wrong in it is told by the reference, which reads it again.
+
+    Attributes:
+        source: Of the bytes.
+
+    Args:
+        carrier: The event.
+        body: Its body.
+        format_: Of its file.
+        file: The file, for errors.
+    """
+
+    def __init__(
+        self, carrier: Event, body: TransactionPayloadEvent, format_: Format, *, file: str
+    ) -> None:
+        self._carrier = carrier
+        self._size = body.uncompressed_size
+        self._format = format_
+        self._plain_format = replace(format_, checksum=ChecksumAlgorithm.NONE)
+        self._file = file
+        self._pieces = payload_chunks(body)
+        self._given = 0
+        self.source = ChunkBytes(self._chunks())
+
+    def _chunks(self) -> Iterator[bytes]:
+        """As many bytes as the payload says that it has; fewer if it is broken."""
+        try:
+            for chunk in self._pieces:
+                piece = chunk[: self._size - self._given]
+                self._given += len(piece)
+                yield piece
+                if len(piece) < len(chunk):
+                    self._given = -1
+                    return
+        except CodecError:
+            self._given = -1
+
+    def event(self, window: TextWindow, number: int) -> Event:
+        """The next event of a window.
+
+        Args:
+            window: Over the payload.
+            number: How many events were before it.
+
+        Raises:
+            CodecError: If it is none, as `expanded` tells it.
+        """
+        data = window.event_bytes()
+        try:
+            header = EventHeader.decode(data)
+            is_whole = HEADER_LENGTH <= header.length == len(data)
+            if is_whole and header.type_code not in NEVER_INSIDE:
+                event = decode_event(data, self._plain_format, position=self._carrier.position)
+                return replace(event, inner=number + 1, carrier_length=self._carrier.header.length)
+        except CodecError:
+            pass
+        self._fail(number)
+        raise AssertionError("the reference reads what is none")
+
+    def finish(self, number: int) -> None:
+        """Check that nothing is left behind the last event.
+
+        Raises:
+            CodecError: If something is, or something is missing.
+        """
+        if self._given != self._size:
+            self._fail(number)
+
+    def _fail(self, number: int) -> None:
+        events = expanded(self._carrier, self._format, file=self._file)
+        for _ in islice(events, number + 1, None):
+            pass

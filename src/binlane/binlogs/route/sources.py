@@ -1,0 +1,113 @@
+"""The files that are routed: what each begins with, looked at before anything is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from binlane.binlogs.store.chunks import STDIN, base_name, open_chunks
+from binlane.binlogs.store.reading import fingerprint
+from binlane.errors import CodecError, ConfigError, UnsupportedError
+from binlane.log.codec.control import FormatDescriptionEvent
+from binlane.log.codec.encryption import KeyRing
+from binlane.log.codec.event import Event
+from binlane.log.codec.format import MAGIC
+from binlane.log.codec.mysql_transaction import PreviousGtidsEvent
+from binlane.log.codec.transaction import GtidListEvent
+from binlane.log.codec.types import EventType
+from binlane.log.grouping.walk import walk
+from binlane.positions import Position, nothing_done
+
+# They may stand between a FORMAT_DESCRIPTION and what was done before the file.
+_BETWEEN: Final = frozenset({EventType.START_ENCRYPTION, EventType.ROTATE, EventType.STOP})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceFile:
+    """A file to be routed.
+
+    Attributes:
+        path: As the user named it.
+        name: Base name without compression suffix.
+        first: Its FORMAT_DESCRIPTION.
+        done: What was done before it, as its head says.
+        is_encrypted: Whether it is read by way of its keys.
+    """
+
+    path: str
+    name: str
+    first: Event
+    done: Position
+    is_encrypted: bool
+
+    @property
+    def description(self) -> FormatDescriptionEvent:
+        """Its FORMAT_DESCRIPTION's body."""
+        assert isinstance(self.first.body, FormatDescriptionEvent), "look() saw to it"
+        return self.first.body
+
+    @property
+    def fingerprint(self) -> str:
+        """Tells it from another file of its name: the checksum of its first event."""
+        return fingerprint(self.first)
+
+
+def look(paths: Sequence[str], keys: KeyRing | None) -> list[SourceFile]:
+    """Look at the head of each file.
+
+    Raises:
+        CodecError: If one is no binlog, or is encrypted and its key is not given.
+        StoreError: If one cannot be read.
+        ConfigError: If standard input is one, or they are of both flavors.
+    """
+    files = [_look(path, keys) for path in paths]
+    flavors = {file.done.flavor for file in files}
+    if len(flavors) > 1:
+        raise ConfigError(
+            "the files are of MariaDB and of MySQL, which are no one log",
+            key="FILE",
+            hint="route those of each server into a directory of their own",
+        )
+    return files
+
+
+def _look(path: str, keys: KeyRing | None) -> SourceFile:
+    if path == STDIN:
+        raise ConfigError(
+            "standard input cannot be routed, since files are read twice",
+            key="FILE",
+            hint="write it into a file first",
+        )
+    events = _head(path, keys)
+    first = next(events, None)
+    if first is None or not isinstance(first.body, FormatDescriptionEvent):
+        found = "nothing" if first is None else first.header.type_name
+        raise CodecError(
+            f"FORMAT_DESCRIPTION is expected, {found} is there",
+            hint="name a binlog file from its beginning",
+        ).at(path, len(MAGIC))
+    done: Position = nothing_done(first.body.format.flavor.value)
+    is_encrypted = False
+    for event in events:
+        if isinstance(event.body, GtidListEvent | PreviousGtidsEvent):
+            done = event.body.position
+            break
+        is_encrypted |= event.header.type_code == EventType.START_ENCRYPTION
+        if event.header.type_code not in _BETWEEN:
+            break
+    return SourceFile(
+        path=path, name=base_name(path), first=first, done=done, is_encrypted=is_encrypted
+    )
+
+
+def _head(path: str, keys: KeyRing | None) -> Iterator[Event]:
+    """The first events; damage behind the first is told when it is come to."""
+    events = walk(open_chunks(path), file=path, keys=keys)
+    yield next(events)
+    try:
+        yield from events
+    except UnsupportedError:
+        raise  # no key, or a kind of log that nobody reads
+    except CodecError:
+        return

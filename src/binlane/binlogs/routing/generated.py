@@ -1,0 +1,156 @@
+"""AUTO_INCREMENT values that the server chose, as rows have them, and as their statement makes them.
+
+A replica that runs a statement is told the first value and counts on by `auto_increment_increment`.
+The source may have gone on otherwise: two sessions that insert at the same time take values in
+turns. Then only the rows are right.
+
+Source: MariaDB 10.11 and MySQL 9.7 sql/handler.cc, `handler::update_auto_increment`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+from binlane.binlogs.routing.plan import Generated
+from binlane.binlogs.routing.rows import table_name
+from binlane.errors import CodecError
+from binlane.log.codec.columns import Value, decode_rows
+from binlane.log.codec.event import Event
+from binlane.log.codec.format import Format
+from binlane.log.codec.rows import (
+    RowsEvent,
+    TableMapEvent,
+    UpdateRowsEvent,
+    WriteRowsEvent,
+    uncompressed,
+)
+from binlane.log.codec.status_vars import decode_status_vars
+from binlane.log.codec.table_metadata import table_columns
+from binlane.log.codec.types import ColumnType, Flavor
+from binlane.log.grouping.table_maps import rows_with_tables
+
+_AUTO_INCREMENT: Final = 3
+_STEPS_KEPT: Final = 256
+_BITS: Final = {
+    ColumnType.TINY: 8,
+    ColumnType.SHORT: 16,
+    ColumnType.INT24: 24,
+    ColumnType.LONG: 32,
+    ColumnType.LONGLONG: 64,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chosen:
+    """What is known of the values beside the rows.
+
+    Attributes:
+        first: That was chosen; 0 if each new row got one.
+        status_vars: Of the statement: by how much values grow.
+    """
+
+    first: int
+    status_vars: bytes
+
+
+def chosen_ids(
+    rows: Sequence[Event], generated: Generated, chosen: Chosen, *, file: str, format_: Format
+) -> int | str:
+    """The first value that the server chose for a statement, or why that does not tell the others.
+
+    Args:
+        rows: The statement's events in the source's group.
+        generated: Where the values stand.
+        chosen: What is known beside.
+        file: Where the events stand, for errors.
+        format_: Of the FORMAT_DESCRIPTION before them.
+    """
+    try:
+        pairs = [
+            (body, owner) for _, body, owner in rows_with_tables(rows, file=file, format_=format_)
+        ]
+    except CodecError as error:
+        return f"AUTO_INCREMENT values cannot be read: {error}"
+    return first_chosen(pairs, generated, chosen, flavor=format_.flavor)
+
+
+def first_chosen(
+    rows: Iterable[tuple[RowsEvent, TableMapEvent]],
+    generated: Generated,
+    chosen: Chosen,
+    *,
+    flavor: Flavor,
+) -> int | str:
+    """The same of rows events, each with its table."""
+    try:
+        values = list(_values(rows, generated, flavor=flavor))
+        increment, offset = _step(chosen.status_vars)
+    except CodecError as error:
+        return f"AUTO_INCREMENT values cannot be read: {error}"
+    if None in values:
+        return "AUTO_INCREMENT values are no whole numbers"
+    found = [value for value in values if value is not None]
+    first = chosen.first or (found[0] if found else 0)
+    if first not in found:
+        return "no new row has the AUTO_INCREMENT value that was chosen first"
+    behind = found[found.index(first) :]
+    expected = first
+    for value in behind:
+        if value != expected:
+            return "AUTO_INCREMENT values do not follow one another"
+        expected = _following(value, increment, offset)
+    return first
+
+
+def _values(
+    rows: Iterable[tuple[RowsEvent, TableMapEvent]], generated: Generated, *, flavor: Flavor
+) -> Iterator[int | None]:
+    """The column's values in new rows; None for what is no whole number.
+
+    REPLACE updates a row in the place of deleting it and inserting another one; its value is new.
+    """
+    for body, owner in rows:
+        if table_name(owner) != generated.table:
+            continue
+        if not isinstance(body, WriteRowsEvent | UpdateRowsEvent):
+            continue
+        columns = table_columns(owner, flavor=flavor)
+        if generated.column >= len(columns):
+            raise CodecError(f"the table has no column {generated.column + 1}")
+        bits = _BITS.get(columns[generated.column].type)
+        for before, after in decode_rows(uncompressed(body), columns):
+            assert after is not None, "the row is there afterwards"
+            value = after[generated.column]
+            if before is None or before[generated.column] != value:
+                yield _whole(value, bits)
+
+
+def _whole(value: Value, bits: int | None) -> int | None:
+    """A value as a number without a sign, as those are that a server chooses."""
+    if bits is not None and isinstance(value, int):
+        return value & ((1 << bits) - 1)
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return None
+
+
+@lru_cache(_STEPS_KEPT)
+def _step(status_vars: bytes) -> tuple[int, int]:
+    """By how much values grow, and where they begin."""
+    for variable in decode_status_vars(status_vars):
+        if variable.code == _AUTO_INCREMENT and isinstance(variable.value, tuple):
+            increment, offset = variable.value
+            return increment, offset
+    return 1, 1
+
+
+def _following(value: int, increment: int, offset: int) -> int:
+    """The value that a server chooses behind another one."""
+    if increment <= 1:
+        return value + 1
+    if value < offset:
+        return offset
+    return (value - offset + increment) // increment * increment + offset

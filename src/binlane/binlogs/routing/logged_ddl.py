@@ -1,0 +1,80 @@
+"""The statements of a log that may change a server's objects: found among rows, and not read here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+import numpy as np
+
+from binlane.binlogs.routing.session_format import groups_of, odd_queries
+from binlane.log.codec.event import Event
+from binlane.log.codec.query import QueryEvent
+from binlane.log.codec.rows import RowsEvent
+from binlane.log.codec.types import EventType
+from binlane.log.grouping.event_group import EventGroup, GroupTracker
+from binlane.log.grouping.raw import Item, LargeGroup, RawRun
+from binlane.log.kernels import layout
+from binlane.positions import AnyGtid
+from binlane.statements.sql.logged_statements import is_about_rows_only
+
+_BRACKETS: Final = re.compile(rb"BEGIN|COMMIT|ROLLBACK|SAVEPOINT |XA ")
+
+
+def logged_ddl(item: Item) -> Iterator[tuple[QueryEvent, AnyGtid | None]]:
+    """What a source gave next may hold statements that change objects.
+
+    Args:
+        item: A run of groups, one that is not held, or one that is.
+
+    Yields:
+        Each, and the GTID of its group.
+
+    Raises:
+        CodecError: If an event of a group with such a statement is damaged.
+    """
+    if isinstance(item, RawRun):
+        for number in _groups(item):
+            yield from _of_group(item.group(number))
+    elif isinstance(item, LargeGroup):
+        # Only a table's own CREATE stands before rows: CREATE TABLE … SELECT.
+        yield from _of(_before_rows(item.events()), item.gtid)
+    else:
+        yield from _of_group(item)
+
+
+def _groups(run: RawRun) -> list[int]:
+    found = {event for event, text in odd_queries(run) if _may_change(text)}
+    last = int(run.groups[layout.GROUP_END, run.count - 1])
+    types = run.events[layout.EVENT_TYPE, :last]
+    found.update(map(int, np.flatnonzero(types == EventType.QUERY_COMPRESSED)))
+    return groups_of(run, found) if found else []
+
+
+def _of_group(group: EventGroup) -> Iterator[tuple[QueryEvent, AnyGtid | None]]:
+    return _of(group.events, group.gtid)
+
+
+def _of(
+    events: Iterable[Event], gtid: AnyGtid | None
+) -> Iterator[tuple[QueryEvent, AnyGtid | None]]:
+    for event in events:
+        if isinstance(event.body, QueryEvent) and _may_change(event.body.query):
+            yield event.body, gtid
+
+
+def _before_rows(events: Iterable[Event]) -> Iterator[Event]:
+    """The events of the first group up to its first rows."""
+    tracker = GroupTracker()
+    for event in events:
+        if isinstance(event.body, RowsEvent):
+            return
+        place = tracker.feed(event)
+        yield event
+        if place.ends:
+            return
+
+
+def _may_change(text: bytes) -> bool:
+    return _BRACKETS.match(text) is None and not is_about_rows_only(text)

@@ -1,0 +1,242 @@
+"""Plans of event groups as bytes, for the journal and between processes.
+
+All numbers are little-endian, names UTF-8 behind a length of 16 bits. What comes again with each
+statement of a shape is encoded once: the sections, the binlogs and their definitions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from struct import Struct
+from typing import Final
+
+from binlane.binlogs.routing.plan import (
+    EncodedEvent,
+    Generated,
+    GroupPlan,
+    Part,
+    Rows,
+    RowsPiece,
+    Section,
+    Text,
+)
+from binlane.errors import CodecError
+from binlane.log.codec.buffer import Reader
+from binlane.names import TableName
+from binlane.statements.sql.servers import RowImage
+
+_U16: Final = Struct("<H")
+_U32: Final = Struct("<I")
+_HEAD: Final = Struct("<IIIB")
+_U32_PAIR: Final = Struct("<II")
+_PART: Final = Struct("<BIII")
+EVENT_HEAD: Final = Struct("<BHI")
+"""What stands before an event's body: its type code, its flags, and its length."""
+_CHANGES: Final = ("insert", "update", "delete")
+_CHANGE_NUMBERS: Final = {kind: number for number, kind in enumerate(_CHANGES)}
+_IMAGES: Final = tuple(RowImage)
+_IMAGE_NUMBERS: Final = {image: number for number, image in enumerate(_IMAGES)}
+_IS_TEXT: Final = 1
+_HAS_SECTION: Final = 2
+_HAS_GENERATED: Final = 4
+_HAS_TABLES: Final = 8
+_USES_TEMPORARY: Final = 16
+_IS_AS_SENT: Final = 32
+_KEPT: Final = 1024
+
+# By the ids of sections that are kept alive here: they come again as the same objects, and to look
+# one up by what it is costs more than all the rest.
+_known_sections: Final[dict[int, tuple[Section, bytes]]] = {}
+
+
+def encode_plans(plans: Sequence[GroupPlan]) -> bytes:
+    """The plans of the groups of one statement."""
+    pieces = [_U32.pack(len(plans))]
+    for plan in plans:
+        _add_plan(pieces, plan)
+    return b"".join(pieces)
+
+
+def decode_plans(reader: Reader) -> tuple[GroupPlan, ...]:
+    """The inverse of `encode_plans`.
+
+    Raises:
+        CodecError: If the bytes are none of it.
+    """
+    return tuple(_plan(reader) for _ in range(reader.u32()))
+
+
+def encode_name(name: str) -> bytes:
+    """A name behind its length."""
+    data = name.encode("utf-8", "surrogateescape")
+    return _U16.pack(len(data)) + data
+
+
+def decode_name(reader: Reader) -> str:
+    """The inverse of `encode_name`."""
+    return reader.take(reader.u16()).decode("utf-8", "surrogateescape")
+
+
+def _add_plan(pieces: list[bytes], plan: GroupPlan) -> None:
+    add = pieces.append
+    # Binlogs mostly have the same: what several have stands there once.
+    distinct: list[tuple[Part, ...]] = []
+    numbers = []
+    for parts in plan.binlogs.values():
+        if parts not in distinct:
+            distinct.append(parts)
+        numbers.append(distinct.index(parts))
+    add(_names(tuple(plan.binlogs), tuple(numbers), tuple(plan.bases.items())))
+    sections = plan.sections
+    image = _IMAGE_NUMBERS[plan.image]
+    add(_HEAD.pack(len(sections), len(distinct), len(plan.ends), image))
+    for section in sections:
+        known = _known_sections.get(id(section))
+        if known is not None and known[0] is section:
+            add(known[1])
+        else:
+            add(_section_bytes(section))
+    for parts in distinct:
+        add(_U32.pack(len(parts)))
+        _add_parts(add, parts)
+    for name, end in plan.ends.items():
+        add(_named(name, end is not None))
+        if end is not None:
+            add(EVENT_HEAD.pack(end.type_code, end.flags, len(end.body)) + end.body)
+
+
+def _add_parts(add: Callable[[bytes], None], parts: tuple[Part, ...]) -> None:
+    for part in parts:
+        if len(part) == 1:
+            add(_PART.pack(0, part[0], 0, 0))
+            continue
+        events, section, generated, timestamp, tables, uses_temporary, is_as_sent = part
+        kind = _IS_TEXT if section is None else _IS_TEXT | _HAS_SECTION
+        if generated is not None:
+            kind |= _HAS_GENERATED
+        if tables:
+            kind |= _HAS_TABLES
+        if uses_temporary:
+            kind |= _USES_TEMPORARY
+        if is_as_sent:
+            kind |= _IS_AS_SENT
+        add(_PART.pack(kind, section or 0, timestamp, len(events)))
+        if generated is not None:
+            add(_table_bytes(generated.table) + _U32.pack(generated.column))
+        if tables:
+            add(_U32.pack(len(tables)) + b"".join(map(_table_bytes, tables)))
+        for type_code, body, flags in events:
+            add(EVENT_HEAD.pack(type_code, flags, len(body)))
+            add(body)
+
+
+@lru_cache(_KEPT)
+def _names(
+    names: tuple[str, ...], numbers: tuple[int, ...], bases: tuple[tuple[str, int], ...]
+) -> bytes:
+    """Which binlogs there are, which parts each has, and their definitions."""
+    pieces = [_U32_PAIR.pack(len(names), len(bases))]
+    pieces += map(_named, names, numbers)
+    pieces += [_named(name, number) for name, number in bases]
+    return b"".join(pieces)
+
+
+def _named(name: str, number: int) -> bytes:
+    return encode_name(name) + _U32.pack(number)
+
+
+def _section_bytes(section: Section) -> bytes:
+    pieces = [_U32.pack(len(section))]
+    for tables, changes in section:
+        pieces.append(_U32_PAIR.pack(len(tables), len(changes)))
+        pieces += map(_table_bytes, tables)
+        for kind, table in changes:
+            pieces += (bytes((_CHANGE_NUMBERS[kind],)), _table_bytes(table))
+    encoded = b"".join(pieces)
+    if len(_known_sections) >= _KEPT:
+        _known_sections.clear()
+    _known_sections[id(section)] = section, encoded
+    return encoded
+
+
+def _table_bytes(table: TableName) -> bytes:
+    return encode_name(table.database) + encode_name(table.table)
+
+
+def _plan(reader: Reader) -> GroupPlan:
+    name_count, base_count = reader.unpack(_U32_PAIR)
+    numbers = dict(_numbered(reader) for _ in range(name_count))
+    bases = dict(_numbered(reader) for _ in range(base_count))
+    section_count, list_count, end_count, image = reader.unpack(_HEAD)
+    if image >= len(_IMAGES):
+        raise CodecError(f"{image} is no row image", offset=reader.offset)
+    if any(number >= list_count for number in numbers.values()):
+        raise CodecError(f"there are {list_count} lists of parts", offset=reader.offset)
+    sections = tuple(_section(reader) for _ in range(section_count))
+    lists = [tuple(_part(reader) for _ in range(reader.u32())) for _ in range(list_count)]
+    binlogs = {name: lists[number] for name, number in numbers.items()}
+    ends = dict(_end(reader) for _ in range(end_count))
+    return GroupPlan(
+        sections=sections, binlogs=binlogs, bases=bases, ends=ends, image=_IMAGES[image]
+    )
+
+
+def _numbered(reader: Reader) -> tuple[str, int]:
+    name = decode_name(reader)
+    return name, reader.u32()
+
+
+def _section(reader: Reader) -> Section:
+    return tuple(_piece(reader) for _ in range(reader.u32()))
+
+
+def _piece(reader: Reader) -> RowsPiece:
+    table_count, change_count = reader.unpack(_U32_PAIR)
+    tables = tuple(_table(reader) for _ in range(table_count))
+    return RowsPiece(tables, tuple(_change(reader) for _ in range(change_count)))
+
+
+def _change(reader: Reader) -> tuple[str, TableName]:
+    number = reader.u8()
+    if number >= len(_CHANGES):
+        raise CodecError(f"{number} is no kind of change", offset=reader.offset)
+    return _CHANGES[number], _table(reader)
+
+
+def _table(reader: Reader) -> TableName:
+    database = decode_name(reader)
+    return TableName(database, decode_name(reader))
+
+
+def _part(reader: Reader) -> Part:
+    kind, section, timestamp, event_count = reader.unpack(_PART)
+    if not kind & _IS_TEXT:
+        return Rows(section)
+    generated = None
+    if kind & _HAS_GENERATED:
+        table = _table(reader)
+        generated = Generated(table, reader.u32())
+    tables: tuple[TableName, ...] = ()
+    if kind & _HAS_TABLES:
+        tables = tuple(_table(reader) for _ in range(reader.u32()))
+    events = tuple(_event(reader) for _ in range(event_count))
+    return Text(
+        events,
+        section if kind & _HAS_SECTION else None,
+        generated,
+        timestamp,
+        tables,
+        uses_temporary=bool(kind & _USES_TEMPORARY),
+        is_as_sent=bool(kind & _IS_AS_SENT),
+    )
+
+
+def _event(reader: Reader) -> EncodedEvent:
+    type_code, flags, length = reader.unpack(EVENT_HEAD)
+    return EncodedEvent(type_code, reader.take(length), flags)
+
+
+def _end(reader: Reader) -> tuple[str, EncodedEvent | None]:
+    name, has_event = _numbered(reader)
+    return name, _event(reader) if has_event else None

@@ -1,0 +1,753 @@
+"""An event group of the source and what is planned for it → the group of one binlog.
+
+The source logs rows. A plan says of which statements, and what each of them is to a binlog: its
+text, its rows, or nothing. Here the rows are cut into those of the statements and compared with the
+plan; then texts take their places. Whatever does not fit is told, and the group is routed as rows.
+
+Rows end with STMT_END once for each part of a statement that rolls back alike. A TABLE_MAP says
+which tables a statement locks, so which tables are mapped hangs on the statement alone; which rows
+there are hangs on data and is not compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Final
+
+from binlane.binlogs.routing.generated import Chosen, chosen_ids
+from binlane.binlogs.routing.plan import EncodedEvent, GroupPlan, Rows, Section, Text
+from binlane.binlogs.routing.queries import statement_of, with_ddl_xid, with_statement
+from binlane.binlogs.routing.rows import PIECES, ends_statement, table_name, whole_rows
+from binlane.errors import CodecError
+from binlane.log.codec.body import Body
+from binlane.log.codec.buffer import Reader
+from binlane.log.codec.event import Event, EventHeader
+from binlane.log.codec.format import HEADER_LENGTH, Format
+from binlane.log.codec.load_data import ExecuteLoadQueryEvent
+from binlane.log.codec.mysql_transaction import MysqlGtidEvent
+from binlane.log.codec.payload import TransactionPayloadEvent
+from binlane.log.codec.query import AnnotateRowsEvent, QueryEvent
+from binlane.log.codec.registry import body_type
+from binlane.log.codec.rows import TableMapEvent
+from binlane.log.codec.transaction import GtidEvent
+from binlane.log.codec.types import EventType, GtidFlag, HeaderFlag
+from binlane.log.codec.variables import IntvarEvent, IntvarKind
+from binlane.log.grouping.event_group import END_QUERIES, GTID_TYPES, EventGroup, is_begin
+from binlane.log.grouping.inner import expanded
+from binlane.log.grouping.table_maps import TableMaps
+from binlane.names import TableName
+from binlane.statements.sql.facts import (
+    DDL_KINDS,
+    TABLE_DROPPING_KINDS,
+    TABLE_MAKING_KINDS,
+    StatementFacts,
+    StatementKind,
+)
+from binlane.statements.sql.logged_statements import logged_statement
+from binlane.statements.sql.tables_info import encode_tables
+
+MARKS: Final = TableName("binlane", "marks")
+"""Whose rows give a GTID to what the source logs nothing of; no binlog holds them (decision 0042)."""
+
+MARK_BYTES_MAX: Final = 512
+"""A TRANSACTION_PAYLOAD that may be a mark has fewer."""
+
+_CONTROL: Final = frozenset(
+    {
+        StatementKind.SAVEPOINT,
+        StatementKind.ROLLBACK_TO,
+        StatementKind.RELEASE_SAVEPOINT,
+    }
+)
+_MAKING: Final = frozenset({StatementKind.CREATE_TABLE, StatementKind.CREATE_TABLE_SELECT})
+_ENDS: Final = frozenset({EventType.XID, EventType.XA_PREPARE_LOG})
+_XA_END: Final = b"XA END "
+_MAY_HAVE_STATEMENTS: Final = 1
+_OF_THE_THREAD: Final = frozenset({"CONNECTION_ID"})
+_STATEMENTS: Final = QueryEvent | ExecuteLoadQueryEvent
+
+
+@dataclass(frozen=True, slots=True)
+class Mismatch:
+    """The group is not what was planned, or cannot be expressed as that: it goes as rows.
+
+    Attributes:
+        reason: Why, naming no object.
+    """
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """A statement on savepoints.
+
+    Attributes:
+        kind: Which.
+        name: The savepoint, in small letters.
+        event: As the source logged it.
+    """
+
+    kind: StatementKind
+    name: str
+    event: Event | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Rows up to a STMT_END, with what stands before them.
+
+    Attributes:
+        events: The statement that made the table, if it is a CREATE TABLE … SELECT, the text for
+            people, TABLE_MAPs and rows.
+        mapped: The tables of the TABLE_MAPs.
+        changed: Those of them that have rows.
+    """
+
+    events: tuple[Event, ...]
+    mapped: frozenset[TableName]
+    changed: frozenset[TableName]
+
+    @property
+    def makes_table(self) -> bool:
+        """Whether a statement stands before the rows, or in their place."""
+        return isinstance(self.events[0].body, QueryEvent)
+
+    @property
+    def made(self) -> frozenset[TableName]:
+        """The table that the statement before the rows makes; none without one."""
+        body = self.events[0].body
+        if not isinstance(body, QueryEvent):
+            return frozenset()
+        return frozenset(logged_statement(body).facts().effects.writes)
+
+    @property
+    def is_mark(self) -> bool:
+        """Whether it only marks a place in the log."""
+        return self.mapped == {MARKS}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CutGroup:
+    """An event group, cut where its statements end.
+
+    Attributes:
+        head: The GTID event, and MySQL's BEGIN.
+        items: What stands between, in order.
+        end: COMMIT, or XA END and the preparing; empty where one statement stands alone.
+    """
+
+    head: tuple[Event, ...]
+    items: tuple[Piece | Control, ...]
+    end: tuple[Event, ...]
+
+    @property
+    def pieces(self) -> tuple[Piece, ...]:
+        """The rows of the client."""
+        return tuple(one for one in self.items if isinstance(one, Piece) and not one.is_mark)
+
+    @property
+    def has_mark(self) -> bool:
+        """Whether it holds a mark."""
+        return any(isinstance(one, Piece) and one.is_mark for one in self.items)
+
+    @property
+    def without_marks(self) -> tuple[Event, ...]:
+        """Its events but for marks."""
+        middle = (_events_of(one) for one in self.items if not _is_mark(one))
+        return (*self.head, *(event for events in middle for event in events), *self.end)
+
+
+def _is_mark(item: Piece | Control) -> bool:
+    return isinstance(item, Piece) and item.is_mark
+
+
+def _events_of(item: Piece | Control) -> tuple[Event, ...]:
+    if isinstance(item, Piece):
+        return item.events
+    return () if item.event is None else (item.event,)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedPart:
+    """What stands in a binlog for one statement.
+
+    Attributes:
+        rows: Its events in the source's group; empty where it has none there.
+        changed: The tables that these change.
+        text: The events of its text; empty where it is there as rows.
+        is_on_temporary: The text uses temporary tables, or makes or drops some.
+        reason: Why it is, although planned as a text.
+    """
+
+    rows: tuple[Event, ...] = ()
+    changed: frozenset[TableName] = frozenset()
+    text: tuple[Event, ...] = ()
+    is_on_temporary: bool = False
+    reason: str = ""
+
+    @property
+    def statement(self) -> QueryEvent | None:
+        """What the text is; None where it is there as rows."""
+        if not self.text:
+            return None
+        body = self.text[-1].body
+        if isinstance(body, ExecuteLoadQueryEvent):
+            return body.statement
+        assert isinstance(body, QueryEvent), "a text ends with its statement"
+        return body
+
+    @property
+    def uses_temporary_tables(self) -> bool:
+        """Whether the text means something in its session's connection only.
+
+        That is so of other statements, too: servers say it of each DELETE of several tables.
+        """
+        if not self.text:
+            return False
+        if self.text[-1].header.flags & HeaderFlag.THREAD_SPECIFIC:
+            return True
+        # Of tables that others have, too, the source has logged it itself.
+        return not self.rows and self._facts().effects.kind in DDL_KINDS
+
+    @property
+    def may_use_others_alone(self) -> bool:
+        """Whether there is another reason than temporary tables for the text to be of a session."""
+        if self.is_on_temporary:
+            return False
+        facts = self._facts()
+        is_delete = facts.effects.kind is StatementKind.DELETE and facts.is_multi_table
+        return is_delete or any(use.upper_name in _OF_THE_THREAD for use in facts.functions)
+
+    @property
+    def drops_temporary_tables(self) -> bool:
+        """Whether it is a DROP TEMPORARY TABLE, or SEQUENCE."""
+        effects = self._facts().effects
+        return effects.is_temporary and effects.kind in TABLE_DROPPING_KINDS
+
+    @property
+    def commits(self) -> bool:
+        """Whether the text commits what is before it, so that servers log it alone."""
+        if not self.text or (self.rows and not isinstance(self.rows[0].body, QueryEvent)):
+            return False  # a change of rows, as all are but CREATE TABLE … SELECT
+        effects = self._facts().effects
+        is_filled = effects.kind is StatementKind.CREATE_TABLE_SELECT
+        return effects.kind in DDL_KINDS and not (is_filled and effects.is_temporary)
+
+    def _facts(self) -> StatementFacts:
+        assert self.statement is not None, "it is a text"
+        return logged_statement(self.statement).facts()
+
+    @property
+    def makes_temporary_table(self) -> bool:
+        """Whether the text is a CREATE TEMPORARY TABLE, or SEQUENCE."""
+        if self.statement is None or not self.uses_temporary_tables:
+            return False
+        effects = self._facts().effects
+        return effects.is_temporary and effects.kind in TABLE_MAKING_KINDS
+
+    def as_rows(self, reason: str) -> PlannedPart:
+        """The same without its text."""
+        return replace(self, text=(), reason=reason)
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """What stands there."""
+        return self.text or self.rows
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedGroup:
+    """What a binlog has in the place of a group, before its scope is looked at.
+
+    Attributes:
+        source: The group.
+        head: The GTID event, and MySQL's BEGIN.
+        parts: The statements.
+        end: Of the source's group.
+        own_end: Another end, if it ends otherwise here; empty for a statement that stands alone.
+        mapped: All tables that the group has maps of.
+        makes_tables: Whether it holds a statement that makes a table, or is another one alone.
+    """
+
+    source: EventGroup
+    head: tuple[Event, ...]
+    parts: tuple[PlannedPart, ...]
+    end: tuple[Event, ...]
+    own_end: tuple[Event, ...] | None = None
+    mapped: frozenset[TableName] = frozenset()
+    makes_tables: bool = False
+
+    @property
+    def is_lone(self) -> bool:
+        """Whether the source's group is one statement, not rows."""
+        return not self.end
+
+    @property
+    def has_text(self) -> bool:
+        """Whether a statement stands there as its text."""
+        return any(part.text for part in self.parts)
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why statements stand there as rows although planned as texts."""
+        return tuple(part.reason for part in self.parts if part.reason)
+
+    @property
+    def group(self) -> EventGroup:
+        """The group itself; without events where nothing stands between beginning and end."""
+        middle = tuple(event for part in self.parts for event in part.events)
+        if not middle:
+            return replace(self.source, events=())
+        texts = [part for part in self.parts if part.text]
+        head, end = self.head, self.end
+        if self.own_end is not None and len(texts) == len(self.parts):
+            end = self.own_end
+            head = head if end else (_standing_alone(head[0]),)
+        if any(not part.rows and part.uses_temporary_tables for part in texts):
+            head = (_not_transactional(head[0]), *head[1:])
+        if texts:
+            head = (_with_statements(head[0]), *head[1:])
+        return replace(self.source, events=(*head, *middle, *end))
+
+
+def planned(
+    group: EventGroup, plan: GroupPlan, binlog: str, format_: Format
+) -> PlannedGroup | Mismatch:
+    """What a binlog that a plan names has in the place of a group.
+
+    Args:
+        group: A complete group of the source.
+        plan: For it.
+        binlog: Which `plan.binlogs` names.
+        format_: Of the FORMAT_DESCRIPTION before the group.
+
+    Returns:
+        The group, not looked at by any scope, or why it goes as rows.
+    """
+    parts = plan.binlogs[binlog]
+    cut = cut_group(group, format_)
+    if isinstance(cut, Mismatch):
+        return cut
+    sections = _sections(cut, plan.sections)
+    if sections is None:
+        return Mismatch("the group holds other rows than those of the statements that were run")
+    frame = PlannedGroup(
+        source=group,
+        head=cut.head,
+        parts=(),
+        end=cut.end,
+        mapped=_union(piece.mapped for piece in cut.pieces),
+        makes_tables=any(piece.makes_table for piece in cut.pieces),
+    )
+    if not parts:
+        return frame
+    if not _are_in_order(parts, len(sections)):
+        return Mismatch("the plan is not one of the group's statements in their order")
+    try:
+        made = [_part(group, part, sections, format_) for part in parts]
+        own_end = _own_end(group, plan, binlog, format_)
+    except CodecError as error:
+        return Mismatch(f"what was planned cannot stand there: {error}")
+    if binlog not in plan.ends and cut.end and len(made) == 1 and made[0].commits:
+        own_end = ()
+    if not _undoes_alike(cut, sections, parts, made):
+        return Mismatch("a savepoint is rolled back otherwise than planned")
+    if frame.is_lone and not (len(made) == 1 and made[0].text):
+        return Mismatch("a statement that stands alone is planned as several, or as rows")
+    if own_end == () and not (len(made) == 1 and made[0].text):
+        return Mismatch("several statements are planned to stand alone")
+    return replace(frame, parts=tuple(made), own_end=own_end)
+
+
+# The source's group --------------------------------------------------------------------------------
+
+
+def cut_group(group: EventGroup, format_: Format) -> CutGroup | Mismatch:
+    """Cut a group where its statements end.
+
+    Args:
+        group: A complete group with a GTID.
+        format_: Of the FORMAT_DESCRIPTION before it.
+    """
+    try:
+        return _Cutter(group, format_).cut()
+    except CodecError as error:
+        return Mismatch(f"the group cannot be read: {error}")
+
+
+def plain_events(group: EventGroup, format_: Format) -> tuple[Event, ...]:
+    """The events of a group; those of a TRANSACTION_PAYLOAD in its place.
+
+    Raises:
+        CodecError: If the payload is broken.
+    """
+    last = group.events[-1]
+    if not isinstance(last.body, TransactionPayloadEvent):
+        return group.events
+    inside = tuple(expanded(last, format_, file=group.file))[1:]
+    return (*group.events[:-1], *(replace(one, inner=0, carrier_length=0) for one in inside))
+
+
+class _Cutter:
+    def __init__(self, group: EventGroup, format_: Format) -> None:
+        self._events = plain_events(group, format_)
+        self._file = group.file
+        self._format = format_
+        self._head: list[Event] = []
+        self._items: list[Piece | Control] = []
+        self._end: list[Event] = []
+        self._made: list[Event] = []
+        self._statement: list[Event] = []
+
+    def cut(self) -> CutGroup | Mismatch:
+        if self._events[0].header.type_code not in GTID_TYPES:
+            return Mismatch("the group has no GTID")
+        self._head.append(self._events[0])
+        for event in self._events[1:]:
+            if self._end and event.header.type_code not in _ENDS:
+                return Mismatch("events stand behind the group's end")
+            if not self._take(event):
+                name = event.header.type_name
+                return Mismatch(f"an event {name} stands where none was planned")
+        if self._statement or not (self._end or self._is_lone):
+            return Mismatch("the group does not end")
+        self._add_made()
+        return CutGroup(head=tuple(self._head), items=tuple(self._items), end=tuple(self._end))
+
+    @property
+    def _is_lone(self) -> bool:
+        """Whether the group is one statement, which needs no end."""
+        body = self._events[0].body
+        has_begun = len(self._head) > 1
+        is_standalone = body.is_standalone if isinstance(body, GtidEvent) else not has_begun
+        return is_standalone and len(self._made) == 1 and not self._items
+
+    def _take(self, event: Event) -> bool:
+        """Take an event; whether it belongs into a group of rows."""
+        body, type_code = event.body, event.header.type_code
+        if isinstance(body, PIECES):
+            self._statement.append(event)
+            if ends_statement(event, self._format):
+                self._end_statement()
+            return True
+        if self._statement:
+            return False
+        if type_code in _ENDS:
+            self._end.append(event)
+            return True
+        return isinstance(body, QueryEvent) and self._take_query(event, body)
+
+    def _take_query(self, event: Event, body: QueryEvent) -> bool:
+        if is_begin(event):
+            self._head.append(event)
+            return len(self._head) == 2 and not self._items
+        if body.query in END_QUERIES or body.query.startswith(_XA_END):
+            self._end.append(event)
+            return True
+        facts = logged_statement(body).facts()
+        if facts.effects.kind in _CONTROL:
+            self._add_made()
+            self._items.append(Control(facts.effects.kind, facts.name.lower(), event))
+            return True
+        is_alone = len(self._events) == 2
+        if self._made or not (is_alone or facts.effects.kind in _MAKING):
+            return False
+        self._made.append(event)
+        return True
+
+    def _end_statement(self) -> None:
+        maps, changed = TableMaps(), set[TableName]()
+        mapped = {
+            table_name(event.body)
+            for event in self._statement
+            if isinstance(event.body, TableMapEvent)
+        }
+        for event in self._statement:
+            owner = maps.feed(whole_rows(event, self._format), file=self._file)
+            if owner is not None:
+                changed.add(table_name(owner))
+        events = (*self._made, *self._statement)
+        self._items.append(Piece(events, frozenset(mapped), frozenset(changed)))
+        self._made, self._statement = [], []
+
+    def _add_made(self) -> None:
+        """Behind a statement that made a table, and filled it with nothing."""
+        if self._made:
+            self._items.append(Piece(tuple(self._made), frozenset(), frozenset()))
+            self._made = []
+
+
+def _sections(cut: CutGroup, sections: Sequence[Section]) -> list[list[Piece]] | None:
+    """The pieces of each section; None if they are not those of the group."""
+    pieces = cut.pieces
+    if not cut.end and not sections:
+        return []  # a statement that stands alone, and is none of rows
+    found = is_same_group([piece.mapped for piece in pieces], sections)
+    if found is None:
+        # It may have been foreseen that a table is filled, and data decided otherwise.
+        found = is_same_group([piece.mapped or piece.made for piece in pieces], sections)
+    return None if found is None else [[pieces[number] for number in one] for one in found]
+
+
+def annotated(events: Iterable[Event]) -> bytes | None:
+    """The text that MariaDB wrote before the rows of a statement; None without one."""
+    for event in events:
+        if isinstance(event.body, AnnotateRowsEvent):
+            return event.body.query
+    return None
+
+
+def is_same_group(
+    mapped: Sequence[frozenset[TableName]], sections: Sequence[Section]
+) -> list[range] | None:
+    """Which pieces of a group are of which section; None if it is not the group that was meant.
+
+    Args:
+        mapped: The tables that have maps in each piece.
+        sections: Of a plan.
+    """
+    wanted = [
+        frozenset(piece.tables) if piece else frozenset[TableName]()
+        for section in sections
+        for piece in section or (None,)
+    ]
+    if len(sections) == 1:
+        # Which of its tables changed may hang on data: the parts are those of one statement.
+        is_same = bool(mapped) and _union(mapped) == _union(wanted)
+        return [range(len(mapped))] if is_same else None
+    if list(mapped) != wanted:
+        return None
+    found, end = list[range](), 0
+    for section in sections:
+        start, end = end, end + max(len(section), 1)
+        found.append(range(start, end))
+    return found
+
+
+def _union(sets: Iterable[frozenset[TableName]]) -> frozenset[TableName]:
+    return frozenset[TableName]().union(*sets)
+
+
+# What is planned -----------------------------------------------------------------------------------
+
+
+def _are_in_order(parts: Sequence[Text | Rows], count: int) -> bool:
+    """Whether each section comes once at most, and in the order in which the source has them."""
+    used = [part.section for part in parts if part.section is not None]
+    return all(0 <= one < count for one in used) and all(
+        one < following for one, following in pairwise(used)
+    )
+
+
+def _part(
+    group: EventGroup, part: Text | Rows, sections: Sequence[Sequence[Piece]], format_: Format
+) -> PlannedPart:
+    """What stands for one statement.
+
+    Raises:
+        CodecError: If an event of the plan is none, or its text is another one than the source's.
+    """
+    pieces = () if part.section is None else sections[part.section]
+    rows = tuple(event for piece in pieces for event in piece.events)
+    made = PlannedPart(rows=rows, changed=_union(piece.changed for piece in pieces))
+    if isinstance(part, Rows):
+        return made
+    if part.is_another(annotated(rows)):
+        raise CodecError("the source ran another text")
+    timestamp = part.timestamp or (rows or group.events)[0].header.timestamp
+    events = [
+        _event(group, one, format_, flags=one.flags, timestamp=timestamp) for one in part.events
+    ]
+    if not events or not isinstance(events[-1].body, _STATEMENTS):
+        raise CodecError("a text has no statement at its end")
+    statement = statement_of(events[-1].body)
+    if statement is not None:
+        events[-1] = with_statement(events[-1], with_ddl_xid(statement, group.events))
+    if part.tables:
+        events[-1] = _with_tables(events[-1], part.tables)
+    made = replace(made, text=tuple(events), is_on_temporary=part.uses_temporary)
+    return _with_ids(made, part, group, format_)
+
+
+def _with_tables(event: Event, tables: Sequence[TableName]) -> Event:
+    """A statement that tells which tables it concerns, as far as there is room for that."""
+    statement = statement_of(event.body)
+    assert statement is not None, "a text ends with its statement"
+    told = encode_tables(tables, statement.database)
+    return event if told is None else with_statement(event, statement.in_form(told))
+
+
+def _with_ids(part: PlannedPart, text: Text, group: EventGroup, format_: Format) -> PlannedPart:
+    """The text with the first AUTO_INCREMENT value that the server chose."""
+    places = [
+        number
+        for number, event in enumerate(part.text)
+        if isinstance(event.body, IntvarEvent) and event.body.kind == IntvarKind.INSERT_ID
+    ]
+    if not places:
+        return part
+    event = part.text[places[0]]
+    assert isinstance(event.body, IntvarEvent), "it was looked for"
+    if text.section is None and event.body.value:
+        return part  # of a temporary table, whose values no other session takes
+    if text.section is not None and not (part.changed or event.body.value):
+        # A table was made, and no row for which a value was chosen.
+        others = (each for at, each in enumerate(part.text) if at not in places)
+        return replace(part, text=tuple(others))
+    statement = part.statement
+    assert statement is not None, "a text ends with its statement"
+    found = (
+        "it is not known where the AUTO_INCREMENT values stand"
+        if text.generated is None or text.section is None
+        else chosen_ids(
+            part.rows,
+            text.generated,
+            Chosen(first=event.body.value, status_vars=statement.status_vars),
+            file=group.file,
+            format_=format_,
+        )
+    )
+    if isinstance(found, str):
+        return part.as_rows(found)
+    # Before LOAD DATA it stands twice: once before the file's blocks.
+    filled = replace(event, body=replace(event.body, value=found))
+    told = (filled if at in places else each for at, each in enumerate(part.text))
+    return replace(part, text=tuple(told))
+
+
+def _own_end(
+    group: EventGroup, plan: GroupPlan, binlog: str, format_: Format
+) -> tuple[Event, ...] | None:
+    """The end that a plan gives a group; None for the source's.
+
+    Raises:
+        CodecError: If that is no event.
+    """
+    if binlog not in plan.ends:
+        return None
+    end = plan.ends[binlog]
+    if end is None:
+        return ()
+    timestamp = group.events[-1].header.timestamp
+    return (_event(group, end, format_, flags=end.flags, timestamp=timestamp),)
+
+
+def _event(
+    group: EventGroup, encoded: EncodedEvent, format_: Format, *, flags: int, timestamp: int
+) -> Event:
+    """An event of a plan, as one of the group.
+
+    Raises:
+        CodecError: If the body is not what its type says.
+    """
+    first = group.events[0]
+    header = EventHeader(
+        timestamp=timestamp,
+        type_code=encoded.type_code,
+        server_id=first.header.server_id,
+        length=HEADER_LENGTH + len(encoded.body) + format_.checksum_length,
+        next_position=0,
+        flags=flags,
+    )
+    return Event(header, _body(encoded, format_), first.position)
+
+
+def _body(encoded: EncodedEvent, format_: Format) -> Body:
+    reader = Reader(encoded.body)
+    body = body_type(encoded.type_code).decode(reader, format_)
+    reader.finish()
+    return body
+
+
+def _undoes_alike(
+    cut: CutGroup,
+    sections: Sequence[Sequence[Piece]],
+    parts: Sequence[Text | Rows],
+    made: Sequence[PlannedPart],
+) -> bool:
+    """Whether the statements that a binlog has are rolled back there if they are at the source."""
+    if not any(isinstance(one, Control) for one in cut.items) and not _may_undo(made):
+        return True
+    owner = {id(piece): number for number, section in enumerate(sections) for piece in section}
+    at_source = _undone(
+        one if isinstance(one, Control) else owner.get(id(one))
+        for one in cut.items
+        if not _is_mark(one)
+    )
+    here: list[Control | int | None] = []
+    for part, planned_part in zip(parts, made, strict=True):
+        control = _control(planned_part)
+        here.append(part.section if control is None else control)
+    used = {part.section for part in parts if part.section is not None}
+    return _undone(here) == at_source & used
+
+
+def _may_undo(parts: Iterable[PlannedPart]) -> bool:
+    return any(part.text and not part.rows and _control(part) is not None for part in parts)
+
+
+def _control(part: PlannedPart) -> Control | None:
+    """What a text does to savepoints, if that is what it is."""
+    if part.rows or part.statement is None:
+        return None
+    facts = logged_statement(part.statement).facts()
+    kind = facts.effects.kind
+    return Control(kind, facts.name.lower()) if kind in _CONTROL else None
+
+
+def _undone(items: Iterable[Control | int | None]) -> set[int]:
+    """Which of some numbered statements are rolled back by what stands between them."""
+    alive: list[int] = []
+    savepoints: dict[str, int] = {}
+    undone: set[int] = set()
+    for item in items:
+        if item is None:
+            continue
+        if not isinstance(item, Control):
+            alive.append(item)
+        elif item.kind is StatementKind.SAVEPOINT:
+            savepoints.pop(item.name, None)
+            savepoints[item.name] = len(alive)
+        elif item.name in savepoints:
+            count = savepoints[item.name]
+            names = list(savepoints)
+            later = names[names.index(item.name) + 1 :]
+            if item.kind is StatementKind.ROLLBACK_TO:
+                undone.update(alive[count:])
+                del alive[count:]
+            else:
+                later.append(item.name)
+            for name in later:
+                del savepoints[name]
+    return undone
+
+
+# GTID events ---------------------------------------------------------------------------------------
+
+
+def _standing_alone(first: Event) -> Event:
+    """A GTID event behind which one statement follows, which makes or drops a table."""
+    body = first.body
+    if not isinstance(body, GtidEvent):
+        return first
+    flags = (body.flags | GtidFlag.STANDALONE | GtidFlag.DDL) & ~GtidFlag.TRANSACTIONAL
+    return replace(first, body=replace(body, flags=flags))
+
+
+def _not_transactional(first: Event) -> Event:
+    """A GTID event of a group with changes, to temporary tables, that cannot all be rolled back."""
+    body = first.body
+    if not isinstance(body, GtidEvent) or not body.flags & GtidFlag.TRANSACTIONAL:
+        return first
+    return replace(first, body=replace(body, flags=body.flags & ~GtidFlag.TRANSACTIONAL))
+
+
+def _with_statements(first: Event) -> Event:
+    """MySQL's GTID event of a group that is not of rows alone, before which replicas lock more."""
+    body = first.body
+    if not isinstance(body, MysqlGtidEvent):
+        return first
+    return replace(first, body=replace(body, flags=body.flags | _MAY_HAVE_STATEMENTS))

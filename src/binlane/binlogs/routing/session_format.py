@@ -1,0 +1,139 @@
+"""Changes that a session had logged as statements, in a log that otherwise holds rows.
+
+Any session may set its `binlog_format`. What triggers, functions and cascades make of a statement is
+then in no text, so such a statement is told of in every binlog, whatever it names.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+import numpy as np
+
+from binlane.binlogs.routing.routed_group import Omission, OmissionKind
+from binlane.errors import CodecError
+from binlane.log.codec.event import Event
+from binlane.log.codec.format import Format
+from binlane.log.codec.load_data import ExecuteLoadQueryEvent
+from binlane.log.codec.payload import TransactionPayloadEvent
+from binlane.log.codec.query import QueryEvent
+from binlane.log.codec.types import EventType
+from binlane.log.grouping.inner import expanded
+from binlane.log.grouping.raw import RawRun
+from binlane.log.kernels import layout
+from binlane.statements.sql.facts import WRITING_KINDS, StatementFacts, StatementKind
+from binlane.statements.sql.logged_statements import logged_statement
+
+LOGGED_AS_STATEMENT: Final = Omission(
+    kind=OmissionKind.STATEMENT,
+    reason=(
+        "a session logged a change as a statement (binlog_format); what triggers and functions "
+        "made of it is not in the log"
+    ),
+)
+_KINDS: Final = WRITING_KINDS | {
+    *(StatementKind.SELECT, StatementKind.DO, StatementKind.CALL, StatementKind.COMPOUND),
+    StatementKind.CREATE_TABLE_SELECT,
+}
+_CONTEXT: Final = (EventType.INTVAR, EventType.RAND, EventType.USER_VAR)
+_CERTAIN: Final = frozenset({*_CONTEXT, EventType.EXECUTE_LOAD_QUERY})
+_MAY_CHANGE: Final = re.compile(
+    rb"[\s(]*+(?:INSERT|REPLACE|UPDATE|DELETE|LOAD|SELECT|WITH|TABLE|VALUES|DO|CALL|BEGIN\s+NOT|IF"
+    rb"|CREATE\s+(?:OR\s+REPLACE\s+)?(?:TEMPORARY\s+)?TABLE|SET\s+STATEMENT|/|#|--)",
+    re.IGNORECASE,
+)
+# Where the parts of a QUERY's fixed part stand in the event.
+_HEADER: Final = 19
+_DATABASE_LENGTH: Final = _HEADER + 8
+_STATUS_LENGTH: Final = _HEADER + 11
+_TEXT: Final = _HEADER + 14
+_QUERY_LENGTH: Final = _HEADER + 13
+_EXTENDED_TEXT: Final = _HEADER + 17
+_BRACKETS: Final = {5: ord("B"), 6: ord("C"), 8: ord("R")}
+
+
+def is_logged_as_statement(facts: StatementFacts) -> bool:
+    """Whether a statement of a Query event would stand in a log of rows as those."""
+    effects = facts.effects
+    if effects.kind in _KINDS:
+        return True
+    return effects.is_temporary and effects.kind.value.startswith("create table")
+
+
+def has_statement(events: Iterable[Event], format_: Format) -> bool:
+    """Whether an event group holds a change that was logged as a statement.
+
+    Args:
+        events: Of the group.
+        format_: Of the FORMAT_DESCRIPTION before them.
+    """
+    return any(_is_statement(event, format_) for event in events)
+
+
+def _is_statement(event: Event, format_: Format) -> bool:
+    body = event.body
+    if isinstance(body, TransactionPayloadEvent):
+        try:
+            return has_statement(tuple(expanded(event, format_))[1:], format_)
+        except CodecError:
+            return False  # whoever reads it says so
+    if isinstance(body, ExecuteLoadQueryEvent) or event.header.type_code in _CONTEXT:
+        return True
+    if not isinstance(body, QueryEvent) or not _MAY_CHANGE.match(body.query):
+        return False
+    return is_logged_as_statement(logged_statement(body).facts())
+
+
+def odd_queries(run: RawRun) -> list[tuple[int, bytes]]:
+    """The numbers and texts of the QUERYs of a run that are no BEGIN, COMMIT or ROLLBACK."""
+    types, offsets, ends = (
+        run.events[row] for row in (layout.EVENT_TYPE, layout.EVENT_OFFSET, layout.EVENT_END)
+    )
+    last = int(run.groups[layout.GROUP_END, run.count - 1])
+    queries = np.flatnonzero(types[:last] == EventType.QUERY)
+    at = offsets[queries].astype(np.int64)
+    status = run.data[at + _STATUS_LENGTH].astype(np.int64)
+    status += run.data[at + _STATUS_LENGTH + 1].astype(np.int64) << 8
+    if run.format.has_tables_info:
+        lengths = run.data[at + _QUERY_LENGTH].astype(np.int64)
+        lengths += run.data[at + _QUERY_LENGTH + 1].astype(np.int64) << 8
+        at += _EXTENDED_TEXT + status + run.data[at + _DATABASE_LENGTH]
+    else:
+        at += _TEXT + status + run.data[at + _DATABASE_LENGTH]
+        lengths = ends[queries] - at
+    is_odd = np.ones(len(queries), np.bool_)
+    for length, letter in _BRACKETS.items():
+        is_odd &= (lengths != length) | (run.data[at] != letter)
+    return [
+        (int(event), run.data[start : start + length].tobytes())
+        for event, start, length in zip(queries[is_odd], at[is_odd], lengths[is_odd], strict=True)
+    ]
+
+
+def groups_of(run: RawRun, events: Iterable[int]) -> list[int]:
+    """The groups that hold some events of a run, which are told by their numbers."""
+    firsts = run.groups[layout.GROUP_FIRST, : run.count]
+    groups = np.unique(np.searchsorted(firsts, sorted(events), side="right") - 1)
+    return [int(number) for number in groups]
+
+
+def statement_groups(run: RawRun, queries: Iterable[tuple[int, bytes]]) -> list[int]:
+    """The groups of a run that hold a change which was logged as a statement.
+
+    Args:
+        run: The run.
+        queries: Its `odd_queries`.
+    """
+    found = {event for event, text in queries if _MAY_CHANGE.match(text)}
+    last = int(run.groups[layout.GROUP_END, run.count - 1])
+    types = run.events[layout.EVENT_TYPE, :last]
+    others = [*_CERTAIN, EventType.QUERY_COMPRESSED, EventType.TRANSACTION_PAYLOAD]
+    found.update(map(int, np.flatnonzero(np.isin(types, others))))
+    return [number for number in groups_of(run, found) if _holds_statement(run, number)]
+
+
+def _holds_statement(run: RawRun, number: int) -> bool:
+    group = run.group(number)
+    return has_statement(group.events, run.format)

@@ -1,0 +1,503 @@
+"""Runs of event groups as bytes → the bytes that each binlog gets of them: the fast path of routing.
+
+Which spans of a group stay is decided once for each table map and each shape of text, and
+remembered; rows are never decoded. `route` is the reference: a group that holds anything but rows
+and their brackets is decoded and given to that, unless all of it stays.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import Final, TypeVar
+
+import numpy as np
+
+from binlane.binlogs.routing.cascades import dangers
+from binlane.binlogs.routing.memory import Memory
+from binlane.binlogs.routing.passwords import password_groups
+from binlane.binlogs.routing.queries import NO_TABLES, confined
+from binlane.binlogs.routing.rows import table_name
+from binlane.binlogs.routing.session_format import odd_queries, statement_groups
+from binlane.binlogs.routing.table_links import NO_LINKS, TableLinks
+from binlane.binlogs.routing.texts import SHAPES_MAX, TEXT_MAX, TextNames, names_in_shape
+from binlane.errors import CodecError
+from binlane.log.codec.buffer import Reader
+from binlane.log.codec.format import Format
+from binlane.log.codec.query import QueryEvent
+from binlane.log.codec.status_vars import decode_status_vars
+from binlane.log.codec.types import ROWS_TYPES, ChecksumAlgorithm, EventType, Flavor
+from binlane.log.grouping.native import crc32_address
+from binlane.log.grouping.raw import RawRun
+from binlane.log.grouping.scanner import KnownTable, Numbers, Small
+from binlane.log.grouping.window import PADDING, Bytes
+from binlane.log.kernels import layout
+from binlane.log.kernels import route_layout as lay
+from binlane.log.kernels.load import kernels
+from binlane.names import TableName
+from binlane.statements.scope.definition import Definition
+from binlane.statements.scope.scope import Scope
+
+_Array = TypeVar("_Array", Bytes, Small)
+
+_THREAD_AND_TIME: Final = bytes(8)
+# Contexts are learned of plain events alone.
+_PLAIN: Final = Format(
+    server_version="",
+    flavor=Flavor.MARIADB,
+    checksum=ChecksumAlgorithm.NONE,
+    post_header_lengths=b"",
+)
+_OUT_BYTES: Final = 4 << 20
+_SLOTS: Final = 4 * SHAPES_MAX
+_ROLES: Final = {
+    EventType.GTID: lay.GTID,
+    EventType.GTID_LOG: lay.MYSQL_GTID,
+    EventType.ANONYMOUS_GTID_LOG: lay.MYSQL_GTID,
+    EventType.TABLE_MAP: lay.MAP,
+    EventType.ANNOTATE_ROWS: lay.TEXT,
+    EventType.ROWS_QUERY: lay.LENGTH_TEXT,
+    EventType.QUERY: lay.QUERY,
+    EventType.XID: lay.XID,
+    # What they say of their place is written in ways that only the codec knows.
+    EventType.GTID_TAGGED_LOG: lay.REFERENCE,
+    # What is prepared must be known when it is finished, whatever the scope is by then.
+    EventType.XA_PREPARE_LOG: lay.REFERENCE,
+    EventType.LARGE_TRANSACTION_HEADER: lay.REFERENCE,
+    # Who writes it notes where replicas will stop.
+    EventType.INCIDENT: lay.REFERENCE,
+    **dict.fromkeys(ROWS_TYPES, lay.ROWS),
+}
+
+
+@cache
+def _roles(*, has_plain_queries: bool) -> Small:
+    roles = np.zeros(256, np.int32)
+    for code, role in _ROLES.items():
+        roles[code] = role
+    if not has_plain_queries:
+        roles[EventType.QUERY] = lay.OTHER
+    return roles
+
+
+@dataclass(slots=True, kw_only=True)
+class SpanCounts:
+    """What a binlog got.
+
+    Attributes:
+        groups: Event groups.
+        events: Events in them.
+        rows_events: Of these, rows events.
+        texts_left_out: Texts of row changes that may name something outside of the scope.
+        statements: Groups with a change that was logged as a statement, of an unscoped binlog:
+            those of others are for the reference.
+    """
+
+    groups: int = 0
+    events: int = 0
+    rows_events: int = 0
+    texts_left_out: int = 0
+    statements: int = 0
+
+    def copy(self) -> SpanCounts:
+        """The counts as they are now."""
+        return replace(self)
+
+    def since(self, before: SpanCounts) -> SpanCounts:
+        """What came since."""
+        return SpanCounts(
+            groups=self.groups - before.groups,
+            events=self.events - before.events,
+            rows_events=self.rows_events - before.rows_events,
+            texts_left_out=self.texts_left_out - before.texts_left_out,
+            statements=self.statements - before.statements,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Spans:
+    """A piece of what a binlog gets of a run.
+
+    Attributes:
+        data: Whole groups, as they stand at the position asked for; good until the next call.
+        next_group: The group of the run to go on with.
+        needs_reference: Whether that group is for `route`.
+        needs_file: Whether it is for another file, since this one is large enough.
+        clock: The last logical timestamp in `data`, 0 if there is none.
+    """
+
+    data: memoryview
+    next_group: int
+    needs_reference: bool
+    needs_file: bool
+    clock: int
+
+
+@dataclass(slots=True)
+class _Views:
+    """What one binlog makes of each table and text; `counts` is what it got.
+
+    It `asks` the reference for statements although it is unscoped, or `converts` them: its file, or
+    the run, has them with tables info.
+    """
+
+    definition: Definition
+    asks: bool = False
+    has_tables_info: bool = False
+    converts: bool = False
+    links: TableLinks = NO_LINKS
+    keep: Bytes = field(default_factory=lambda: np.zeros(64, np.uint8))
+    verdicts: Numbers = field(
+        default_factory=lambda: np.zeros((lay.VERDICT_SIZE, SHAPES_MAX), np.int64)
+    )
+    counts: SpanCounts = field(default_factory=SpanCounts)
+
+
+class SpanRouter:
+    """Routes runs of one log into several binlogs.
+
+    Args:
+        definitions: Of the binlogs; each is meant by its place in the sequence.
+        memories: What is remembered of each; nothing by default. An unscoped one that was scoped
+            before lacks objects, and asks for what is done to them.
+        has_tables_info: Whether files of the binlogs may have Query events with tables info; those
+            of other forms are for the reference, but for the brackets of groups.
+
+    Attributes:
+        statements: The groups of the run that was read last with a change that a session had logged
+            as a statement; looked for if a binlog is unscoped.
+    """
+
+    def __init__(
+        self,
+        definitions: Sequence[Definition],
+        memories: Sequence[Memory] = (),
+        *,
+        has_tables_info: bool = False,
+    ) -> None:
+        self._views = [_Views(definition) for definition in definitions]
+        for view, memory in zip(self._views, memories, strict=False):
+            view.asks = view.definition.scope.is_unscoped and bool(memory.left_out)
+        self._has_unscoped = any(definition.scope.is_unscoped for definition in definitions)
+        self.statements: list[int] = []
+        self._passwords: list[int] = []
+        self._takes_all = not has_tables_info and all(
+            view.definition.scope.is_unscoped and not view.asks for view in self._views
+        )
+        self._keeps_all = self._takes_all
+        self._tables: list[KnownTable] = []
+        self._tables_seen = 0
+        self._names: dict[str, int] = {}
+        self._table_names: Small = np.zeros(64, np.int32)
+        self._wanted: Bytes = np.zeros(64, np.uint8)
+        self._scratch: Bytes = np.zeros(TEXT_MAX + 2 * PADDING, np.uint8)
+        self._out: Bytes = np.zeros(1 << 16, np.uint8)
+        self._actions: Bytes = np.zeros(1 << 14, np.uint8)
+        self._state: Numbers = np.zeros(lay.STATE_SIZE, np.int64)
+        self._state[lay.CRC32] = crc32_address()
+        self._forget_texts()
+
+    def counts(self, binlog: int) -> SpanCounts:
+        """What a binlog got by way of this router."""
+        return self._views[binlog].counts
+
+    def _forget_texts(self) -> None:
+        """Begin anew: a log whose texts are all different must not fill the memory."""
+        self._slots: Numbers = np.full(_SLOTS, -1, np.int64)
+        self._texts: Numbers = np.zeros((lay.TEXT_SIZE, SHAPES_MAX), np.int64)
+        self._texts_seen = 1  # the one that is too long, which nobody keeps
+        self._arena: Bytes = np.zeros(1 << 16, np.uint8)
+        self._arena_end = 0
+        self._needs: Small = np.zeros(1 << 10, np.int32)
+        self._needs_end = 0
+
+    def read(self, run: RawRun) -> bool:
+        """Learn the tables and texts of a run, before what binlogs get of it is asked for.
+
+        Returns:
+            Whether that could be done; else a context in it is damaged, and `route` tells which.
+        """
+        try:
+            self._read(run)
+        except CodecError:
+            return False
+        return True
+
+    def _read(self, run: RawRun) -> None:
+        self._learn_tables(run.tables)
+        self._format = run.format
+        self._roles = _roles(has_plain_queries=run.format.post_header_length(EventType.QUERY) == 13)
+        self._keeps_all = self._takes_all and not run.format.has_tables_info
+        for view in self._views:
+            view.converts = view.has_tables_info or run.format.has_tables_info
+        self.statements = self._passwords = []
+        if self._has_unscoped:
+            queries = odd_queries(run)
+            self.statements = statement_groups(run, queries)
+            self._passwords = password_groups(run, queries)
+        if self._keeps_all:
+            return
+        last = int(run.groups[layout.GROUP_END, -1])
+        state = np.zeros(lay.RESOLVE_SIZE, np.int64)
+        has_begun_anew = False
+        while self._resolve(run, last, state):
+            if self._texts_seen == SHAPES_MAX and has_begun_anew:
+                run.events[layout.EVENT_MAP, state[lay.RESOLVE_NEXT]] = lay.UNREAD
+                state[lay.RESOLVE_NEXT] += 1
+                continue
+            if self._texts_seen == SHAPES_MAX:
+                self._forget_texts()
+                has_begun_anew = True
+                state[lay.RESOLVE_NEXT] = 0
+                continue
+            length = int(state[lay.RESOLVE_LENGTH])
+            self._learn_text(self._scratch[:length].tobytes(), int(state[lay.RESOLVE_KIND]))
+
+    def odd_groups(self, run: RawRun) -> list[int]:
+        """The groups of a run that was read that are for `route`, in one binlog at least."""
+        roles = self._roles[run.events[layout.EVENT_TYPE]]
+        is_odd = roles == lay.REFERENCE
+        if not self._keeps_all:
+            is_unread = run.events[layout.EVENT_MAP] == lay.UNREAD
+            is_odd |= (roles == lay.OTHER) | (is_unread & (roles == lay.QUERY))
+        sums = np.concatenate([[0], np.cumsum(is_odd)])
+        counts = sums[run.groups[layout.GROUP_END]] - sums[run.groups[layout.GROUP_FIRST]]
+        return sorted({*map(int, np.flatnonzero(counts)), *self._passwords})
+
+    def _resolve(self, run: RawRun, last: int, state: Numbers) -> bool:
+        resolve = kernels().resolve
+        return bool(
+            resolve(
+                run.data,
+                run.events,
+                last,
+                self._roles,
+                self._slots,
+                self._texts,
+                self._arena,
+                self._scratch,
+                self._wanted,
+                TEXT_MAX,
+                state,
+            )
+        )
+
+    def _learn_tables(self, tables: list[KnownTable]) -> None:
+        if tables is not self._tables:
+            self._tables, self._tables_seen = tables, 0
+        for number in range(self._tables_seen, len(tables)):
+            name = table_name(tables[number].table_map)
+            if number >= self._table_names.shape[0]:
+                self._table_names = _larger(self._table_names)
+                self._wanted = _larger(self._wanted)
+            self._table_names[number] = self._names.setdefault(name.table, len(self._names))
+            self._wanted[number] = 0
+            for view in self._views:
+                scope = view.definition.scope
+                if number >= view.keep.shape[0]:
+                    view.keep = _larger(view.keep)
+                view.keep[number] = _table_bits(name, scope, view.links)
+                self._wanted[number] |= scope.includes(name) and not scope.is_unscoped
+        self._tables_seen = len(tables)
+
+    def know(self, binlog: int, memory: Memory, *, has_tables_info: bool = False) -> None:
+        """Take what a binlog is before what it gets of the groups behind is asked for.
+
+        Args:
+            binlog: Which one.
+            memory: What it remembers.
+            has_tables_info: Whether its file has Query events with tables info.
+        """
+        view = self._views[binlog]
+        if has_tables_info is not view.has_tables_info:
+            view.has_tables_info = has_tables_info
+            view.converts = has_tables_info or self._format.has_tables_info
+            for context in np.flatnonzero(self._texts[lay.TEXT_KIND] == lay.CONTEXT):
+                start, length = self._texts[[lay.TEXT_START, lay.TEXT_LENGTH], context]
+                key = self._arena[start : start + length].tobytes()
+                self._judge_context_of(view, int(context), self._context(key))
+        if memory.links is view.links:
+            return
+        view.links = memory.links
+        for number, table in enumerate(self._tables[: self._tables_seen]):
+            name = table_name(table.table_map)
+            view.keep[number] = _table_bits(name, view.definition.scope, view.links)
+
+    def mapped(
+        self, run: RawRun, first: int, last: int, tables: Collection[TableName]
+    ) -> frozenset[TableName]:
+        """Which of some tables have maps in the groups of a run from `first` to before `last`."""
+        if not tables or first >= last:
+            return frozenset()
+        start = int(run.groups[layout.GROUP_FIRST, first])
+        stop = int(run.groups[layout.GROUP_END, last - 1])
+        is_map = self._roles[run.events[layout.EVENT_TYPE, start:stop]] == lay.MAP
+        numbers = np.unique(run.events[layout.EVENT_MAP, start:stop][is_map])
+        maps = (self._tables[int(number)].table_map for number in numbers)
+        names = {self._views[0].definition.scope.key(table_name(one)) for one in maps}
+        return frozenset(names.intersection(tables))
+
+    def _learn_text(self, key: bytes, kind: int) -> None:
+        number = self._texts_seen
+        self._texts_seen += 1
+        self._texts[lay.TEXT_START, number] = self._keep(key)
+        self._texts[lay.TEXT_LENGTH, number] = len(key)
+        self._texts[lay.TEXT_KIND, number] = kind
+        if kind == lay.SHAPE:
+            self._judge_text(number, names_in_shape(key))
+        else:
+            self._judge_context(number, key)
+        # Only now can it be found.
+        found = kernels().find_text(
+            self._scratch, 0, len(key), kind, self._slots, self._texts, self._arena
+        )
+        assert found < 0, "a text is learned once"
+        self._slots[-1 - found] = number
+
+    def _judge_text(self, number: int, names: TextNames) -> None:
+        needs = [self._names.setdefault(name, len(self._names)) for name in names.unqualified]
+        while self._needs_end + len(needs) > self._needs.shape[0]:
+            self._needs = _larger(self._needs)
+        end = self._needs_end + len(needs)
+        self._needs[self._needs_end : end] = needs
+        self._texts[[lay.NEEDS_START, lay.NEEDS_COUNT], number] = self._needs_end, len(needs)
+        self._needs_end = end
+        for view in self._views:
+            stays = names.is_known and all(map(view.definition.scope.includes, names.tables))
+            view.verdicts[lay.ACTION, number] = lay.COPY if stays else lay.DROP
+
+    def _judge_context(self, number: int, key: bytes) -> None:
+        """BEGIN, COMMIT and ROLLBACK stay, with a context that names nothing outside."""
+        body = self._context(key)
+        decode_status_vars(body.status_vars)  # what is damaged is told as the reference tells it
+        for view in self._views:
+            self._judge_context_of(view, number, body)
+
+    def _context(self, key: bytes) -> QueryEvent:
+        return QueryEvent.decode(Reader(_THREAD_AND_TIME + key), _PLAIN)
+
+    def _judge_context_of(self, view: _Views, number: int, body: QueryEvent) -> None:
+        """Say how a bracket of groups of rows stands in a binlog's file: it concerns no table."""
+        inside = confined(body, view.definition.scope, None)
+        inside = inside.in_form(NO_TABLES if view.has_tables_info else None)
+        view.verdicts[lay.ACTION, number] = lay.COPY
+        if inside != body:
+            context = inside.encode(_PLAIN)[len(_THREAD_AND_TIME) :]
+            view.verdicts[:, number] = lay.PUT, self._keep(context), len(context)
+
+    def _keep(self, data: bytes) -> int:
+        """Keep bytes for the kernels; where they stand."""
+        start, end = self._arena_end, self._arena_end + len(data)
+        while end + PADDING > self._arena.shape[0]:
+            self._arena = _larger(self._arena)
+        self._arena[start:end] = np.frombuffer(data, np.uint8)
+        self._arena_end = end
+        return start
+
+    def select(  # noqa: PLR0913  # which groups, and where they go
+        self,
+        run: RawRun,
+        binlog: int,
+        *,
+        first: int,
+        stop: int,
+        position: int,
+        room: int,
+        clock_base: int,
+    ) -> Spans:
+        """What a binlog gets of a run, from a group on, as far as it goes at once.
+
+        Args:
+            run: That was read last.
+            binlog: Which one.
+            first: The group to begin with.
+            stop: The group to end before.
+            position: Where in its file the binlog stands.
+            room: How many bytes its file may still grow.
+            clock_base: What is added to MySQL's logical timestamps.
+        """
+        view, state = self._views[binlog], self._state
+        if view.definition.scope.is_unscoped:
+            # Those of others are for the reference anyhow.
+            held = self._passwords[bisect_left(self._passwords, first) :][:1]
+            if held == [first]:
+                return Spans(
+                    data=memoryview(b""),
+                    next_group=first,
+                    needs_reference=True,
+                    needs_file=False,
+                    clock=0,
+                )
+            stop = min([stop, *held])
+        state[lay.NEXT_GROUP :] = 0
+        state[lay.CRC32] = crc32_address()
+        state[lay.NEXT_GROUP] = first
+        state[lay.POSITION] = position
+        state[lay.LIMIT] = position + room
+        is_whole = view.definition.scope.is_unscoped
+        state[lay.KEEPS_ALL] = is_whole + (is_whole and (view.asks or view.converts))
+        state[lay.CLOCK_BASE] = clock_base
+        while (status := self._copy(run, view, stop)) == lay.FULL and not state[lay.OUT_LENGTH]:
+            self._out = np.zeros(int(state[lay.NEEDED]) + 2 * PADDING, np.uint8)
+        counts = view.counts
+        counts.groups += int(state[lay.GROUPS_KEPT])
+        counts.events += int(state[lay.EVENTS_KEPT])
+        counts.rows_events += int(state[lay.ROWS_KEPT])
+        counts.texts_left_out += int(state[lay.TEXTS_LEFT_OUT])
+        if view.definition.scope.is_unscoped:
+            done = bisect_left(self.statements, int(state[lay.NEXT_GROUP]))
+            counts.statements += done - bisect_left(self.statements, first)
+        return Spans(
+            data=self._out.data[: int(state[lay.OUT_LENGTH])],
+            next_group=int(state[lay.NEXT_GROUP]),
+            needs_reference=status == lay.ASK,
+            needs_file=status == lay.ROTATE,
+            clock=int(state[lay.CLOCK]),
+        )
+
+    def _copy(self, run: RawRun, view: _Views, stop: int) -> int:
+        wanted = int(run.groups[layout.GROUP_END, -1])
+        if self._actions.shape[0] < wanted:
+            self._actions = np.zeros(2 * wanted, np.uint8)
+        # As much as a window holds is written at once, while it is in the cache.
+        if self._out.shape[0] < min(run.data.shape[0], _OUT_BYTES):
+            self._out = np.zeros(min(2 * run.data.shape[0], 2 * _OUT_BYTES), np.uint8)
+        return int(
+            kernels().copy_groups(
+                run.data,
+                run.events,
+                run.groups,
+                stop,
+                self._roles,
+                view.keep,
+                view.verdicts,
+                self._texts,
+                self._needs,
+                self._table_names,
+                self._arena,
+                self._out,
+                self._actions,
+                self._state,
+            )
+        )
+
+
+def _table_bits(name: TableName, scope: Scope, links: TableLinks) -> int:
+    """What a binlog makes of a table, as `route_layout` has it."""
+    if scope.is_unscoped:
+        return lay.KEEP
+    bits = 0
+    if scope.includes(name):
+        bits = lay.KEEP if links.knows(scope.key(name)) else lay.KEEP | lay.UNKNOWN
+    if danger := dangers(links, scope).get(scope.key(name)):
+        bits |= lay.MERGE if danger.by_any else 0
+        bits |= lay.PARENT if danger.by_delete else 0
+        bits |= lay.UPDATED_PARENT if danger.by_update else 0
+    return bits
+
+
+def _larger(array: _Array) -> _Array:
+    """The same numbers in twice the room."""
+    return np.concatenate([array, np.zeros_like(array)])

@@ -1,0 +1,349 @@
+"""Which tables' rows change with those of others without a statement or event that says so.
+
+Children of foreign keys that act (MariaDB, and MySQL before 9.6, log the parent's rows alone) and
+tables of MERGE tables (a row is logged as that of the MERGE table). What DDL does to such links is
+followed by its texts. Where a text leaves it open, a link stays: one too many is harmless.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final, Self
+
+from binlane.names import TableName
+from binlane.statements.sql.facts import StatementEffects, StatementFacts, StatementKind
+from binlane.statements.sql.schema import ForeignKey, Table
+from binlane.statements.sql.table_changes import (
+    column_references,
+    created,
+    foreign_key_of,
+    union_of,
+)
+from binlane.statements.sql.table_definitions import renamed_columns
+from binlane.statements.sql.tree.definitions import AlterAction, AlterTable
+
+ACTING: Final = frozenset({"CASCADE", "SET NULL", "SET DEFAULT"})
+"""Actions of a foreign key that change the child's rows."""
+
+_CREATED: Final = frozenset({StatementKind.CREATE_TABLE, StatementKind.CREATE_TABLE_SELECT})
+_DEFINED: Final = _CREATED | {StatementKind.CREATE_TABLE_LIKE, StatementKind.ALTER_TABLE}
+_DROPPED: Final = frozenset({StatementKind.DROP_TABLE, StatementKind.DROP_SEQUENCE})
+_GIVEN: Final = re.compile(r"(?P<table>.*)_ibfk_(?P<number>[0-9]+)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableLinks:
+    """The links of some tables.
+
+    Attributes:
+        keys: Foreign keys that act.
+        unions: MERGE tables, each with one of its tables.
+        known: Tables whose definitions were seen, so that they have no other links as children.
+        is_complete: All tables were seen but those in `unknown`, so that `known` is not asked.
+        unknown: Tables whose definitions are not understood.
+    """
+
+    keys: frozenset[ForeignKey] = frozenset()
+    unions: frozenset[tuple[TableName, TableName]] = frozenset()
+    known: frozenset[TableName] = frozenset()
+    is_complete: bool = False
+    unknown: frozenset[TableName] = field(default=frozenset())
+
+    @property
+    def folded(self) -> Self:
+        """The same with all names in lower case, for a source that does not tell case apart."""
+        return replace(
+            self,
+            keys=frozenset(
+                replace(key, table=key.table.folded, parent=key.parent.folded) for key in self.keys
+            ),
+            unions=frozenset((merge.folded, child.folded) for merge, child in self.unions),
+            known=frozenset(table.folded for table in self.known),
+            unknown=frozenset(table.folded for table in self.unknown),
+        )
+
+    def knows(self, table: TableName) -> bool:
+        """Whether a table has no other links as a child than those here."""
+        return table not in self.unknown if self.is_complete else table in self.known
+
+    def after(self, facts: StatementFacts, effects: StatementEffects) -> Self:
+        """The links behind a statement.
+
+        Args:
+            facts: Of the statement.
+            effects: Its objects, by the names that these links have.
+        """
+        if effects.is_temporary:
+            return self
+        kind = effects.kind
+        if effects.stopped_at is not None and not effects.writes and kind in _DEFINED:
+            # It may be about any table.
+            return replace(self, known=frozenset(), is_complete=False)
+        if kind in _CREATED or kind is StatementKind.CREATE_TABLE_LIKE:
+            return self._created(facts, effects)
+        if kind is StatementKind.CREATE_SEQUENCE and not self.is_complete:
+            return replace(self, known=self.known | set(effects.writes))
+        if kind is StatementKind.ALTER_TABLE:
+            return self._altered(facts, effects).renamed(effects)
+        if kind is StatementKind.RENAME_TABLE:
+            return self.renamed(effects)
+        if kind in _DROPPED:
+            return self.without(effects.drops)
+        if kind is StatementKind.DROP_DATABASE:
+            tables = (*(key.table for key in self.keys), *(merge for merge, _ in self.unions))
+            named = {*tables, *self.known, *self.unknown}
+            return self.without([one for one in named if one.database in effects.databases])
+        return self
+
+    def _created(self, facts: StatementFacts, effects: StatementEffects) -> Self:
+        name = effects.writes[0]
+        before = self if effects.if_exists else self.without([name])
+        if effects.stopped_at is not None:
+            return before.not_known(name)
+        table = None
+        if effects.kind is not StatementKind.CREATE_TABLE_LIKE:
+            table = created(name, facts, engine="INNODB", charset=None)
+        keys = () if table is None else _named(table.foreign_keys, name, before.keys)
+        union = () if table is None else table.union
+        found = replace(
+            before,
+            keys=before.keys | set(keys),
+            unions=before.unions | {(name, child) for child in union},
+        )
+        if effects.if_exists or self.is_complete:
+            return found
+        return replace(found, known=found.known | {name})
+
+    def _altered(self, facts: StatementFacts, effects: StatementEffects) -> Self:
+        name = effects.writes[0]
+        links = self.without(effects.drops)
+        # CONVERT PARTITION … TO TABLE makes a table like its own, without foreign keys.
+        node = facts.tree
+        if effects.stopped_at is not None or not isinstance(node, AlterTable):
+            return links.not_known(name)
+        columns = [column for action in node.actions for column in action.columns]
+        links = links.with_columns(name, renamed_columns(node.actions))
+        links = links.with_keys(name, column_references(columns, name))
+        for action in node.actions:
+            links = links.acted(name, action)
+        return links
+
+    def acted(self, name: TableName, action: AlterAction) -> Self:
+        """Behind one action of ALTER TABLE."""
+        if action.kind in {"ADD KEY", "ADD COLUMN"}:
+            keys = [*action.keys, *([action.key] if action.key is not None else [])]
+            new = [foreign_key_of(key, name) for key in keys if key.kind == "FOREIGN"]
+            return self.with_keys(name, new) if new else self
+        if action.kind in {"DROP FOREIGN KEY", "DROP CONSTRAINT"}:
+            gone = action.name.lower()
+            return replace(
+                self,
+                keys=frozenset(
+                    key for key in self.keys if not (key.table == name and key.name.lower() == gone)
+                ),
+            )
+        if action.option is None or action.option.name != "UNION":
+            return self
+        others = frozenset(pair for pair in self.unions if pair[0] != name)
+        return replace(self, unions=others | {(name, one) for one in union_of(action.option, name)})
+
+    def with_keys(self, name: TableName, keys: Iterable[ForeignKey]) -> Self:
+        """With foreign keys that a table gets."""
+        return replace(self, keys=self.keys | set(_named(keys, name, self.keys)))
+
+    def with_columns(self, name: TableName, renamed: Mapping[str, str]) -> Self:
+        """With other names of a table's columns, given by the old ones in small letters."""
+        if not any(old != new.lower() for old, new in renamed.items()):
+            return self
+
+        def follow(columns: tuple[str, ...]) -> tuple[str, ...]:
+            return tuple(renamed.get(column.lower(), column) for column in columns)
+
+        keys = {
+            replace(
+                key,
+                columns=follow(key.columns) if key.table == name else key.columns,
+                parent_columns=(
+                    follow(key.parent_columns) if key.parent == name else key.parent_columns
+                ),
+            )
+            for key in self.keys
+        }
+        return replace(self, keys=frozenset(keys))
+
+    def renamed(self, effects: StatementEffects) -> Self:
+        """With the names that tables have behind a statement."""
+        links = self
+        for old, new in effects.renames:
+            links = links._moved(old, new)
+        return links
+
+    def _moved(self, old: TableName, new: TableName) -> Self:
+        """A table has another name: so have its keys, and those that refer to it have both.
+
+        A key whose parent is renamed with foreign_key_checks=0 may go on meaning the old name.
+        """
+
+        def follow(name: TableName) -> TableName:
+            return new if name == old else name
+
+        keys = {replace(key, table=new, name=_moved_name(key, new)) for key in self._of(old)}
+        keys |= self.keys - self._of(old)
+        keys |= {replace(key, parent=new) for key in keys if key.parent == old}
+        return replace(
+            self,
+            keys=frozenset(keys),
+            unions=frozenset((follow(merge), follow(child)) for merge, child in self.unions)
+            | self.unions,
+            known=frozenset(map(follow, self.known)),
+            unknown=frozenset(map(follow, self.unknown)),
+        )
+
+    def _of(self, table: TableName) -> frozenset[ForeignKey]:
+        return frozenset(key for key in self.keys if key.table == table)
+
+    def without(self, tables: Iterable[TableName]) -> Self:
+        """Without those of tables that are gone; who refers to them goes on doing so."""
+        gone = frozenset(tables)
+        return replace(
+            self,
+            keys=frozenset(key for key in self.keys if key.table not in gone),
+            unions=frozenset(pair for pair in self.unions if pair[0] not in gone),
+            known=self.known - gone,
+            unknown=self.unknown - gone,
+        )
+
+    def not_known(self, table: TableName) -> Self:
+        """With a table of which nothing is known any more."""
+        return replace(self, known=self.known - {table}, unknown=self.unknown | {table})
+
+    def fields(self) -> dict[str, object]:
+        """As JSON has it, equal for equal ones; empty if there are none."""
+        found: dict[str, object] = {}
+        if self.keys:
+            found["keys"] = sorted(json.dumps(_key_fields(key)) for key in self.keys)
+        if self.unions:
+            found["unions"] = sorted((*_pair(merge), *_pair(child)) for merge, child in self.unions)
+        if self.known:
+            found["known"] = sorted(map(_pair, self.known))
+        if self.unknown:
+            found["unknown"] = sorted(map(_pair, self.unknown))
+        if self.is_complete:
+            found["is_complete"] = True
+        return found
+
+    @classmethod
+    def of_fields(cls, fields: Mapping[str, object]) -> Self:
+        """The links of `fields`.
+
+        Raises:
+            ValueError: If they are none.
+            KeyError: If one is missing.
+            TypeError: If one is of another type.
+        """
+
+        def listed(name: str) -> Iterator[Sequence[str]]:
+            found = fields.get(name, ())
+            assert isinstance(found, list | tuple)
+            return iter(found)
+
+        return cls(
+            keys=frozenset(_key_of(json.loads(str(one))) for one in listed("keys")),
+            unions=frozenset(
+                (TableName(one[0], one[1]), TableName(one[2], one[3])) for one in listed("unions")
+            ),
+            known=frozenset(TableName(*one) for one in listed("known")),
+            unknown=frozenset(TableName(*one) for one in listed("unknown")),
+            is_complete=bool(fields.get("is_complete", False)),
+        )
+
+
+NO_LINKS: Final = TableLinks()
+"""Where nothing is known."""
+
+
+def links_of(tables: Iterable[Table], *, is_complete: bool) -> TableLinks:
+    """The links of tables that a catalog knows.
+
+    Args:
+        tables: With their foreign keys.
+        is_complete: Whether these are all.
+    """
+    keys: set[ForeignKey] = set()
+    unions: set[tuple[TableName, TableName]] = set()
+    known: set[TableName] = set()
+    for table in tables:
+        keys |= set(_named(table.foreign_keys, table.name, ()))
+        unions |= {(table.name, child) for child in table.union}
+        known.add(table.name)
+    return TableLinks(
+        keys=frozenset(keys),
+        unions=frozenset(unions),
+        known=frozenset() if is_complete else frozenset(known),
+        is_complete=is_complete,
+    )
+
+
+def acting(keys: Iterable[ForeignKey]) -> Iterator[ForeignKey]:
+    """Those of some foreign keys that change their table's rows."""
+    return (key for key in keys if key.on_delete in ACTING or key.on_update in ACTING)
+
+
+def _named(
+    keys: Iterable[ForeignKey], table: TableName, others: Iterable[ForeignKey]
+) -> Iterator[ForeignKey]:
+    """Keys that act, with names as InnoDB gives them.
+
+    Keys that do not act count among the names, but are not kept: a number too small is corrected
+    by none; a DROP that then finds no key leaves a link too many.
+    """
+    numbers = [
+        int(found["number"])
+        for key in others
+        if key.table == table and (found := _GIVEN.fullmatch(key.name))
+    ]
+    number = max(numbers, default=0)
+    for key in keys:
+        named = key
+        if not key.name:
+            number += 1
+            named = replace(key, name=f"{table.table}_ibfk_{number}")
+        yield from acting([named])
+
+
+def _moved_name(key: ForeignKey, new: TableName) -> str:
+    found = _GIVEN.fullmatch(key.name)
+    is_given = found is not None and found["table"] == key.table.table
+    return f"{new.table}_ibfk_{found['number']}" if found and is_given else key.name
+
+
+def _pair(name: TableName) -> tuple[str, str]:
+    return name.database, name.table
+
+
+def _key_fields(key: ForeignKey) -> list[object]:
+    return [
+        _pair(key.table),
+        key.columns,
+        _pair(key.parent),
+        key.parent_columns,
+        key.on_delete,
+        key.on_update,
+        key.name,
+    ]
+
+
+def _key_of(fields: Sequence[Sequence[str]]) -> ForeignKey:
+    table, columns, parent, parent_columns, on_delete, on_update, name = fields
+    return ForeignKey(
+        table=TableName(*table),
+        columns=tuple(columns),
+        parent=TableName(*parent),
+        parent_columns=tuple(parent_columns),
+        on_delete=str(on_delete),
+        on_update=str(on_update),
+        name=str(name),
+    )

@@ -1,0 +1,497 @@
+"""Definitions, scope history and watermarks: one SQLite file, written by the store's owner alone.
+
+Every change is on disk when its method returns. The tables are named as seed 000 names Xpand's,
+so that `system.…` can be asked in SQL.
+
+A mark says: this binlog's files are on disk up to `end`, and they are complete up to `position`.
+Nothing behind `end` is promised, so that recovery may cut a torn tail there, and must not before.
+
+What is noted of closed files saves looking at each when the store is opened. It decides nothing: a
+file that is not noted is looked at, and whoever reads a file finds out whether it is as noted.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from types import TracebackType
+from typing import Final, NamedTuple, Self
+
+from binlane.binlogs.store.database import Database
+from binlane.binlogs.store.grants import GrantTable
+from binlane.binlogs.store.incidents import Incident, decoded, encoded
+from binlane.names import TableName
+from binlane.positions import FilePosition, Position, parse_position
+from binlane.statements.scope.definition import Definition
+from binlane.statements.scope.scope import Scope, ScopeList
+from binlane.statements.sql.servers import LoggingMode, RowImage
+
+CATALOG_FILE: Final = "binlane.sqlite3"
+_SCOPE_TABLES: Final = (
+    "binlog_log_databases",
+    "binlog_ignore_databases",
+    "binlog_log_tables",
+    "binlog_ignore_tables",
+)
+
+
+class BinlogState(Enum):
+    """How far the making or unmaking of a binlog got; both are finished after a crash."""
+
+    CREATING = "creating"
+    LIVE = "live"
+    DROPPING = "dropping"
+
+
+class Activity(Enum):
+    """Whether a binlog that is live takes what the source gives, as it is to be after a restart."""
+
+    OPEN = "open"
+    CATCHING_UP = "catching up"
+    STOPPED = "stopped"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mark:
+    """What is on disk for sure.
+
+    Attributes:
+        end: Up to where the files are synced: the end of an event group.
+        position: The files up to `end` hold all of the scope up to this position of the source.
+        clock: The last logical timestamp in the files, where the source is MySQL.
+        clock_base: What was added to the source's to get it; None for what follows it.
+        prepared: The XA transactions that the files prepare and do not finish.
+        memory: What routing remembers of the groups up to there, as its own text.
+        is_cut: What stands behind the mark was made with another memory, and must not stay.
+        incidents: INCIDENT events in the files that nobody has dealt with.
+        unsearched: Before here there may be others, which an older binlane wrote; None: there are
+            none.
+    """
+
+    end: FilePosition
+    position: Position
+    clock: int = 0
+    clock_base: int | None = None
+    prepared: frozenset[str] = frozenset()
+    memory: str = ""
+    is_cut: bool = False
+    incidents: tuple[Incident, ...] = ()
+    unsearched: FilePosition | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BinlogRecord:
+    """A binlog as the catalog knows it.
+
+    Attributes:
+        definition: Its definition.
+        state: Its life.
+        begin: The source's position at its creation.
+        mark: The last one saved; None until the binlog is live.
+        activity: Whether it takes what the source gives.
+        reason: Why it does not.
+    """
+
+    definition: Definition
+    state: BinlogState
+    begin: Position
+    mark: Mark | None
+    activity: Activity = Activity.OPEN
+    reason: str = ""
+
+    @property
+    def is_live(self) -> bool:
+        """Whether it exists for others."""
+        return self.state is BinlogState.LIVE
+
+
+class ClosedFile(NamedTuple):
+    """What the catalog knows of a file that is written no more.
+
+    Attributes:
+        number: In its name.
+        size_bytes: Of all of it.
+        begin_gtids: What was done before it.
+        ended: Seconds since 1970 of the event that closed it.
+    """
+
+    number: int
+    size_bytes: int
+    begin_gtids: str
+    ended: int
+
+
+class ScopeChange(NamedTuple):
+    """One change of one definition, and what the definition was from then on.
+
+    Attributes:
+        log_id: Of the binlog.
+        name: Of the binlog.
+        change: `create`, `alter` or `drop`.
+        gtids: The source's position behind which it took effect.
+        changed: Seconds since 1970.
+        logging_mode: FORMAT.
+        log_all_dbs: 1 where everything is logged that is not ignored.
+        log_list: As SHOW prints it.
+        ignore_list: As SHOW prints it.
+    """
+
+    log_id: int
+    name: str
+    change: str
+    gtids: str
+    changed: int
+    logging_mode: str
+    log_all_dbs: int
+    log_list: str
+    ignore_list: str
+
+
+class Catalog:
+    """What the store knows beyond its binlog files.
+
+    Attributes:
+        grants: Who was granted READ on which binlog.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self.grants = GrantTable(database)
+
+    @staticmethod
+    def path_in(data_dir: Path) -> Path:
+        """Where the catalog of a data directory is."""
+        return data_dir / CATALOG_FILE
+
+    @classmethod
+    def open(cls, path: Path) -> Self:
+        """Open for writing, and make the tables in a new file.
+
+        Raises:
+            StoreError: If it cannot be used, or another version of binlane made it.
+        """
+        return cls(Database.open(path))
+
+    @classmethod
+    def open_read_only(cls, path: Path) -> Self:
+        """Open for reading beside the owner.
+
+        Raises:
+            StoreError: As `open`.
+        """
+        return cls(Database.open_read_only(path))
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def binlogs(self) -> list[BinlogRecord]:
+        """All binlogs by name, those half made or unmade included."""
+        rows = self._database.rows(
+            "SELECT log_id, name, state, logging_mode, log_all_dbs, begin_gtids,"
+            " end_file, end_position, watermark, flavor, clock, prepared, memory, is_cut, activity,"
+            " reason, ignores_case, incidents, unsearched_file, unsearched_position,"
+            " row_image, is_compressed FROM binlogs ORDER BY name"
+        )
+        return [self._record(*row) for row in rows]
+
+    def history(self) -> list[ScopeChange]:
+        """All changes of definitions, those of binlogs that are gone included, oldest first."""
+        rows = self._database.rows(
+            "SELECT log_id, name, change, gtids, changed, logging_mode, log_all_dbs, log_list,"
+            " ignore_list FROM binlog_scope_history ORDER BY rowid"
+        )
+        return [ScopeChange(*row) for row in rows]
+
+    def next_log_id(self) -> int:
+        """An id that no binlog has or had."""
+        ((highest,),) = self._database.rows(
+            "SELECT max(log_id) FROM"
+            " (SELECT log_id FROM binlogs UNION ALL SELECT log_id FROM binlog_scope_history)"
+        )
+        return (highest or 0) + 1
+
+    def begin_create(self, definition: Definition, begin: Position, *, created: int) -> None:
+        """Note that the files of a binlog are being made."""
+        with self._database.transaction() as connection:
+            connection.execute(
+                "INSERT INTO binlogs (log_id, name, state, logging_mode, log_all_dbs, created,"
+                " begin_gtids, flavor, ignores_case, row_image, is_compressed)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    definition.log_id,
+                    definition.name,
+                    BinlogState.CREATING.value,
+                    definition.logging_mode.value,
+                    definition.scope.log_all,
+                    created,
+                    str(begin),
+                    begin.flavor,
+                    definition.scope.ignores_case,
+                    definition.row_image.value,
+                    definition.is_compressed,
+                ),
+            )
+            self._set_scope(connection, definition)
+
+    def finish_create(self, definition: Definition, mark: Mark, *, created: int) -> None:
+        """Note that a binlog is live."""
+        with self._database.transaction() as connection:
+            self._set_state(connection, definition.log_id, BinlogState.LIVE)
+            self._set_mark(connection, definition.log_id, mark)
+            self._add_history(connection, definition, "create", mark.position, created)
+
+    def alter(self, definition: Definition, mark: Mark, *, altered: int) -> None:
+        """Give a live binlog another definition, from `mark.position` on."""
+        with self._database.transaction() as connection:
+            connection.execute(
+                "UPDATE binlogs SET logging_mode = ?, log_all_dbs = ?, row_image = ?,"
+                " is_compressed = ?"
+                " WHERE log_id = ?",
+                (
+                    definition.logging_mode.value,
+                    definition.scope.log_all,
+                    definition.row_image.value,
+                    definition.is_compressed,
+                    definition.log_id,
+                ),
+            )
+            for table in _SCOPE_TABLES:
+                self._delete(connection, table, definition.log_id)
+            self._set_scope(connection, definition)
+            self._set_mark(connection, definition.log_id, mark)
+            self._add_history(connection, definition, "alter", mark.position, altered)
+
+    def begin_drop(self, definition: Definition, position: Position, *, dropped: int) -> None:
+        """Note that a binlog is gone and its files are being removed."""
+        with self._database.transaction() as connection:
+            self._set_state(connection, definition.log_id, BinlogState.DROPPING)
+            self._add_history(connection, definition, "drop", position, dropped)
+
+    def remove(self, log_id: int) -> None:
+        """Forget a binlog whose files are gone."""
+        with self._database.transaction() as connection:
+            for table in ("binlogs", "binlog_files", "binlog_grants", *_SCOPE_TABLES):
+                self._delete(connection, table, log_id)
+
+    def save_marks(self, marks: Mapping[int, Mark], identity: str | None = None) -> None:
+        """Save what is on disk for sure.
+
+        Args:
+            marks: By the ids of binlogs.
+            identity: What tells the source from another one, where that is known.
+        """
+        with self._database.transaction() as connection:
+            for log_id, mark in marks.items():
+                self._set_mark(connection, log_id, mark)
+            if identity is not None:
+                connection.execute("DELETE FROM source_identity")
+                connection.execute("INSERT INTO source_identity VALUES (?)", (identity,))
+
+    def source_identity(self) -> str:
+        """What tells the source from another one, as it was last saved; empty if it never was."""
+        rows = self._database.rows("SELECT identity FROM source_identity")
+        return str(rows[0][0]) if rows else ""
+
+    def set_activity(self, log_id: int, activity: Activity, reason: str) -> None:
+        """Note whether a binlog takes what the source gives."""
+        with self._database.transaction() as connection:
+            connection.execute(
+                "UPDATE binlogs SET activity = ?, reason = ? WHERE log_id = ?",
+                (activity.value, reason, log_id),
+            )
+
+    def variables(self) -> dict[str, str]:
+        """What SET GLOBAL gave the binlogs' variables, by name."""
+        return dict(self._database.rows("SELECT name, value FROM variables"))
+
+    def set_variables(self, values: Mapping[str, str | None]) -> None:
+        """Give variables values; None takes one back."""
+        with self._database.transaction() as connection:
+            for name, value in values.items():
+                connection.execute("DELETE FROM variables WHERE name = ?", (name,))
+                if value is not None:
+                    connection.execute("INSERT INTO variables VALUES (?, ?)", (name, value))
+
+    def files(self, log_id: int, *, after: int = 0) -> list[ClosedFile]:
+        """What was noted of the closed files of a binlog whose numbers are above `after`."""
+        rows = self._database.rows(
+            "SELECT number, size_bytes, begin_gtids, ended FROM binlog_files"
+            " WHERE log_id = ? AND number > ?",
+            log_id,
+            after,
+        )
+        return [ClosedFile(*row) for row in rows]
+
+    def save_files(self, log_id: int, files: Iterable[ClosedFile]) -> None:
+        """Note what closed files are; what was noted of them before is replaced."""
+        with self._database.transaction() as connection:
+            connection.executemany(
+                "INSERT OR REPLACE INTO binlog_files VALUES (?, ?, ?, ?, ?)",
+                [(log_id, *file) for file in files],
+            )
+
+    def forget_files(self, log_id: int, *, before: int) -> None:
+        """Forget the files whose numbers are below `before`: they were purged."""
+        with self._database.transaction() as connection:
+            connection.execute(
+                "DELETE FROM binlog_files WHERE log_id = ? AND number < ?", (log_id, before)
+            )
+
+    def _record(  # noqa: PLR0913, PLR0917 one argument a column
+        self,
+        log_id: int,
+        name: str,
+        state: str,
+        logging_mode: str,
+        log_all_dbs: int,
+        begin: str,
+        end_file: str | None,
+        end_position: int | None,
+        watermark: str | None,
+        flavor: str,
+        clock: int,
+        prepared: str,
+        memory: str,
+        is_cut: int,
+        activity: str,
+        reason: str,
+        ignores_case: int,
+        incidents: str,
+        unsearched_file: str | None,
+        unsearched_position: int | None,
+        row_image: str,
+        is_compressed: int,
+    ) -> BinlogRecord:
+        mark = None
+        if end_file is not None and end_position is not None and watermark is not None:
+            end = FilePosition(end_file, end_position)
+            mark = Mark(
+                end=end,
+                position=parse_position(watermark, flavor),
+                clock=clock,
+                prepared=frozenset(prepared.split()),
+                memory=memory,
+                is_cut=bool(is_cut),
+                incidents=decoded(incidents),
+                unsearched=(
+                    None
+                    if unsearched_file is None
+                    else FilePosition(unsearched_file, unsearched_position or 0)
+                ),
+            )
+        definition = Definition(
+            name=name,
+            scope=self._scope(log_id, log_all=bool(log_all_dbs), ignores_case=bool(ignores_case)),
+            logging_mode=LoggingMode(logging_mode),
+            log_id=log_id,
+            row_image=RowImage(row_image),
+            is_compressed=bool(is_compressed),
+        )
+        return BinlogRecord(
+            definition=definition,
+            state=BinlogState(state),
+            begin=parse_position(begin, flavor),
+            mark=mark,
+            activity=Activity(activity),
+            reason=reason,
+        )
+
+    def _scope(self, log_id: int, *, log_all: bool, ignores_case: bool) -> Scope:
+        log_databases, ignore_databases, log_tables, ignore_tables = (
+            self._database.rows(f"SELECT * FROM {table} WHERE log_id = ?", log_id)  # noqa: S608
+            for table in _SCOPE_TABLES
+        )
+        return Scope(
+            log_all=log_all,
+            log_databases=frozenset(database for _, database in log_databases),
+            log_tables=frozenset(TableName(database, table) for _, database, table in log_tables),
+            ignore_databases=frozenset(database for _, database in ignore_databases),
+            ignore_tables=frozenset(
+                TableName(database, table) for _, database, table in ignore_tables
+            ),
+            ignores_case=ignores_case,
+        )
+
+    @staticmethod
+    def _set_scope(connection: sqlite3.Connection, definition: Definition) -> None:
+        scope, log_id = definition.scope, definition.log_id
+        for table, databases in (
+            ("binlog_log_databases", scope.log_databases),
+            ("binlog_ignore_databases", scope.ignore_databases),
+        ):
+            rows = [(log_id, name) for name in sorted(databases)]
+            connection.executemany(f"INSERT INTO {table} VALUES (?, ?)", rows)  # noqa: S608
+        for table, tables in (
+            ("binlog_log_tables", scope.log_tables),
+            ("binlog_ignore_tables", scope.ignore_tables),
+        ):
+            names = [(log_id, name.database, name.table) for name in sorted(tables)]
+            connection.executemany(f"INSERT INTO {table} VALUES (?, ?, ?)", names)  # noqa: S608
+
+    @staticmethod
+    def _delete(connection: sqlite3.Connection, table: str, log_id: int) -> None:
+        connection.execute(f"DELETE FROM {table} WHERE log_id = ?", (log_id,))  # noqa: S608
+
+    @staticmethod
+    def _set_state(connection: sqlite3.Connection, log_id: int, state: BinlogState) -> None:
+        connection.execute("UPDATE binlogs SET state = ? WHERE log_id = ?", (state.value, log_id))
+
+    @staticmethod
+    def _set_mark(connection: sqlite3.Connection, log_id: int, mark: Mark) -> None:
+        connection.execute(
+            "UPDATE binlogs SET end_file = ?, end_position = ?, watermark = ?, clock = ?,"
+            " prepared = ?, memory = ?, is_cut = ?, incidents = ?, unsearched_file = ?,"
+            " unsearched_position = ? WHERE log_id = ?",
+            (
+                mark.end.file,
+                mark.end.position,
+                str(mark.position),
+                mark.clock,
+                " ".join(sorted(mark.prepared)),
+                mark.memory,
+                mark.is_cut,
+                encoded(mark.incidents),
+                None if mark.unsearched is None else mark.unsearched.file,
+                None if mark.unsearched is None else mark.unsearched.position,
+                log_id,
+            ),
+        )
+
+    @staticmethod
+    def _add_history(
+        connection: sqlite3.Connection,
+        definition: Definition,
+        change: str,
+        position: Position,
+        changed: int,
+    ) -> None:
+        scope = definition.scope
+        connection.execute(
+            "INSERT INTO binlog_scope_history VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                definition.log_id,
+                definition.name,
+                change,
+                str(position),
+                changed,
+                definition.logging_mode.value,
+                scope.log_all,
+                scope.render(ScopeList.LOG),
+                scope.render(ScopeList.IGNORE),
+            ),
+        )

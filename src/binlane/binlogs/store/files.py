@@ -1,0 +1,218 @@
+"""The files of a binlog: their names, their index, and the bytes that each begins with.
+
+`<name>.index` lists the files, oldest first, one `./<name>.000001` a line as the servers write it.
+Each file begins with the magic, FORMAT_DESCRIPTION and what was done before it: GTID_LIST in
+MariaDB's dialect, PREVIOUS_GTIDS in MySQL's. All have CRC32.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from binlane.binlogs.store.disk import Disk, write_whole
+from binlane.errors import CorruptStoreError
+from binlane.log.codec.control import FormatDescriptionEvent, RotateEvent
+from binlane.log.codec.event import Event, EventHeader
+from binlane.log.codec.format import MAGIC
+from binlane.log.codec.mysql_transaction import PreviousGtidsEvent
+from binlane.log.codec.transaction import GtidListEvent
+from binlane.log.codec.types import ChecksumAlgorithm, EventType, HeaderFlag
+from binlane.log.grouping.placing import place
+from binlane.positions import GtidPosition, GtidSet, Position, parse_position
+
+BINLOGS_DIRECTORY: Final = "binlogs"
+IN_USE: Final = b"\x01"
+CLOSED: Final = b"\x00"
+IN_USE_POSITION: Final = len(MAGIC) + 17
+"""Where the byte with the IN_USE flag stands in every file; no checksum counts the flag."""
+
+_DIGITS: Final = 6
+_FILE_NAME: Final = re.compile(r"(?P<binlog>.+)\.(?P<number>\d{6,})")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BinlogFile:
+    """A file of a binlog: cheap to make, since a store may have tens of thousands.
+
+    Attributes:
+        directory: Of the binlog.
+        name: Base name such as `orders.000001`.
+        size_bytes: Up to where it may be read: whole event groups.
+        begin_gtids: `begin` as text.
+        flavor: `mariadb` or `mysql`.
+        ended: Seconds since 1970 of the event that closed it; None while it is written.
+    """
+
+    directory: Path
+    name: str
+    size_bytes: int
+    begin_gtids: str
+    flavor: str
+    ended: int | None = None
+
+    @property
+    def path(self) -> Path:
+        """Where it is."""
+        return self.directory / self.name
+
+    @property
+    def begin(self) -> Position:
+        """What was done before it: the position at its head."""
+        return parse_position(self.begin_gtids, self.flavor)
+
+    @property
+    def number(self) -> int:
+        """At the end of its name."""
+        return int(self.name.rpartition(".")[2])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileHead:
+    """What a file begins with.
+
+    Attributes:
+        format_description: Its FORMAT_DESCRIPTION.
+        begin: What was done before it: the position at its head.
+        server_id: In the headers of the events that binlane itself writes.
+        size_bytes: Where the first event group starts.
+    """
+
+    format_description: FormatDescriptionEvent
+    begin: Position
+    server_id: int
+    size_bytes: int
+
+
+def file_name(binlog: str, number: int) -> str:
+    """`orders.000001`."""
+    return f"{binlog}.{number:0{_DIGITS}}"
+
+
+def file_number(name: str, *, binlog: str) -> int | None:
+    """The number in a file name of a binlog, None for any other file."""
+    match = _FILE_NAME.fullmatch(name)
+    return int(match["number"]) if match and match["binlog"] == binlog else None
+
+
+def index_path(directory: Path) -> Path:
+    """The index of the binlog that lives in a directory, which has the binlog's name."""
+    return directory / f"{directory.name}.index"
+
+
+def index_text(names: list[str]) -> bytes:
+    """The contents of an index."""
+    return "".join(f"./{name}\n" for name in names).encode()
+
+
+def read_index(directory: Path) -> list[str]:
+    """File names in an index, oldest first.
+
+    Raises:
+        CorruptStoreError: If there is no index, or it names anything but the binlog's files in
+            growing order.
+    """
+    path = index_path(directory)
+    try:
+        lines = path.read_text("utf-8").splitlines()
+    except (FileNotFoundError, UnicodeDecodeError) as error:
+        raise CorruptStoreError(
+            f"the index of binlog {directory.name} cannot be read: {error}",
+            path=str(path),
+            hint="write it anew with the names of the binlog's files, oldest first: ./NAME.000001",
+        ) from error
+    names = [line.strip().removeprefix("./") for line in lines if line.strip()]
+    numbers = [file_number(name, binlog=directory.name) for name in names]
+    known = [number for number in numbers if number is not None]
+    if not names or len(known) < len(names) or known != sorted(set(known)):
+        raise CorruptStoreError(
+            f"the index names {', '.join(names) or 'no file'}; "
+            f"files {file_name(directory.name, 1)} and so on are expected, oldest first",
+            path=str(path),
+            hint="write it anew with the names of the binlog's files",
+        )
+    return names
+
+
+def stored_format(
+    source: FormatDescriptionEvent, *, has_tables_info: bool = False
+) -> FormatDescriptionEvent:
+    """How a binlog describes itself: as its source, with CRC32.
+
+    Args:
+        source: The source's.
+        has_tables_info: Whether its Query events say which tables they concern.
+    """
+    described = source.with_tables_info(has_tables_info=has_tables_info)
+    return replace(described, checksum_algorithm=int(ChecksumAlgorithm.CRC32))
+
+
+def head_bytes(head: FileHead, *, timestamp: int) -> bytes:
+    """The first bytes of a new file, marked as in use; `head.size_bytes` is not read."""
+    format_ = head.format_description.format
+    description = Event(
+        _header(EventType.FORMAT_DESCRIPTION, head.server_id, timestamp, HeaderFlag.BINLOG_IN_USE),
+        head.format_description,
+    )
+    data = MAGIC + place(description, len(MAGIC), format_)
+    return data + place(_done_before(head, timestamp), len(data), format_)
+
+
+def _done_before(head: FileHead, timestamp: int) -> Event:
+    """The event that says what was done before a file."""
+    if isinstance(head.begin, GtidSet):
+        header = _header(
+            EventType.PREVIOUS_GTIDS_LOG, head.server_id, timestamp, HeaderFlag.IGNORABLE
+        )
+        return Event(header, PreviousGtidsEvent.of(head.begin))
+    assert isinstance(head.begin, GtidPosition), "there are two flavors"
+    header = _header(EventType.GTID_LIST, head.server_id, timestamp)
+    return Event(header, GtidListEvent.of(head.begin))
+
+
+def rotate_bytes(head: FileHead, following: str, *, position: int, timestamp: int) -> bytes:
+    """The last event of a file that goes on in another."""
+    header = _header(EventType.ROTATE, head.server_id, timestamp)
+    event = Event(header, RotateEvent(position=len(MAGIC), file=following))
+    return place(event, position, head.format_description.format)
+
+
+def write_head(disk: Disk, path: Path, head: FileHead, *, timestamp: int) -> FileHead:
+    """Make a new file that is on disk with its first bytes.
+
+    Args:
+        disk: Where to.
+        path: Of the file; one that a crash left there is emptied.
+        head: What it shall begin with; `size_bytes` is not read.
+        timestamp: Of its first events, in seconds since 1970.
+
+    Returns:
+        The head with its size.
+    """
+    data = head_bytes(head, timestamp=timestamp)
+    file = disk.create(path)
+    try:
+        file.write_at(data, 0)
+        file.sync()
+    finally:
+        file.close()
+    disk.sync_directory(path.parent)
+    return replace(head, size_bytes=len(data))
+
+
+def write_index(disk: Disk, directory: Path, names: list[str]) -> None:
+    """Let the index name these files, at once or not at all."""
+    write_whole(disk, index_path(directory), index_text(names))
+
+
+def _header(type_code: int, server_id: int, timestamp: int, flags: int = 0) -> EventHeader:
+    return EventHeader(
+        timestamp=timestamp & 0xFFFFFFFF,  # what servers write, whatever their clock says
+        type_code=type_code,
+        server_id=server_id,
+        length=0,
+        next_position=0,
+        flags=flags,
+    )

@@ -1,0 +1,56 @@
+"""A binlog whose files cannot be made whole: known by its catalog row, closed to writing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from binlane.binlogs.store.binlog import Binlog, Published
+from binlane.binlogs.store.catalog import BinlogRecord, Mark
+from binlane.binlogs.store.files import BinlogFile
+from binlane.errors import StoreError
+
+
+class LostBinlog(Binlog):
+    """What stands for a binlog until `Store.reopen_binlog` finds its files whole.
+
+    It is published up to its mark, in the one file that the mark names; whoever reads that finds
+    out what is wrong with it.
+    """
+
+    def __init__(
+        self, directory: Path, record: BinlogRecord, mark: Mark, error: StoreError
+    ) -> None:
+        """Know it by its row.
+
+        Args:
+            directory: Where its files should be.
+            record: Its row.
+            mark: Of the row.
+            error: Why it cannot be opened.
+        """
+        # Nothing of what a binlog has while it is written: every way to that is closed by `failure`.
+        self.definition = record.definition
+        self._directory = directory
+        self._failure = str(error)
+        self._position = mark.position
+        self._pending = bytearray()
+        self._has_unsynced = False
+        self._published_incidents = mark.incidents
+        self._unsearched = mark.unsearched
+        self._published = Published(
+            closed=(),
+            last=BinlogFile(
+                directory=directory,
+                name=mark.end.file,
+                size_bytes=mark.end.position,
+                begin_gtids=str(record.begin),
+                flavor=record.begin.flavor,
+            ),
+            position=mark.position,
+        )
+
+    def close(self) -> None:
+        """There is nothing to close."""
+
+    def abandon(self) -> None:
+        """There is nothing to let go of."""

@@ -1,0 +1,255 @@
+"""Append-only files of records, of which what a killed process wrote can be read again.
+
+A record is `crc32, length, kind, body`, little-endian; the checksum is of all behind it. A record
+that is cut off or damaged ends what can be read of its file. Nothing is forced to disk: a process
+that is killed leaves what it has written, and a machine that fails loses the end at most.
+
+A log is of one writer. Files are numbered, `000001.statements` and on, and go as wholes.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from struct import Struct
+from typing import Final, NamedTuple
+from zlib import crc32
+
+from binlane.binlogs.store.disk import Disk, DiskFile, LocalDisk, unusable
+from binlane.errors import CorruptStoreError
+
+_CHECKSUM: Final = Struct("<I")
+_HEAD: Final = Struct("<IB")
+_FRAME: Final = Struct("<IIB")
+_DIGITS: Final = 6
+_READ_BYTES: Final = 4096
+_LOCAL_DISK: Final = LocalDisk()
+
+
+class Place(NamedTuple):
+    """Where a record stands.
+
+    Attributes:
+        file: Number of its file.
+        offset: Of its first byte.
+        checksum: Its own; a file of the same number may be another one once a machine failed.
+    """
+
+    file: int
+    offset: int
+    checksum: int
+
+
+class Record(NamedTuple):
+    """What was written.
+
+    Attributes:
+        place: Where it stands.
+        kind: 0 to 255.
+        body: Its bytes.
+    """
+
+    place: Place
+    kind: int
+    body: bytes
+
+
+class RecordLog:
+    """Numbered files of records in a folder.
+
+    Attributes:
+        sizes: Bytes of each file by its number, oldest first; of the one being written 0.
+        current_bytes: How large the file is that is written.
+        damage: By number of the file what `records` found at its end.
+    """
+
+    def __init__(self, folder: Path, suffix: str, disk: Disk = _LOCAL_DISK) -> None:
+        """Find the files that are there; none is written before `begin_file`.
+
+        Args:
+            folder: Theirs; made if need be.
+            suffix: Of their names.
+            disk: Where that is.
+
+        Raises:
+            StoreError: If the folder cannot be used.
+        """
+        self._file: DiskFile | None = None
+        self._folder = folder
+        self._suffix = suffix
+        self._disk = disk
+        self._number = 0
+        self.current_bytes = 0
+        self.damage: dict[int, str] = {}
+        try:
+            if not folder.exists():
+                disk.make_directory(folder)
+            found = {
+                int(path.stem): path.stat().st_size
+                for path in folder.glob(f"*.{suffix}")
+                if path.stem.isdigit()
+            }
+        except OSError as error:
+            raise unusable(error, folder) from error
+        self.sizes = dict(sorted(found.items()))
+        self._number = max(self.sizes, default=0)
+
+    def path(self, number: int) -> Path:
+        """Of a file."""
+        return self._folder / f"{number:0{_DIGITS}}.{self._suffix}"
+
+    @property
+    def number(self) -> int:
+        """Of the file that is written, or of the last one that is there."""
+        return self._number
+
+    @property
+    def size_bytes(self) -> int:
+        """Of all files."""
+        return sum(self.sizes.values()) + self.current_bytes
+
+    @property
+    def older(self) -> list[int]:
+        """The numbers of the files that are not written any more."""
+        return [number for number in tuple(self.sizes) if number != self._number]
+
+    def begin_file(self) -> None:
+        """Go on in a new file.
+
+        Raises:
+            StoreError: If it cannot be made; what was written before goes on to be.
+        """
+        number = self._number + 1
+        try:
+            file = self._disk.create(self.path(number))
+        except OSError as error:
+            raise unusable(error, self.path(number)) from error
+        if self._file is not None:
+            self._file.close()
+            self.sizes[self._number] = self.current_bytes
+        self._file, self._number, self.current_bytes = file, number, 0
+        self.sizes[number] = 0
+
+    def append(self, kind: int, body: bytes) -> Place:
+        """Write a record behind the others of its file.
+
+        Raises:
+            StoreError: If it cannot be written; the next one is written over what is there of it.
+        """
+        assert self._file is not None, "a file was begun"
+        offset, number = self.current_bytes, self._number
+        framed = _HEAD.pack(len(body), kind) + body
+        checksum = crc32(framed)
+        data = _CHECKSUM.pack(checksum) + framed
+        try:
+            self._file.write_at(data, offset)
+        except OSError as error:
+            raise unusable(error, self.path(number)) from error
+        self.current_bytes = offset + len(data)
+        # As `Place` with the same, in a third of the time.
+        return tuple.__new__(Place, (number, offset, checksum))
+
+    def rewrite_first(self, kind: int, body: bytes) -> None:
+        """Put another record of the same length in the place of the first one of the file.
+
+        Raises:
+            StoreError: If it cannot be written.
+        """
+        if self._file is None or not self.current_bytes:
+            return
+        framed = _HEAD.pack(len(body), kind) + body
+        try:
+            self._file.write_at(_CHECKSUM.pack(crc32(framed)) + framed, 0)
+        except OSError as error:
+            raise unusable(error, self.path(self._number)) from error
+
+    def records(self, number: int, *, max_bytes: int = -1) -> Iterator[Record]:
+        """What a file holds, up to its end or the first record that is damaged.
+
+        Args:
+            number: Of the file.
+            max_bytes: Only the whole records among its first so many; all by default.
+
+        Raises:
+            StoreError: If it cannot be read.
+        """
+        try:
+            with self.path(number).open("rb") as file:
+                data = file.read(max_bytes)
+        except OSError as error:
+            raise unusable(error, self.path(number)) from error
+        offset = 0
+        while offset < len(data):
+            found = _record(data, offset)
+            if found is None and max_bytes >= 0:
+                return
+            if found is None:
+                self.damage[number] = f"{self.path(number)}: nothing can be read from {offset} on"
+                return
+            kind, body, checksum = found
+            yield Record(Place(number, offset, checksum), kind, body)
+            offset += _FRAME.size + len(body)
+
+    def read(self, place: Place) -> tuple[int, bytes]:
+        """The kind and the body of one record.
+
+        Raises:
+            CorruptStoreError: If there is none.
+            StoreError: If the file cannot be read.
+        """
+        path = self.path(place.file)
+        try:
+            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                data = os.pread(descriptor, _READ_BYTES, place.offset)
+                length = _FRAME.unpack_from(data)[1] if len(data) >= _FRAME.size else 0
+                if _FRAME.size + length > _READ_BYTES:
+                    left = os.fstat(descriptor).st_size - place.offset
+                    data = os.pread(descriptor, min(_FRAME.size + length, left), place.offset)
+            finally:
+                os.close(descriptor)
+        except OSError as error:
+            raise unusable(error, path) from error
+        found = _record(data, 0)
+        if found is None or found[2] != place.checksum:
+            raise CorruptStoreError(
+                f"no record at {place.offset}", path=str(path), hint="what it says is not used"
+            )
+        return found[:2]
+
+    def remove(self, number: int) -> None:
+        """Delete a file that is not the one being written.
+
+        Raises:
+            StoreError: If it cannot be.
+        """
+        assert self._file is None or number != self._number, "it is being written"
+        try:
+            self._disk.remove(self.path(number))
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            raise unusable(error, self.path(number)) from error
+        self.sizes.pop(number, None)
+
+    def __del__(self) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the file."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+
+def _record(data: bytes, offset: int) -> tuple[int, bytes, int] | None:
+    """Kind, body and checksum of the record at an offset; None if it is not whole."""
+    start = offset + _FRAME.size
+    if start > len(data):
+        return None
+    checksum, length, kind = _FRAME.unpack_from(data, offset)
+    body = data[start : start + length]
+    if len(body) < length or crc32(data[offset + _CHECKSUM.size : start + length]) != checksum:
+        return None
+    return kind, body, checksum

@@ -1,0 +1,1 @@
+"""The live system: what takes a server's log, serves its clients and replicas, and shows how it does."""

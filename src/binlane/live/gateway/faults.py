@@ -1,0 +1,176 @@
+"""Faults of binlane's own, while a session is judged or answered: told in one line, and survived.
+
+A model of what servers do is never without faults. Whatever one raises that it is not meant to is
+caught here, between the gateway and the judge: the session goes on, and what is not known of it any
+more goes as rows, or is refused where a binlog could not have them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from traceback import walk_tb
+from typing import Final, TypeVar
+
+from binlane.errors import BinlaneError, StatementError
+from binlane.live.gateway.answers import RowsAnswer
+from binlane.live.gateway.judge import (
+    NOTHING_LEFT,
+    ClientStatement,
+    Done,
+    Judge,
+    Reading,
+    Reply,
+    Verdict,
+)
+from binlane.log.codec.packets.results import ResultSet
+
+TellFault = Callable[[Exception, str], None]
+"""Tells of a fault, and of what was under way when it came."""
+_OF_THE_WORLD: Final = (BinlaneError, OSError)
+"""What a judge may raise where it waits for the source."""
+_VERB: Final = re.compile(r"[A-Za-z]{1,20}")
+_OWN: Final = "binlane."
+_Got = TypeVar("_Got")
+
+
+def place_of(fault: Exception) -> str:
+    """What failed, and the line of binlane where it did: `KeyError in binlane.statements.sql.tokens:71`."""
+    place = "?"
+    for frame, line in walk_tb(fault.__traceback__):
+        module = str(frame.f_globals.get("__name__", ""))
+        if module.startswith(_OWN):
+            place = f"{module}:{line}"
+    return f"{type(fault).__name__} in {place}"
+
+
+def kind_of(text: str) -> str:
+    """What kind of statement a text is, of which nothing else is told: its first word."""
+    verb = _VERB.match(text)
+    return "a statement" if verb is None else verb[0].upper()
+
+
+class GuardedJudge:
+    """A judge of whom no fault gets to the gateway.
+
+    Args:
+        judge: Is asked.
+        tell: Gets each fault.
+    """
+
+    def __init__(self, judge: Judge, tell: TellFault) -> None:
+        self._judge = judge
+        self._tell = tell
+        self._is_unjudged = False
+
+    @property
+    def reading(self) -> Reading | None:
+        """As of `Judge`."""
+        return self._judge.reading
+
+    @property
+    def hides_gtids(self) -> bool:
+        """As of `Judge`."""
+        return self._judge.hides_gtids
+
+    @property
+    def reads_long_texts(self) -> bool:
+        """As of `Judge`."""
+        return self._judge.reads_long_texts
+
+    async def learn(self) -> None:
+        """As of `Judge`; with a fault it stays unknown how statements are read."""
+        await self._waited("learning how its statements are read", self._judge.learn())
+
+    async def start(self, *, is_reset: bool) -> None:
+        """As of `Judge`."""
+        await self._waited("the session's start", self._judge.start(is_reset=is_reset))
+
+    def judge(self, statements: Sequence[ClientStatement]) -> Verdict | None:
+        """As of `Judge`."""
+        try:
+            return self._judge.judge(statements)
+        except Exception as fault:  # noqa: BLE001 - any, so that the session goes on
+            self._stumble(fault, f"judging {_kinds(statements)}")
+            self._is_unjudged = True
+            return None
+
+    async def judge_later(self, statements: Sequence[ClientStatement]) -> Verdict:
+        """As of `Judge`; a command whose judging failed is run unjudged, or refused."""
+        if not self._is_unjudged:
+            doing = f"judging {_kinds(statements)}"
+            verdict = await self._waited(doing, self._judge.judge_later(statements))
+            if verdict is not None:
+                return verdict
+        self._is_unjudged = False
+        return await self._judge.unjudged()
+
+    async def shown(self, statement: str, result: ResultSet) -> RowsAnswer:
+        """As of `Judge`; with a fault, as the source says."""
+        doing = f"answering {kind_of(statement)}"
+        shown = await self._waited(doing, self._judge.shown(statement, result))
+        return RowsAnswer(result.heads, result.rows) if shown is None else shown
+
+    def done(self, replies: Sequence[Reply]) -> Done:
+        """As of `Judge`."""
+        try:
+            done = self._judge.done(replies)
+        except Exception as fault:  # noqa: BLE001 - as above
+            return self._stumble(fault, "following a statement")
+        return done if done.then is None else replace(done, then=partial(self._then, done.then))
+
+    def local_data(self, data: bytes) -> None:
+        """As of `Judge`."""
+        try:
+            self._judge.local_data(data)
+        except Exception as fault:  # noqa: BLE001 - as above
+            self._stumble(fault, "following the file of LOAD DATA LOCAL")
+
+    def used(self, database: str) -> None:
+        """As of `Judge`."""
+        try:
+            self._judge.used(database)
+        except Exception as fault:  # noqa: BLE001 - as above
+            self._stumble(fault, "following COM_INIT_DB")
+
+    async def ended(self) -> None:
+        """As of `Judge`."""
+        await self._waited("the session's end", self._judge.ended())
+
+    def stumbled(self) -> None:
+        """As of `Judge`."""
+        self._judge.stumbled()
+
+    async def unjudged(self) -> Verdict:
+        """As of `Judge`."""
+        return await self._judge.unjudged()
+
+    async def _then(self, then: Callable[[], Awaitable[None]]) -> None:
+        try:
+            await self._waited("what follows a statement", then())
+        except StatementError:
+            # The source refused a question of binlane's own, such as one that KILL QUERY met.
+            self._judge.stumbled()
+
+    async def _waited(self, doing: str, work: Awaitable[_Got]) -> _Got | None:
+        """What the judge gives once it has waited for others; None with a fault of its own."""
+        try:
+            return await work
+        except _OF_THE_WORLD:
+            raise
+        except Exception as fault:  # noqa: BLE001 - as above
+            self._stumble(fault, doing)
+            return None
+
+    def _stumble(self, fault: Exception, doing: str) -> Done:
+        self._tell(fault, doing)
+        self._judge.stumbled()
+        return NOTHING_LEFT
+
+
+def _kinds(statements: Sequence[ClientStatement]) -> str:
+    """Of what kind the statements of a packet are, the first of them."""
+    first = kind_of(statements[0].text) if statements else "nothing"
+    return first if len(statements) <= 1 else f"{first} and {len(statements) - 1} more"

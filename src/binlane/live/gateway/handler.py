@@ -1,0 +1,218 @@
+"""What the gateway asks of whoever knows the binlogs."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import NamedTuple, Protocol
+
+from binlane.live.gateway.answers import Answer
+from binlane.live.gateway.judge import Judge, Reply
+from binlane.live.gateway.privileges import Privilege
+from binlane.log.codec.packets.commands import BinlogDump, BinlogDumpGtid, RegisterSlave
+from binlane.log.codec.packets.flags import Capability
+from binlane.log.codec.packets.results import ResultSet
+from binlane.positions import FilePosition, Position
+
+Send = Callable[[bytes | memoryview], Awaitable[None]]
+"""Sends bytes to the client, which may be overwritten once it has run up to where it waits; returns
+when the client takes more."""
+
+
+class SessionAge(NamedTuple):
+    """How far a session is: what was asked of the source holds as long as this is the same.
+
+    Attributes:
+        logins: COM_CHANGE_USER.
+        commands: Sent on to the source.
+    """
+
+    logins: int = 0
+    commands: int = 0
+
+
+class SessionContext(Protocol):
+    """A session as handlers see it."""
+
+    @property
+    def user(self) -> str:
+        """Account name that it logged in with."""
+        ...
+
+    @property
+    def peer(self) -> str:
+        """Address of the client."""
+        ...
+
+    @property
+    def thread_id(self) -> int:
+        """Its connection id on the source, as KILL takes it."""
+        ...
+
+    @property
+    def is_tls(self) -> bool:
+        """Whether the client speaks TLS."""
+        ...
+
+    @property
+    def age(self) -> SessionAge:
+        """How far it is: grows with what the client has the source do."""
+        ...
+
+    @property
+    def server_version(self) -> str:
+        """The source's."""
+        ...
+
+    @property
+    def capabilities(self) -> Capability:
+        """What client and source have agreed on."""
+        ...
+
+    @property
+    def variables(self) -> dict[str, str | None]:
+        """User variables that bear on replication, by lower-case name without `@`."""
+        ...
+
+    @property
+    def replica(self) -> RegisterSlave | None:
+        """How it introduced itself as a replica, if it did."""
+        ...
+
+    async def query_source(self, statement: str) -> ResultSet:
+        """Run a statement in this session on the source.
+
+        Raises:
+            StatementError: If the source refuses it.
+            PeerError: If the source goes away.
+        """
+        ...
+
+    async def run_at_source(self, statement: str) -> Reply:
+        """Run a statement that gives no rows in this session on the source; such are left out.
+
+        Raises:
+            StatementError: If the source refuses it.
+            PeerError: If the source goes away.
+        """
+        ...
+
+    async def require(self, privilege: Privilege) -> None:
+        """See that the source grants the session's account a privilege.
+
+        Raises:
+            StatementError: Error 1227 if it does not.
+        """
+        ...
+
+
+class Handler(Protocol):
+    """Whoever knows the binlogs."""
+
+    @property
+    def has_tables_info(self) -> bool:
+        """Whether binlogs are written with tables info."""
+        ...
+
+    def judge(self, session: SessionContext) -> Judge | None:
+        """Who judges the statements of a session; None lets all pass.
+
+        Args:
+            session: At its login: its `user` and `server_version` are known, no more.
+        """
+        ...
+
+    async def answer(self, session: SessionContext, statement: str) -> Answer | None:
+        """Answer a statement on binlogs; None hands it on to the source.
+
+        Raises:
+            StatementError: To be told to the client.
+        """
+        ...
+
+    async def register(self, session: SessionContext) -> None:
+        """Let a session introduce itself as a replica.
+
+        Raises:
+            StatementError: If its account may read no binlog.
+        """
+        ...
+
+    async def gtid_position(self, session: SessionContext) -> Position | None:
+        """The watermark of the binlog that the session reads; None where it reads none.
+
+        Raises:
+            StatementError: To be told to the client.
+        """
+        ...
+
+    async def binlog_format(self, session: SessionContext) -> str | None:
+        """The FORMAT of the binlog that the session reads; None as above, or where SET GLOBAL said.
+
+        Raises:
+            StatementError: To be told to the client.
+        """
+        ...
+
+    async def gtid_purged(self, session: SessionContext) -> Position | None:
+        """What was done before the first file of the binlog that the session reads; None as above.
+
+        Raises:
+            StatementError: To be told to the client.
+        """
+        ...
+
+    async def gtid_position_at(
+        self, session: SessionContext, place: FilePosition
+    ) -> Position | None:
+        """What is done before a position in a binlog file; None where the source is to answer.
+
+        Raises:
+            StatementError: To be told to the client.
+        """
+        ...
+
+    async def snapshot(self, session: SessionContext, place: FilePosition) -> FilePosition | None:
+        """Where the binlog that the session reads stands for a place in the source's log.
+
+        Args:
+            session: Asks.
+            place: In a file of the source, between two groups.
+
+        Returns:
+            All of the binlog before it came before `place`, and nothing behind it; None where the
+            session reads none or several.
+
+        Raises:
+            StatementError: To be told to the client.
+        """
+        ...
+
+    async def answers(self, session: SessionContext, statement: str) -> bool:
+        """Whether `answer` would answer a statement; nothing of it is executed.
+
+        Raises:
+            StatementError: To be told to the client.
+        """
+        ...
+
+    def killed(self, thread_id: int) -> None:
+        """Be told that the source has killed a session, or the statement of one."""
+        ...
+
+    async def dump(
+        self, session: SessionContext, command: BinlogDump | BinlogDumpGtid, send: Send
+    ) -> bytes:
+        """Serve a dump, if the account may read the binlog; cancelled when the client has gone.
+
+        Args:
+            session: Its `variables` say how the replica wants it.
+            command: The COM_BINLOG_DUMP, or MySQL's by GTID.
+            send: Takes packets numbered from 1.
+
+        Returns:
+            The last packet, EOF or ERR, which the gateway sends.
+
+        Raises:
+            StatementError: If nothing was sent and nothing can be.
+        """
+        ...

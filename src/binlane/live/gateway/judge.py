@@ -1,0 +1,323 @@
+"""What the gateway asks of whoever judges a session's statements before the source gets them.
+
+The gateway knows packets, the judge knows statements. Before a command goes to the source its
+statements are judged, all of one packet together; once the source has answered, the judge is told
+what came of each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final, NamedTuple, Protocol
+
+from binlane.errors import StatementError
+from binlane.live.gateway.answers import Answer, RowsAnswer
+from binlane.log.codec.packets.flags import ServerStatus
+from binlane.log.codec.packets.results import ResultSet
+from binlane.statements.sql.servers import Dialect
+
+
+class ClientStatement(NamedTuple):
+    """One statement that a client wants to have run.
+
+    Attributes:
+        text: SQL as the servers log it: without white space around it and without its `;`, but in
+            a packet of several with the white space before its `;`; of a prepared statement with
+            its values in the places of the `?`.
+        is_prepared: It came as COM_STMT_EXECUTE or COM_STMT_BULK_EXECUTE.
+        is_complete: The source runs this text, as one statement. If not, `text` is what was
+            prepared, `?` and all, and its values cannot be told, empty if that is not known either;
+            or it is a packet that may hold several statements.
+        is_bulk: It came as COM_STMT_BULK_EXECUTE, for many rows of values, and is not complete.
+            MariaDB refuses that with error 4033 where binlog_format is STATEMENT, and logs rows
+            with MIXED: an INSERT or REPLACE as one statement, others one for each row of values.
+    """
+
+    text: str
+    is_prepared: bool = False
+    is_complete: bool = True
+    is_bulk: bool = False
+
+
+class Reading(NamedTuple):
+    """How the source reads a session's statements.
+
+    Attributes:
+        dialect: Whose they are; its flavor is told.
+        character_set: `character_set_client`.
+    """
+
+    dialect: Dialect
+    character_set: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """Goes to the source as it came; the judge is not told what comes of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refuse:
+    """Does not go to the source; the client gets an error."""
+
+    error: StatementError
+
+
+@dataclass(frozen=True, slots=True)
+class Give:
+    """Does not go to the source; binlane answers by itself."""
+
+    answer: Answer
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Goes to the source, and the judge is told what came of it.
+
+    Attributes:
+        before: Statements of binlane's own that go first, all in one write; their replies are kept
+            from the client. The command goes once the last one has succeeded, which costs the time
+            of one more way to the source. If one fails, the client gets its error, the command is
+            not run, and `Judge.done` is called with no reply at all; those behind it have run.
+        text: What the source runs in the command's place, as COM_QUERY; None for the command as it
+            came. Of a prepared statement only where it gives no rows, since those come as text.
+    """
+
+    before: tuple[str, ...] = ()
+    text: str | None = None
+
+
+Verdict = Pass | Refuse | Give | Run
+PASS: Final = Pass()
+AS_IT_IS: Final = Run()
+"""Goes to the source as it came, with nothing before it."""
+
+
+_NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
+
+
+class Reply(NamedTuple):
+    """The source's answer to one statement of a command; CALL and its like have several.
+
+    Attributes:
+        errno: The server's error number; 0 for none.
+        message: Its text; empty for none.
+        affected_rows: As the OK packet says; 0 for a result set.
+        insert_id: Likewise.
+        status: Flags of `ServerStatus`, of the session afterwards; servers tell none with an error,
+            so that it is then the one before. A number: the operators of flags take many times as
+            long.
+        warnings: How many there are.
+        info: As the OK packet has it, such as `Rows matched: 1  Changed: 0  Warnings: 0`.
+        is_result_set: It had columns.
+        tracked: System variables that the session tracker told, `last_gtid` among them, by name.
+        gtids: What it told of GTIDs (MySQL, OWN_GTID); empty for nothing.
+        database: The default database if it told that; None for nothing.
+    """
+
+    errno: int = 0
+    message: str = ""
+    affected_rows: int = 0
+    insert_id: int = 0
+    status: int = int(ServerStatus.AUTOCOMMIT)
+    warnings: int = 0
+    info: str = ""
+    is_result_set: bool = False
+    tracked: Mapping[str, str] = _NOTHING
+    gtids: str = ""
+    database: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What is to happen once a command is answered.
+
+    Attributes:
+        warnings: By how many the count of warnings grows that the client is told in its last OK.
+        then: Run before the client's next command is looked at; None for nothing. What it raises
+            ends the session, but for a StatementError, behind which the judge knows less.
+    """
+
+    warnings: int = 0
+    then: Callable[[], Awaitable[None]] | None = None
+
+
+NOTHING_LEFT = Done()
+
+
+class Judge(Protocol):
+    """Judges the statements of one session; all of it is called in the event loop."""
+
+    @property
+    def reading(self) -> Reading | None:
+        """How the source reads the session's next statement; None where `learn` has to find out."""
+        ...
+
+    @property
+    def hides_gtids(self) -> bool:
+        """Whether the source tells GTIDs in the session's state that the client has not asked for."""
+        ...
+
+    @property
+    def reads_long_texts(self) -> bool:
+        """Whether the texts of long statements are held for it, as far as they can be."""
+        ...
+
+    async def learn(self) -> None:
+        """Find out `reading`, for a command that cannot be told without; the source may be asked.
+
+        Where it is still None behind that, the command's statement is told as not complete.
+
+        Raises:
+            StatementError: To be told to the client.
+            PeerError: If the source goes away.
+        """
+        ...
+
+    async def start(self, *, is_reset: bool) -> None:
+        """Prepare the session on the source.
+
+        The client's commands wait meanwhile.
+
+        Args:
+            is_reset: The session was reset, by COM_CHANGE_USER or COM_RESET_CONNECTION; it may have
+                another user. If not, it is new.
+
+        Raises:
+            BinlaneError: The session ends.
+        """
+        ...
+
+    def judge(self, statements: Sequence[ClientStatement]) -> Verdict | None:
+        """Say what becomes of a command, at once; None where that needs `judge_later`.
+
+        The source owes the session nothing then, and nothing is asked of it.
+
+        Args:
+            statements: Of one packet, in order; one where it is no multi-statement. One may be
+                nothing but comments, which gets a reply too. None at all if the source has no
+                prepared statement that it could execute: it says so itself.
+        """
+        ...
+
+    async def judge_later(self, statements: Sequence[ClientStatement]) -> Verdict:
+        """Say what becomes of a command; the source may be asked meanwhile.
+
+        Raises:
+            StatementError: To be told to the client.
+            PeerError: If the source goes away.
+        """
+        ...
+
+    async def shown(self, statement: str, result: ResultSet) -> RowsAnswer:
+        """The rows of SHOW VARIABLES or SHOW STATUS with what the judge knows otherwise.
+
+        Args:
+            statement: It.
+            result: What the source says.
+
+        Raises:
+            StatementError: To be told to the client.
+            PeerError: If the source goes away.
+        """
+        ...
+
+    def done(self, replies: Sequence[Reply]) -> Done:
+        """Be told what came of the command that `judge` let run, once it is answered in full.
+
+        Args:
+            replies: In order; ends with an error where one of several statements failed. None at
+                all where the command was not sent (`Run.before`).
+        """
+        ...
+
+    def local_data(self, data: bytes) -> None:
+        """Be told what a client sends of a file, for LOAD DATA LOCAL that `judge` let run.
+
+        Args:
+            data: Some bytes of it, in order; empty at its end.
+        """
+        ...
+
+    def used(self, database: str) -> None:
+        """Be told of COM_INIT_DB that succeeded."""
+        ...
+
+    def stumbled(self) -> None:
+        """Be told that a fault of its own came up, whatever it was called for.
+
+        What it knows of the session is not to be relied on any more; it does not raise here.
+        """
+        ...
+
+    async def unjudged(self) -> Verdict:
+        """Say what becomes of a command that it failed to judge, once `stumbled` was called.
+
+        Raises:
+            StatementError: To be told to the client.
+            PeerError: If the source goes away.
+        """
+        ...
+
+    async def ended(self) -> None:
+        """Be told that the session is over, whoever ended it; what was under way has no reply.
+
+        Called once, after `start` was called.
+        """
+        ...
+
+
+class PassingJudge:
+    """The judge of a session that nobody judges: every statement goes to the source as it came."""
+
+    reading = None
+    hides_gtids = False
+    reads_long_texts = False
+
+    async def learn(self) -> None:
+        """Do nothing: it never matters how statements are read."""
+
+    async def start(self, *, is_reset: bool) -> None:
+        """Do nothing, like all that follows but `judge`, `judge_later`, `shown` and `unjudged`."""
+        del is_reset
+
+    def judge(self, statements: Sequence[ClientStatement]) -> Verdict:
+        """Let a command pass."""
+        del statements
+        return PASS
+
+    async def judge_later(self, statements: Sequence[ClientStatement]) -> Verdict:
+        """As of `judge`."""
+        return self.judge(statements)
+
+    async def shown(self, statement: str, result: ResultSet) -> RowsAnswer:
+        """Show what the source says."""
+        del statement
+        return RowsAnswer(result.heads, result.rows)
+
+    def done(self, replies: Sequence[Reply]) -> Done:
+        """Leave nothing to be done."""
+        del replies
+        return NOTHING_LEFT
+
+    def local_data(self, data: bytes) -> None:
+        """Nothing."""
+
+    def used(self, database: str) -> None:
+        """Nothing."""
+
+    def stumbled(self) -> None:
+        """Nothing."""
+
+    async def unjudged(self) -> Verdict:
+        """As of `judge`."""
+        return PASS
+
+    async def ended(self) -> None:
+        """Nothing."""
+
+
+NOBODY: Final[Judge] = PassingJudge()
+"""Judges a session where its handler names no judge: its statements are not read."""

@@ -1,0 +1,277 @@
+"""Judged commands: a judge is asked of the client's statements, and what it says is done (pure).
+
+Binlane's own statements that a judge wants first go to the source together, and the command behind
+them once the last has succeeded.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from typing import Final
+
+from binlane.live.gateway.answers import RowsInParts
+from binlane.live.gateway.client_frames import ClientFrames
+from binlane.live.gateway.client_statements import (
+    ClientCommand,
+    ClientStatements,
+    Uncut,
+    Unwritten,
+)
+from binlane.live.gateway.command_rules import (
+    UNJUDGED,
+)
+from binlane.live.gateway.counts import PortCounts
+from binlane.live.gateway.diagnostics import OwnDiagnostics
+from binlane.live.gateway.judge import (
+    AS_IT_IS,
+    NOBODY,
+    NOTHING_LEFT,
+    PASS,
+    ClientStatement,
+    Done,
+    Give,
+    Pass,
+    Refuse,
+    Reply,
+    Run,
+    Verdict,
+)
+from binlane.live.gateway.login import Login
+from binlane.live.gateway.own_replies import OwnReplies
+from binlane.live.gateway.phase import TRANSITIONS, Phase, PhaseEvent
+from binlane.live.gateway.questions import (
+    Cutting,
+    Entering,
+    Following,
+    Judging,
+    Learning,
+    Question,
+    Starting,
+)
+from binlane.live.gateway.reply_follower import (
+    JUDGED_QUERY,
+    QUERY_THAT_PASSES,
+    ReplyFollower,
+    Role,
+    Watcher,
+)
+from binlane.log.codec.format import flavor_of
+from binlane.log.codec.packets.commands import (
+    BinlogDump,
+    BinlogDumpGtid,
+    encode_query,
+)
+from binlane.log.codec.packets.execution import opens_cursor
+from binlane.log.codec.packets.flags import Capability, Command
+from binlane.log.codec.packets.framing import (
+    FRAME_HEADER_LENGTH,
+    frame,
+    frame_count,
+)
+from binlane.log.codec.packets.replies import error_packet
+from binlane.log.codec.types import Flavor
+
+_QUERY: Final = int(Command.QUERY)
+
+
+Statements = tuple[ClientStatement, ...] | Uncut | Unwritten | None
+"""The statements of a command, as of `ClientStatements.of`."""
+
+
+# Members of enumerations are looked up anew each time that they are named.
+_PREPARING: Final = Phase.PREPARING
+_JUDGED: Final = Role.JUDGED
+_OWN: Final = Role.OWN
+_PASSES: Final = Role.PASSES
+_WATCHED: Final = Role.WATCHED
+_COMMAND_SENT: Final = PhaseEvent.COMMAND_SENT
+_BEHIND_COMMAND: Final = TRANSITIONS[Phase.READY][PhaseEvent.COMMAND_SENT]
+
+
+class JudgedCommands:
+    """The part of a session's state that judging a command needs, and what is done with a verdict.
+
+    Args:
+        login: Of the session.
+        counts: Of the port, to which its statements are added.
+
+    Attributes:
+        phase: Says who is waited for.
+        question: Has to be answered before the client's next packet is read; None in any phase but
+            ASKING and DUMPING.
+        diagnostics: Given to SHOW WARNINGS where the source has none.
+        judge: Judges the session's statements.
+    """
+
+    def __init__(self, login: Login, counts: PortCounts) -> None:
+        self._login = login
+        self._counts = counts
+        self._frames = ClientFrames()
+        self._to_client: list[bytes] = []
+        self._to_source: list[bytes] = []
+        self._own = OwnReplies(self._to_client, login.capabilities, login.extended)
+        self._source = ReplyFollower(login.capabilities, login.extended)
+        self._statements = ClientStatements(login.capabilities, UNJUDGED)
+        self._prepared: ClientCommand | None = None
+        self._follow_ups: deque[Entering | Starting | Following] = deque()
+        self.phase = Phase.LOGIN
+        self.question: Question | None = None
+        self.diagnostics = OwnDiagnostics()
+        self.judge = NOBODY
+
+    @property
+    def server_version(self) -> str:
+        """The source's, without the prefix for old replicas."""
+        return self._login.server_version
+
+    @property
+    def capabilities(self) -> Capability:
+        """Capabilities that the client and the source have agreed on."""
+        return self._login.capabilities
+
+    @property
+    def is_judged(self) -> bool:
+        """True if the session's statements are read, and its judge is told what came of them."""
+        return self.judge is not NOBODY
+
+    @property
+    def hides_gtids(self) -> bool:
+        """True if the source tells GTIDs in the session's state that the client has not asked for."""
+        return self.judge.hides_gtids
+
+    @property
+    def _flavor(self) -> Flavor:
+        return flavor_of(self.server_version)
+
+    def _move(self, event: PhaseEvent) -> None:
+        self.phase = TRANSITIONS[self.phase][event]
+
+    def _ask(self, question: Question) -> None:
+        self.question = question
+        is_dump = isinstance(question, BinlogDump | BinlogDumpGtid)
+        self._move(PhaseEvent.DUMP_ASKED if is_dump else PhaseEvent.ASKED)
+
+    def _find_statements(self, number: int, payload: bytes) -> Statements:
+        if self.judge is not NOBODY:
+            return self._statements.of(number, payload, self.judge)
+        return self._statements.unread(number, payload) if self.diagnostics.are_own else ()
+
+    def _judge(self, found: Statements, number: int, payload: bytes, packet: bytes) -> None:
+        """Ask the judge of a command that runs statements, and do what it says.
+
+        Args:
+            found: The statements, as of `ClientStatements.of`.
+            number: As of `ClientCommand`, like all others.
+            payload: Likewise.
+            packet: Likewise.
+        """
+        if isinstance(found, tuple):
+            judge = self.judge
+            verdict = judge.judge(found)
+            if number == _QUERY and packet and not self.diagnostics.are_own:
+                if verdict is AS_IT_IS:
+                    self._counts.verdicts[Run] += 1
+                    self.phase = _BEHIND_COMMAND
+                    self._source.expect_query(JUDGED_QUERY)
+                    self._to_source.append(packet)
+                    return
+                if verdict is PASS:
+                    self._counts.verdicts[Pass] += judge is not NOBODY
+                    self._source.expect_query(QUERY_THAT_PASSES)
+                    self._to_source.append(packet)
+                    return
+        command = ClientCommand(number, payload, packet)
+        self._own.begin(frame_count(len(payload)), is_binary=number != _QUERY)
+        if found is None:
+            self._ask(Learning(command))
+        elif not isinstance(found, tuple):
+            self._ask(Cutting(found, command))
+        elif verdict is None:
+            self._ask(Judging(found, command))
+        else:
+            self._decide(verdict, found, command)
+
+    def _decide(
+        self, verdict: Verdict, statements: Sequence[ClientStatement], command: ClientCommand
+    ) -> None:
+        """Do what was said; a question is open behind it only if rows are to be sent in parts."""
+        if self.is_judged:
+            self._counts.judge(verdict)
+        if isinstance(verdict, Give):
+            self.diagnostics.forget()
+        elif self.diagnostics.are_own and not isinstance(verdict, Refuse):
+            text = statements[0].text if len(statements) == 1 else ""
+            is_open = self.diagnostics.runs(text, self._flavor)
+            if is_open and isinstance(verdict, Pass):
+                self.diagnostics.forget()  # nobody hears what comes of it
+        if isinstance(verdict, Pass):
+            self._send(command, _PASSES)
+        elif isinstance(verdict, Run):
+            self._run(verdict, command)
+        elif isinstance(verdict, Refuse):
+            if command.packet:
+                self._own.refuse(verdict.error)
+            else:
+                self._frames.pass_command(error_packet(verdict.error))
+            self.diagnostics.tell(verdict.error.listed)
+        elif isinstance(verdict.answer, RowsInParts):
+            self._ask(Judging(statements, command, verdict.answer))
+        else:
+            self._own.answer(verdict.answer, self._source.status)
+
+    def _run(self, verdict: Run, command: ClientCommand) -> None:
+        if verdict.text is not None:
+            packet = self._query_packet(verdict.text)
+            command = ClientCommand(_QUERY, packet[FRAME_HEADER_LENGTH:], packet)
+        if not verdict.before:
+            self._move(_COMMAND_SENT)
+            self._send(command, _JUDGED)
+            return
+        self._prepared = command
+        self._move(PhaseEvent.OWN_SENT)
+        for statement in verdict.before:
+            self._source.expect(_QUERY, _OWN)
+            self._to_source.append(self._query_packet(statement))
+
+    def _send(self, command: ClientCommand, role: Role) -> None:
+        number, payload, packet = command
+        self._source.expect(number, role, opens_cursor=opens_cursor(payload))
+        if packet:
+            self._to_source.append(packet)
+        else:
+            self._frames.pass_command()
+
+    def answered(self, replies: list[Reply]) -> int:
+        """Tell the judge what came of a command; gives by how many its warnings grow."""
+        self.diagnostics.ran(replies)
+        done = self.judge.done(replies)
+        return 0 if done is NOTHING_LEFT else self._take_done(done)
+
+    def own_answered(self, reply: Reply, payload: bytes) -> None:
+        """Send the command once the last statement before it has succeeded."""
+        if self.phase is not _PREPARING:
+            return  # another one has failed before
+        if reply.errno:
+            self._prepared = None
+            self._own.send([payload])
+            self._move(PhaseEvent.OWN_FAILED)
+            self._take_done(self.judge.done(()))
+        elif not self._source.expects_more:
+            command, self._prepared = self._prepared, None
+            assert command is not None, "it waits for them"
+            self._move(_COMMAND_SENT)
+            self._send(command, _JUDGED)
+
+    def _take_done(self, done: Done) -> int:
+        if done.then is not None:
+            self._follow_ups.append(Following(done.then))
+        return done.warnings
+
+    def _query_packet(self, text: str) -> bytes:
+        return frame(encode_query(text, self.capabilities), 0)
+
+    def _forward(self, number: int, packet: bytes, watcher: Watcher | None = None) -> None:
+        role = _PASSES if watcher is None else _WATCHED
+        self._source.expect(number, role, watcher=watcher)
+        self._to_source.append(packet)

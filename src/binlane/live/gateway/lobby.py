@@ -1,0 +1,195 @@
+"""Who may log in now: a few clients at a time, the newest first, each host as much as the others.
+
+A connection that has not logged in costs the source one of its own, since the greeting is the
+source's. Strangers who connect and say nothing must take none from others, neither there nor here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from binlane.live.gateway.crowd import Crowd
+
+PATIENCE_S: Final = 1.0
+"""For so long nobody has to make room for those who wait."""
+
+
+@dataclass(slots=True, eq=False)
+class Guest:
+    """A client that has not logged in yet.
+
+    Attributes:
+        host: Address that it comes from.
+        deadline: Of its login; it is turned out by setting this to now.
+        has_gone: Tells whether it has closed its connection.
+        has_place: Set once it may log in, or is not to wait any longer.
+        entered_s: When it got its place, in the event loop's time; None while it waits for one.
+        is_refused: There is no session left for it.
+        is_turned_out: It has to leave for others.
+    """
+
+    host: str
+    deadline: asyncio.Timeout
+    has_gone: Callable[[], bool]
+    has_place: asyncio.Event = field(default_factory=asyncio.Event)
+    entered_s: float | None = None
+    is_refused: bool = False
+    is_turned_out: bool = False
+
+
+class Lobby:
+    """Clients between their connection and their login.
+
+    Places are few. Who finds none waits; of those who wait the newest goes first, of the hosts
+    that hold the fewest places: whoever is waiting for long is likely to be gone or hostile, and a
+    host that sends many is in its own way only. While somebody waits, whoever has held a place for
+    longest, of the host that holds most, has to leave it, though not before `PATIENCE_S`.
+
+    Attributes:
+        sessions: Clients that have logged in and are still there.
+    """
+
+    def __init__(
+        self, *, sessions_max: int, places: int, waiting_max: int, crowd: Crowd | None = None
+    ) -> None:
+        """Open it.
+
+        Args:
+            sessions_max: Clients that may be logged in at a time, those in a place included.
+            places: Clients that may be logging in at a time.
+            waiting_max: Clients that may wait for a place; for one more the oldest has to go.
+            crowd: The processes that serve the port, whose sessions count too; None for this one
+                alone.
+        """
+        self._crowd = crowd or Crowd()
+        self._sessions_max = sessions_max
+        self._places_max = places
+        self._waiting_max = waiting_max
+        self._places: list[Guest] = []
+        self._waiting: list[Guest] = []
+        self._timer: asyncio.TimerHandle | None = None
+        self.sessions = 0
+
+    def resize(self, *, sessions_max: int, places: int, waiting_max: int) -> None:
+        """Change its size, as `__init__` has it; those who are in stay."""
+        self._sessions_max, self._places_max = sessions_max, places
+        self._waiting_max = waiting_max
+        self._admit()
+
+    async def enter(self, guest: Guest) -> bool:
+        """Wait for a place.
+
+        Returns:
+            Whether it may log in; False where all sessions are taken.
+
+        Raises:
+            TimeoutError: By its deadline, if none became free or others were before it.
+        """
+        self._waiting.append(guest)
+        self._admit()
+        if len(self._waiting) > self._waiting_max:
+            oldest = _crowding(self._waiting)
+            self._waiting.remove(oldest)
+            _turn_out(oldest)
+        try:
+            await guest.has_place.wait()
+        finally:
+            if guest in self._waiting:
+                self._waiting.remove(guest)
+        return not guest.is_refused
+
+    def log_in(self, guest: Guest) -> None:
+        """A guest has become a session, which `end_session` ends."""
+        self._places.remove(guest)
+        self.sessions += 1
+        self._admit()
+
+    def end_session(self) -> None:
+        """A client that was logged in has gone."""
+        self.sessions -= 1
+        self._admit()
+
+    def leave(self, guest: Guest) -> None:
+        """A guest has gone without having logged in; does nothing to one that never had a place."""
+        if guest in self._places:
+            self._places.remove(guest)
+            self._admit()
+
+    def close(self) -> None:
+        """Let nobody go any more who holds a place."""
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _admit(self) -> None:
+        """Give free places to those who wait; see that some become free if there are none."""
+        now = asyncio.get_running_loop().time()
+        for guest in self._waiting:
+            if guest.has_gone():
+                _turn_out(guest)
+        self._waiting = [guest for guest in self._waiting if not guest.is_turned_out]
+        while self._waiting and self._has_free_place:
+            guest = self._next()
+            self._waiting.remove(guest)
+            if self._are_all_taken:
+                guest.is_refused = True
+            else:
+                guest.entered_s = now
+                self._places.append(guest)
+            guest.has_place.set()
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._waiting:
+            self._make_room(now)
+
+    @property
+    def _has_free_place(self) -> bool:
+        if self._are_all_taken:
+            return True  # to be refused in
+        taken, here = len(self._places), len(self._places) + self.sessions
+        return taken < self._places_max and here + self._crowd.others < self._sessions_max
+
+    @property
+    def _are_all_taken(self) -> bool:
+        return self.sessions + self._crowd.others >= self._sessions_max
+
+    def _next(self) -> Guest:
+        held = Counter(guest.host for guest in self._places)
+        return min(reversed(self._waiting), key=lambda guest: held[guest.host])
+
+    def _make_room(self, now: float) -> None:
+        """Turn out as many as there are who wait, of those whose time is over."""
+        staying = [guest for guest in self._places if not guest.is_turned_out]
+        late = [guest for guest in staying if _patience_ends_s(guest) <= now]
+        wanted = len(self._waiting) - (len(self._places) - len(staying))
+        for _ in range(min(wanted, len(late))):
+            guest = _crowding(late)
+            late.remove(guest)
+            staying.remove(guest)
+            _turn_out(guest)
+        if staying:
+            first_s = min(map(_patience_ends_s, staying))
+            # Who is late and stays is not in the way: whoever leaves brings us here again.
+            if first_s > now:
+                self._timer = asyncio.get_running_loop().call_at(first_s, self._admit)
+
+
+def _patience_ends_s(guest: Guest) -> float:
+    assert guest.entered_s is not None, "it holds a place"
+    return guest.entered_s + PATIENCE_S
+
+
+def _crowding(guests: list[Guest]) -> Guest:
+    """The oldest guest of the host that has most of them."""
+    of_host = Counter(guest.host for guest in guests)
+    return max(guests, key=lambda guest: of_host[guest.host])
+
+
+def _turn_out(guest: Guest) -> None:
+    if not guest.is_turned_out and not guest.deadline.expired():
+        guest.deadline.reschedule(asyncio.get_running_loop().time())
+    guest.is_turned_out = True

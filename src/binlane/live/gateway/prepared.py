@@ -1,0 +1,309 @@
+"""A session's prepared statements, and what they are with their values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from binlane.errors import CodecError, UnsupportedError
+from binlane.live.gateway.judge import ClientStatement, Reading
+from binlane.live.gateway.value_texts import LogStyle, logged
+from binlane.log.codec.client_text import is_lexed_alike, read_text, written_text
+from binlane.log.codec.packets.execution import Execution, Value
+from binlane.log.codec.packets.flags import Capability, Command
+from binlane.log.codec.packets.framing import bytes_of, text_of
+from binlane.log.codec.types import Flavor
+from binlane.statements.sql.servers import Dialect
+from binlane.statements.sql.tokens import LONG, SqlSyntaxError, TokenKind, read_tokens
+
+_UTF8: Final = "utf8mb4"
+LAST: Final = 0xFFFFFFFF
+"""The id by which MariaDB's clients mean the statement that was prepared last."""
+LONG_DATA_MAX: Final = 16 << 20
+"""Bytes of values that are sent before a statement is run; of more nobody keeps any."""
+_ROW_COUNT_VALUES: Final = range(1 << 64)
+_ROW_COUNTS: Final = frozenset(("LIMIT", "OFFSET", "FIRST", "NEXT"))
+
+
+@dataclass(slots=True)
+class Prepared:
+    """A prepared statement.
+
+    Attributes:
+        text: As it was sent, without what stands around it; empty if it was too long to be read.
+        reading: How the source has read it; None if that is not known.
+        parameter_count: How many values it takes.
+        parts: What stands before, between and behind its values; empty if that is not known.
+        row_counts: Numbers of the values that count rows, behind LIMIT: a server makes whole
+            numbers of them.
+        types: Of its values, as the client told them last; None before.
+        long_data: Values that were sent before, by number.
+        has_lost_data: There were more of them than are kept.
+        is_own: binlane answers it; the source has another one in its place.
+        unread: How it is to be read for the places of its values; None once these are known.
+    """
+
+    text: str
+    parameter_count: int
+    reading: Reading | None = None
+    parts: Sequence[str] = ()
+    row_counts: frozenset[int] = frozenset()
+    types: Sequence[int] | None = None
+    long_data: dict[int, bytearray] = field(default_factory=dict)
+    has_lost_data: bool = False
+    is_own: bool = False
+    unread: Reading | None = None
+
+
+class PreparedStatements:
+    """A session's prepared statements by their ids.
+
+    Args:
+        capabilities: What the client has agreed on.
+    """
+
+    def __init__(self, capabilities: Capability) -> None:
+        self._capabilities = capabilities
+        self._by_id: dict[int, Prepared] = {}
+        self._last = LAST
+
+    def clear(self) -> None:
+        """Forget all: the session was reset."""
+        self._by_id.clear()
+        self._last = LAST
+
+    def add(
+        self,
+        statement_id: int,
+        text: str,
+        parameter_count: int,
+        reading: Reading | None,
+        flavor: Flavor,
+    ) -> None:
+        """Be told of one.
+
+        Args:
+            statement_id: Which one.
+            text: It; empty if it was too long to be read.
+            parameter_count: How many values the source wants for it.
+            reading: How the source has read it; None if that is not known.
+            flavor: Of the source.
+        """
+        prepared = Prepared(text, parameter_count, reading)
+        prepared.unread = reading or Reading(Dialect(flavor=flavor.value), _UTF8)
+        self._by_id[statement_id] = prepared
+        self._last = statement_id
+
+    def add_own(self, statement_id: int, text: str) -> None:
+        """Be told of one that binlane answers, and by which id the source knows another one."""
+        self._by_id[statement_id] = Prepared(text, 0, is_own=True)
+        self._last = statement_id
+
+    def add_none(self) -> None:
+        """Be told that preparing failed."""
+        self._last = LAST
+
+    def add_long_data(self, statement_id: int, parameter: int, data: bytes) -> None:
+        """Be told of a part of a value."""
+        prepared = self._find(statement_id)
+        if prepared is None or prepared.has_lost_data:
+            return
+        prepared.long_data.setdefault(parameter, bytearray()).extend(data)
+        if sum(map(len, prepared.long_data.values())) > LONG_DATA_MAX:
+            self.lose_long_data(statement_id)
+
+    def lose_long_data(self, statement_id: int) -> None:
+        """Be told that a value of the next execution is too large to be kept."""
+        if (prepared := self._find(statement_id)) is not None:
+            prepared.long_data.clear()
+            prepared.has_lost_data = True
+
+    def unread(self, command: int, payload: bytes) -> tuple[ClientStatement, ...]:
+        """What a command runs that is too large to be read; nothing if the source has no such one.
+
+        Args:
+            command: COM_QUERY, COM_STMT_EXECUTE or COM_STMT_BULK_EXECUTE.
+            payload: Its beginning.
+        """
+        if command == Command.QUERY:
+            return (ClientStatement("", is_complete=False),)
+        prepared = self._find(_statement_id(payload))
+        if prepared is None:
+            return ()
+        # Types that come with it hold for later ones, and are not known.
+        prepared.types = None
+        prepared.long_data.clear()
+        return (_unread(command, prepared),)
+
+    def reset(self, statement_id: int) -> None:
+        """Forget the values that were sent before."""
+        if (prepared := self._find(statement_id)) is not None:
+            prepared.long_data.clear()
+            prepared.has_lost_data = False
+
+    def close(self, statement_id: int) -> None:
+        """Forget one."""
+        self._by_id.pop(self._last if statement_id == LAST else statement_id, None)
+
+    def has_values(self, command: int, payload: bytes) -> bool:
+        """Whether the text of what `executed` gives hangs on how values are logged."""
+        prepared = self._find(_statement_id(payload))
+        is_bulk = command == Command.STMT_BULK_EXECUTE
+        return prepared is not None and prepared.parameter_count > 0 and not is_bulk
+
+    def executed(
+        self, command: int, payload: bytes, style: LogStyle | None
+    ) -> tuple[ClientStatement, ...]:
+        """What a COM_STMT_EXECUTE or COM_STMT_BULK_EXECUTE runs.
+
+        Nothing if the source has no such statement: it was never prepared, or is gone since.
+
+        Args:
+            command: Which of the two.
+            payload: All of it.
+            style: How the session's values are logged; None if that is not known.
+        """
+        prepared = self._find(_statement_id(payload))
+        if prepared is None:
+            return ()
+        is_bulk = command == Command.STMT_BULK_EXECUTE
+        text = None if is_bulk else self._text(prepared, payload, style)
+        if text is not None:
+            return (ClientStatement(text, is_prepared=True),)
+        return (_unread(command, prepared),)
+
+    def is_read_otherwise(self, payload: bytes, reading: Reading | None) -> bool | None:
+        """Whether what an execution runs was read in another way than the session reads now.
+
+        Args:
+            payload: Of a COM_STMT_EXECUTE or COM_STMT_BULK_EXECUTE.
+            reading: How it reads; None if that is not known.
+
+        Returns:
+            None where that would have to be known.
+        """
+        prepared = self._find(_statement_id(payload))
+        if prepared is None or (is_lexed_alike(prepared.text) and '"' not in prepared.text):
+            return False
+        return None if reading is None else prepared.reading != reading
+
+    def is_long(self, payload: bytes) -> bool:
+        """Whether it takes long to put the values of an execution into its text."""
+        prepared = self._find(_statement_id(payload))
+        if prepared is None:
+            return False
+        given = sum(map(len, prepared.long_data.values()))
+        return len(prepared.text) + len(payload) + given > LONG
+
+    def text(self, payload: bytes) -> str:
+        """The text of what an execution runs; empty if that is not known, or takes values.
+
+        Args:
+            payload: Of a COM_STMT_EXECUTE.
+        """
+        prepared = self._find(_statement_id(payload))
+        return "" if prepared is None or prepared.parameter_count else prepared.text
+
+    def own(self, payload: bytes) -> str | None:
+        """The text of what an execution runs, if binlane answers it.
+
+        Args:
+            payload: Of a COM_STMT_EXECUTE.
+        """
+        prepared = self._find(_statement_id(payload))
+        return prepared.text if prepared is not None and prepared.is_own else None
+
+    def _find(self, statement_id: int) -> Prepared | None:
+        return self._by_id.get(self._last if statement_id == LAST else statement_id)
+
+    def _text(self, prepared: Prepared, payload: bytes, style: LogStyle | None) -> str | None:
+        """A statement with its values; None where that cannot be told."""
+        long_data, prepared.long_data = prepared.long_data, {}
+        if prepared.has_lost_data:
+            prepared.has_lost_data, prepared.types = False, None
+            return None
+        try:
+            execution = Execution.decode(
+                payload,
+                parameter_count=prepared.parameter_count,
+                types=prepared.types,
+                given=long_data.keys(),
+                capabilities=self._capabilities,
+            )
+        except UnsupportedError:
+            # Types that were told with this one hold for later ones, and are not known.
+            prepared.types = None
+            return None
+        except CodecError:
+            return None  # the source says what it thinks of it
+        if not prepared.parameter_count:
+            return prepared.text or None
+        prepared.types = execution.types
+        if prepared.unread is not None:
+            reading, prepared.unread = prepared.unread, None
+            _find_parameters(prepared, reading)
+        if not prepared.parts or style is None:
+            return None
+        parts = [prepared.parts[0]]
+        for index, value in enumerate(execution.values):
+            given = bytes(long_data[index]) if index in long_data else value
+            counts = index in prepared.row_counts
+            literal = _row_count(given) if counts else logged(given, style)
+            if literal is None:
+                return None
+            parts += (text_of(literal), prepared.parts[index + 1])
+        return "".join(parts)
+
+
+def _unread(command: int, prepared: Prepared) -> ClientStatement:
+    is_bulk = command == Command.STMT_BULK_EXECUTE
+    return ClientStatement(prepared.text, is_prepared=True, is_complete=False, is_bulk=is_bulk)
+
+
+def _statement_id(payload: bytes) -> int:
+    return int.from_bytes(payload[1:5], "little")
+
+
+def _row_count(value: Value) -> bytes | None:
+    """The number that a server makes of a value behind LIMIT; None where that is not known."""
+    if isinstance(value, float) and not value.is_integer():
+        return None
+    number = int(value) if isinstance(value, int | float) else -1
+    return b"%d" % number if number in _ROW_COUNT_VALUES else None
+
+
+def _find_parameters(prepared: Prepared, reading: Reading) -> None:
+    """Find the places of a statement's values, if there are as many as the source says."""
+    charset = reading.character_set
+    text = read_text(bytes_of(prepared.text), charset)
+    if text is None:
+        return
+    try:
+        tokens = read_tokens(text, reading.dialect)
+    except SqlSyntaxError:
+        return
+    words, starts = tokens.words, tokens.starts
+    places = [
+        index
+        for index, kind in enumerate(tokens.kinds)
+        if kind is TokenKind.OPERATOR and words[index] == "?"
+    ]
+    if len(places) != prepared.parameter_count:
+        return
+    ends = [0, *(starts[place] + 1 for place in places)]
+    prepared.parts = [
+        text_of(written_text(text[start:end], charset) or b"")
+        for start, end in zip(ends, [*(starts[place] for place in places), len(text)], strict=True)
+    ]
+    prepared.row_counts = frozenset(
+        number for number, place in enumerate(places) if _is_row_count(words, place)
+    )
+
+
+def _is_row_count(words: Sequence[str], place: int) -> bool:
+    """Whether a value stands behind LIMIT or OFFSET, alone or as the second of two."""
+    before = words[max(place - 3, 0) : place]
+    return before[-1:] != [] and (
+        before[-1] in _ROW_COUNTS or (before[-1] == "," and before[0] == "LIMIT")
+    )

@@ -1,0 +1,115 @@
+"""Questions that a session's machine asks: while one is open, the client's commands wait (pure)."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+
+from binlane.live.gateway.answers import RowsInParts
+from binlane.live.gateway.client_statements import ClientCommand, Uncut, Unwritten
+from binlane.live.gateway.judge import ClientStatement
+from binlane.log.codec.packets.commands import BinlogDump, BinlogDumpGtid, RegisterSlave
+
+
+@dataclass(frozen=True, slots=True)
+class Entering:
+    """Ask if the account that has just logged in may be here.
+
+    Attributes:
+        ok: The packet by which the source lets it in, kept back.
+    """
+
+    ok: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Starting:
+    """Ask the judge to prepare the session on the source.
+
+    Attributes:
+        is_reset: The session was reset, and is not new.
+    """
+
+    is_reset: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Learning:
+    """Ask how the source reads what the client says.
+
+    Attributes:
+        command: Cannot be judged without the answer.
+    """
+
+    command: ClientCommand
+
+
+@dataclass(frozen=True, slots=True)
+class Cutting:
+    """Ask for the statements of a long command.
+
+    Attributes:
+        uncut: Finds them, which takes long.
+        command: Holds them.
+    """
+
+    uncut: Uncut | Unwritten
+    command: ClientCommand
+
+
+@dataclass(frozen=True, slots=True)
+class Judging:
+    """Ask the judge what becomes of a command.
+
+    Attributes:
+        statements: Of the command.
+        command: The client waits for its reply.
+        answer: The verdict, if that is rows to be sent in parts; None if it is not known yet.
+    """
+
+    statements: Sequence[ClientStatement]
+    command: ClientCommand
+    answer: RowsInParts | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Following:
+    """Ask for what is to be done before the next command is read.
+
+    Attributes:
+        then: Does what the judge wants behind a command.
+    """
+
+    then: Callable[[], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """Ask if binlane answers a statement.
+
+    Attributes:
+        text: SQL as the client sent it.
+        packet: Its frame, for the source.
+        is_prepared: It is to be prepared, and executed later.
+        is_executed: It was prepared, and is executed now.
+    """
+
+    text: str
+    packet: bytes
+    is_prepared: bool = False
+    is_executed: bool = False
+
+
+Question = (
+    Statement
+    | RegisterSlave
+    | BinlogDump
+    | BinlogDumpGtid
+    | Entering
+    | Starting
+    | Learning
+    | Cutting
+    | Judging
+    | Following
+)
+"""All questions; a replica that registers and a dump are asked for by their commands."""

@@ -1,0 +1,274 @@
+"""One of a session's two connections, plain or inside of TLS.
+
+What arrives is kept until somebody reads it, or handed on at once, without a switch of tasks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable
+from typing import Final
+
+from binlane.live.gateway.tls import TlsError, TlsLayer, TlsRole
+
+_KEPT_MAX: Final = 64 << 10
+_LINGER_S: Final = 5.0
+# The system's own take two hours and more.
+_KEEP_ALIVE: Final = tuple(
+    (getattr(socket, name), value)
+    for name, value in (("TCP_KEEPIDLE", 60), ("TCP_KEEPINTVL", 15), ("TCP_KEEPCNT", 4))
+    if hasattr(socket, name)
+)
+"""A peer that is silent for a minute is asked, and has gone a minute later."""
+
+Receiver = Callable[[bytes], None]
+"""Takes bytes as they arrive, and none at the end, however that came."""
+
+
+def nothing() -> None:
+    """Done where nobody waits."""
+
+
+class Side(asyncio.Protocol):
+    """A connection.
+
+    Args:
+        connected: Called once it is there.
+
+    Attributes:
+        freed: Called when the peer takes bytes again, or never will.
+        is_congested: Whether the peer takes no more for now.
+        is_paused: Whether the peer has to wait with what it sends.
+        tls_role: What it is inside of TLS; None where that is never begun.
+        failure: Why TLS came to nothing; empty where it did not.
+    """
+
+    def __init__(self, connected: Callable[[Side], None] | None = None) -> None:
+        self._connected = connected
+        self._transport: asyncio.Transport | None = None
+        self._receiver: Receiver | None = None
+        self._kept = bytearray()
+        self._arrived = asyncio.Event()
+        self._takes = asyncio.Event()
+        self._takes.set()
+        self._has_ended = self._is_lost = False
+        self.is_congested = self.is_paused = False
+        self.freed: Callable[[], None] = nothing
+        self._tls: TlsLayer | None = None
+        self.tls_role: TlsRole | None = None
+        self.failure = ""
+
+    # What asyncio calls ---------------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Begin."""
+        assert isinstance(transport, asyncio.Transport), "streams have no other ones"
+        self._transport = transport
+        if self._connected is not None:
+            self._connected(self)
+
+    def data_received(self, data: bytes) -> None:
+        """Hand on, or keep, what has arrived."""
+        if self._tls is not None:
+            data = self._decrypt(self._tls, data)
+            if not data:
+                return
+        if self._receiver is not None:
+            self._receiver(data)
+            return
+        self._kept += data
+        self._arrived.set()
+        if len(self._kept) > _KEPT_MAX:
+            self.pause(is_paused=True)
+
+    def eof_received(self) -> bool:
+        """The peer sends no more; it may still listen."""
+        self._end()
+        return True
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The connection is over."""
+        del exc
+        self._is_lost = True
+        self.is_congested = False
+        self._takes.set()
+        self._end()
+        self.freed()
+
+    def pause_writing(self) -> None:
+        """The peer takes no more for now."""
+        self.is_congested = True
+        self._takes.clear()
+
+    def resume_writing(self) -> None:
+        """The peer takes bytes again."""
+        self.is_congested = False
+        self._takes.set()
+        self.freed()
+
+    # What sessions call ---------------------------------------------------------------------------
+
+    @property
+    def peer(self) -> tuple[str, int] | None:
+        """Address and port of a TCP connection; None if it is gone already."""
+        return self._address("peername")
+
+    @property
+    def here(self) -> tuple[str, int] | None:
+        """This end's address and port; as of `peer`."""
+        return self._address("sockname")
+
+    @property
+    def is_encrypted(self) -> bool:
+        """Whether keys were agreed on, whatever came behind them."""
+        return self._tls is not None and self._tls.is_ready
+
+    def keep_alive(self) -> None:
+        """Notice a peer that lost its power: it sends nothing more, and no end either."""
+        connection: socket.socket = self._there.get_extra_info("socket")
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        if connection.family == socket.AF_UNIX:
+            return
+        for option, value in _KEEP_ALIVE:
+            connection.setsockopt(socket.IPPROTO_TCP, option, value)
+
+    def has_gone(self) -> bool:
+        """Whether the peer has ended or lost the connection, as far as that is known."""
+        return self._has_ended
+
+    def start_tls(self, begun: bytes = b"") -> None:
+        """Go on inside of TLS; what is written from now on waits until keys are agreed on.
+
+        Args:
+            begun: What the peer has sent of it already.
+        """
+        role = self.tls_role
+        assert role is not None, "it has one wherever TLS is offered"
+        assert self._tls is None, "TLS is begun once"
+        assert not self._kept, "what was kept was not inside of it"
+        self._tls = tls = TlsLayer(role)
+        tls.begin()
+        self.write(b"")
+        if begun:
+            self.data_received(begun)
+
+    def receive(self, receiver: Receiver | None) -> None:
+        """Hand on what arrives from now on, and what is kept; None keeps it."""
+        self._receiver = receiver
+        if receiver is None:
+            self.pause(is_paused=False)
+            return
+        if data := self._take():
+            receiver(data)
+        if self._has_ended:
+            receiver(b"")
+
+    def pause(self, *, is_paused: bool) -> None:
+        """Let the peer wait with what it sends, or go on."""
+        if is_paused is self.is_paused or self._is_lost:
+            return
+        self.is_paused = is_paused
+        if is_paused:
+            self._there.pause_reading()
+        else:
+            self._there.resume_reading()
+
+    async def read(self) -> bytes:
+        """Some bytes; none at the end, however it came."""
+        while not self._kept and not self._has_ended:
+            self._arrived.clear()
+            await self._arrived.wait()
+        return self._take()
+
+    def write(self, data: bytes | memoryview) -> None:
+        """Send bytes, however many wait to be sent; those are copied.
+
+        Nothing is sent where TLS has failed.
+        """
+        if self._is_lost or self.failure:
+            return
+        if self._tls is not None:
+            data = self._tls.sent(data)
+        if data:
+            assert self._transport is not None, "connected"
+            self._transport.write(data)
+
+    def write_in_clear(self, data: bytes) -> None:
+        """Send bytes beside TLS that did not come to keys, and is over."""
+        assert self.failure, "it has not failed"
+        assert not self.is_encrypted, "the peer hears nothing in clear"
+        if not self._is_lost:
+            self._there.write(data)
+
+    async def send(self, data: bytes | memoryview) -> None:
+        """Send bytes, and wait while the peer takes none.
+
+        Raises:
+            ConnectionResetError: If it never will.
+        """
+        if data:
+            self.write(data)
+            await self.drain()
+
+    async def drain(self) -> None:
+        """Wait while the peer takes no bytes; errors as of `send`."""
+        if self.is_congested:
+            await self._takes.wait()
+        if self._is_lost:
+            raise ConnectionResetError("the connection is lost")
+
+    def close(self) -> None:
+        """Close, once what was sent is on its way; a peer that takes nothing is not waited for."""
+        if self._tls is not None and not self._is_lost and not self.failure:
+            self._there.write(self._tls.end())
+        self._there.close()
+        asyncio.get_running_loop().call_later(_LINGER_S, self._abort)
+
+    def _abort(self) -> None:
+        # asyncio fails to abort what was closed while bytes waited, and has sent them since.
+        if not self._is_lost:
+            self._there.abort()
+
+    @property
+    def _there(self) -> asyncio.Transport:
+        assert self._transport is not None, "connected"
+        return self._transport
+
+    def _address(self, of: str) -> tuple[str, int] | None:
+        name = self._there.get_extra_info(of)
+        # A link-local address has its interface behind it.
+        return None if name is None else (str(name[0]).partition("%")[0], int(name[1]))
+
+    def _decrypt(self, tls: TlsLayer, data: bytes) -> bytes:
+        """What bytes from the wire mean; none where TLS has ended, or not begun."""
+        if self.failure or tls.has_ended:
+            return b""
+        try:
+            data = tls.receive(data)
+        except TlsError as error:
+            data, self.failure = b"", f"TLS failed: {error}"
+        if answer := tls.take():
+            self._there.write(answer)
+        if self.failure or tls.has_ended:
+            if data and self._receiver is not None:
+                self._receiver(data)
+            elif data:
+                self._kept += data
+            self._end()
+            return b""
+        return data
+
+    def _take(self) -> bytes:
+        data = bytes(self._kept)
+        self._kept.clear()
+        self.pause(is_paused=False)
+        return data
+
+    def _end(self) -> None:
+        if self._has_ended:
+            return
+        self._has_ended = True
+        self._arrived.set()
+        if self._receiver is not None:
+            self._receiver(b"")

@@ -1,0 +1,368 @@
+"""The listening port: accepts clients, connects each to the source, and closes down in order."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+import ssl
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from binlane.client.account import seal, tls_context
+from binlane.client.settings import ServerUrl
+from binlane.errors import BinlaneError, ConfigError, SourceDownError
+from binlane.live.gateway.counts import LoginOutcome, PortCounts
+from binlane.live.gateway.crowd import Crowd
+from binlane.live.gateway.handler import Handler
+from binlane.live.gateway.listening import SharedListener
+from binlane.live.gateway.lobby import Guest, Lobby
+from binlane.live.gateway.log_texts import shown
+from binlane.live.gateway.login import LoginRules
+from binlane.live.gateway.machine import Relay
+from binlane.live.gateway.seldom import Seldom
+from binlane.live.gateway.session import Session, Sides
+from binlane.live.gateway.settings import GatewaySettings, TlsMode
+from binlane.live.gateway.side import Side
+from binlane.live.gateway.tls import TlsRole
+from binlane.log.codec.packets.framing import frame
+from binlane.log.codec.packets.replies import ErrPacket
+
+_TOO_MANY_ERRNO: Final = 1040
+# The source's answer to a login that a client did not begin.
+_LEAVE_TIMEOUT_S: Final = 2.0
+
+logger = logging.getLogger(__name__)
+
+
+class Gateway:
+    """The port; `start` it, and `stop` it.
+
+    Attributes:
+        counts: What became of those who came.
+        tls: The port's certificate and key, for clients that come from now on; None offers no TLS.
+    """
+
+    def __init__(
+        self,
+        settings: GatewaySettings,
+        handler: Handler,
+        tls: ssl.SSLContext | None = None,
+        *,
+        crowd: Crowd | None = None,
+    ) -> None:
+        """Prepare.
+
+        Args:
+            settings: The port, and the source behind it.
+            handler: Answers what concerns binlogs.
+            tls: As the attribute.
+            crowd: The processes that serve the port; None for this one alone.
+        """
+        self.tls = tls
+        self._crowd = crowd or Crowd()
+        self._settings = settings
+        self._handler = handler
+        self._server: asyncio.Server | SharedListener | None = None
+        self._source_role: TlsRole | None = None
+        self._clients: dict[asyncio.Task[None], Session | None] = {}
+        self._lobby = Lobby(
+            sessions_max=settings.max_connections,
+            places=min(settings.logins_max, settings.max_connections),
+            waiting_max=settings.max_connections,
+            crowd=self._crowd,
+        )
+        self._told = Seldom()
+        self.counts = PortCounts()
+
+    @property
+    def port(self) -> int:
+        """The TCP port that it listens on."""
+        assert self._server is not None, "start() comes first"
+        port: int = self._server.sockets[0].getsockname()[1]
+        return port
+
+    def use(self, settings: GatewaySettings, tls: ssl.SSLContext | None) -> None:
+        """Let more or fewer clients in, and give them more or less time; nobody is sent away.
+
+        Args:
+            settings: Of which the limits are taken over.
+            tls: As the attribute.
+        """
+        self.tls = tls
+        self._settings = replace(
+            self._settings,
+            max_connections=settings.max_connections,
+            login_timeout_s=settings.login_timeout_s,
+        )
+        self._lobby.resize(
+            sessions_max=settings.max_connections,
+            places=min(self._settings.logins_max, settings.max_connections),
+            waiting_max=settings.max_connections,
+        )
+
+    def hurry(self) -> None:
+        """While it stops: wait for nobody any more."""
+        for task in self._clients:
+            task.cancel()
+
+    @property
+    def sessions_max(self) -> int:
+        """How many may be logged in."""
+        return self._settings.max_connections
+
+    @property
+    def sessions(self) -> int:
+        """Clients that are logged in."""
+        return self._lobby.sessions
+
+    async def start(self, listening: Sequence[socket.socket] = ()) -> None:
+        """Begin to listen.
+
+        Args:
+            listening: Sockets that listen already, for several processes; none for its own.
+
+        Raises:
+            ConfigError: If the address, or what the source is verified by, cannot be used.
+        """
+        settings = self._settings
+        self._source_role = self._source_tls()
+        if listening:
+            self._server = SharedListener(listening, self._crowd)
+            self._server.start(self._accept)
+            return
+        try:
+            self._server = await asyncio.get_running_loop().create_server(
+                lambda: Side(self._accept),
+                settings.address,
+                settings.port,
+                backlog=settings.max_connections,
+            )
+        except OSError as error:
+            raise cannot_listen(settings, error) from None
+
+    async def stop(self) -> None:
+        """Accept no more clients, let statements and dumps under way end, then close all sessions.
+
+        Whoever serves dumps has told them to end.
+        """
+        assert self._server is not None, "start() comes first"
+        self._server.close()
+        self._lobby.close()
+        for task, session in self._clients.items():
+            if session is None:
+                task.cancel()
+            else:
+                session.drain()
+        if self._clients:
+            await asyncio.wait(self._clients, timeout=self._settings.drain_timeout_s)
+        for task in self._clients:
+            task.cancel()
+        await asyncio.gather(*self._clients, return_exceptions=True)
+        self._told.close()
+        await self._server.wait_closed()
+
+    def _accept(self, client: Side) -> None:
+        peer = client.peer
+        if peer is None:  # gone already
+            client.close()
+            return
+        client.keep_alive()
+        host, port = peer
+        task = asyncio.create_task(self._serve(client, host, f"{host}:{port}"))
+        self._clients[task] = None
+        self._tell_crowd()
+        task.add_done_callback(self._forget)
+
+    def _forget(self, task: asyncio.Task[None]) -> None:
+        del self._clients[task]
+        self._tell_crowd()
+        if not task.cancelled() and task.exception() is not None:
+            logger.error("a session failed", exc_info=task.exception())
+
+    def _tell_crowd(self) -> None:
+        self._crowd.tell(clients=len(self._clients), sessions=self._lobby.sessions)
+
+    async def _serve(self, client: Side, host: str, peer: str) -> None:
+        seconds = self._settings.login_timeout_s
+        deadline: asyncio.Timeout | None = None
+        try:
+            async with asyncio.timeout(seconds) as deadline:
+                await self._let_in(client, Guest(host, deadline, client.has_gone), peer)
+        except OSError as error:  # TimeoutError is one
+            error.with_traceback(None)
+            if deadline is None or not deadline.expired():
+                logger.info("%s: connection lost: %s", peer, error, extra={"peer": peer})
+            elif not client.has_gone():
+                self.counts.logins[LoginOutcome.TOO_LATE] += 1
+                named = {"peer": peer}
+                self._told.warn(
+                    "%s: no login in %g s, or others waited", peer, seconds, extra=named
+                )
+        finally:
+            client.close()
+
+    async def _let_in(self, client: Side, guest: Guest, peer: str) -> None:
+        """Relay for a client, once it is its turn and while it is there."""
+        lobby = self._lobby
+        try:
+            if not await lobby.enter(guest):
+                self.counts.logins[LoginOutcome.TOO_MANY] += 1
+                self._told.warn(
+                    "%s: refused: all %d sessions are taken",
+                    *(peer, lobby.sessions),
+                    extra={"peer": peer},
+                )
+                await client.send(frame(_too_many(), 0))
+                return
+            source = await self._connect(client)
+            if source is None:
+                self.counts.logins[LoginOutcome.NO_SOURCE] += 1
+                await client.send(frame(_cannot_connect(self._settings), 0))
+                return
+            try:
+                await self._relay(client, source, guest, peer)
+            finally:
+                source.close()
+        finally:
+            lobby.leave(guest)
+
+    async def _connect(self, client: Side) -> Side | None:
+        settings, loop = self._settings, asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(settings.connect_timeout_s):
+                if settings.source_socket is not None:
+                    _, side = await loop.create_unix_connection(Side, settings.source_socket)
+                else:
+                    _, side = await loop.create_connection(
+                        Side, settings.source_host, settings.source_port
+                    )
+                side.keep_alive()
+                if settings.source_proxy_protocol:
+                    side.write(_proxy_header(client))
+                return side
+        except (OSError, TimeoutError) as error:
+            self._told.warn("source %s cannot be reached: %s", _source(settings), error)
+            return None
+
+    async def _relay(self, client: Side, source: Side, guest: Guest, peer: str) -> None:
+        lobby = self._lobby
+
+        def logged_in() -> None:
+            self.counts.logins[LoginOutcome.ADMITTED] += 1
+            guest.deadline.reschedule(None)
+            lobby.log_in(guest)
+            self._tell_crowd()
+
+        relay = Relay(self._rules(), counts=self.counts)
+        if self.tls is not None:
+            client.tls_role = TlsRole(context=self.tls, is_server=True)
+        source.tls_role = self._source_role
+        session = Session(
+            Sides(client, source, peer),
+            self._handler,
+            relay,
+            logged_in=logged_in,
+            told=self._told,
+        )
+        task = asyncio.current_task()
+        assert task is not None, "sessions run in tasks"
+        self._clients[task] = session
+        is_broken = False
+        try:
+            await session.run()
+        except BinlaneError as error:
+            is_broken = True
+            self._told.warn(
+                "%s: session of user %s ends: %s",
+                *(peer, shown(repr(session.user)), shown(error)),
+                extra={"peer": peer, "user": shown(session.user)},
+            )
+            # Else it would hold the session, and the session it, until somebody looks for such.
+            error.with_traceback(None)
+        finally:
+            if not relay.is_logged_in and (is_broken or client.failure):
+                self.counts.logins[LoginOutcome.BROKEN] += 1
+            elif relay.is_refused:
+                self.counts.logins[LoginOutcome.REFUSED] += 1
+            if client.failure:
+                self._told.warn("client %s: %s", peer, client.failure)
+            if source.failure:
+                self._told.warn("source %s: %s", _source(self._settings), source.failure)
+            if relay.is_logged_in:
+                lobby.end_session()
+                self._tell_crowd()
+            elif self._is_open:
+                await self._take_leave(session)
+
+    def _rules(self) -> LoginRules:
+        settings = self._settings
+        is_local = settings.source_socket is not None
+        return LoginRules(
+            offers_tls=self.tls is not None,
+            requires_tls=settings.tls is TlsMode.REQUIRED,
+            source_is_local=is_local,
+            source_ssl_mode=settings.source_ssl_mode,
+            checks_account=is_local,
+            seal=seal,
+        )
+
+    def _source_tls(self) -> TlsRole | None:
+        """What sessions are to the source; None where it is at a Unix socket.
+
+        Without a certificate of binlane's own: it would vouch for whoever logs in.
+        """
+        settings = self._settings
+        if settings.source_socket is not None:
+            return None
+        url = ServerUrl(
+            user="",
+            host=settings.source_host,
+            port=settings.source_port,
+            ssl_mode=settings.source_ssl_mode,
+            ssl_ca=settings.source_ssl_ca,
+        )
+        return TlsRole(context=tls_context(url), is_server=False, host=settings.source_host)
+
+    @property
+    def _is_open(self) -> bool:
+        return self._server is not None and self._server.is_serving()
+
+    async def _take_leave(self, session: Session) -> None:
+        try:
+            async with asyncio.timeout(_LEAVE_TIMEOUT_S):
+                await session.take_leave()
+        except (OSError, TimeoutError, BinlaneError):
+            pass  # the client has gone; nobody is left to be told
+
+
+def cannot_listen(settings: GatewaySettings, error: OSError) -> ConfigError:
+    """What is told where an address cannot be listened on."""
+    return ConfigError(
+        f"cannot listen on {settings.address}:{settings.port}: {error.strerror or error}",
+        key="listen",
+        hint="is another process listening there? set [listen] address and port",
+    )
+
+
+def _proxy_header(client: Side) -> bytes:
+    """What says in whose name a connection is made (PROXY protocol, version 1)."""
+    peer, here = client.peer, client.here
+    if peer is None or here is None:  # gone already
+        return b"PROXY UNKNOWN\r\n"
+    family = "TCP6" if ":" in peer[0] else "TCP4"
+    return f"PROXY {family} {peer[0]} {here[0]} {peer[1]} {here[1]}\r\n".encode("ascii")
+
+
+def _source(settings: GatewaySettings) -> str:
+    return settings.source_socket or f"{settings.source_host}:{settings.source_port}"
+
+
+def _cannot_connect(settings: GatewaySettings) -> bytes:
+    error = SourceDownError(f"binlane cannot reach its source {_source(settings)}: try again later")
+    return ErrPacket(errno=error.errno, message=error.message, sqlstate=None).encode()
+
+
+def _too_many() -> bytes:
+    return ErrPacket(errno=_TOO_MANY_ERRNO, message="Too many connections", sqlstate=None).encode()

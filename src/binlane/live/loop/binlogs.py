@@ -1,0 +1,424 @@
+"""The binlogs of one process as the ports see them: what there is, and commands that change it.
+
+All of it is called in one event loop; the work is done by the routing loop's thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from typing import Final, TypeVar
+
+from binlane.binlogs.routing.table_links import NO_LINKS, TableLinks
+from binlane.binlogs.store.binlog import Binlog
+from binlane.binlogs.store.catalog import Activity, ScopeChange
+from binlane.binlogs.store.grants import ReadGrant
+from binlane.binlogs.store.incidents import Incident
+from binlane.binlogs.store.live import LiveBinlog
+from binlane.binlogs.store.settings import StoreSettings
+from binlane.binlogs.store.store import Store
+from binlane.live.capture.settings import SourceSettings
+from binlane.live.loop.definitions import Definitions
+from binlane.live.loop.feeds import Feed
+from binlane.live.loop.loop import Command, RoutingLoop
+from binlane.live.loop.outputs import Counts, Output, State
+from binlane.live.loop.substitution import Substitution
+from binlane.live.port.binlog_variables import FORMAT
+from binlane.positions import AnyGtid, FilePosition, Position
+from binlane.statements.scope.definition import Definition, unknown_binlog
+from binlane.statements.sql.accounts import AccountName
+from binlane.statements.sql.servers import LoggingMode
+
+BUSY_S: Final = 30.0
+"""For so long the routing thread may be at one thing."""
+
+_T = TypeVar("_T")
+
+
+class Binlogs:
+    """Everything that the ports know of binlogs."""
+
+    def __init__(
+        self, store: Store, settings: SourceSettings, substitution: Substitution | None = None
+    ) -> None:
+        """Prepare; `start` begins, in the event loop in which all else is called.
+
+        Args:
+            store: That is open; the routing loop's from now on.
+            settings: Of the source.
+            substitution: As `Router` has it.
+        """
+        self._loop = RoutingLoop(
+            store,
+            settings,
+            wake_readers=self._wake_readers,
+            substitution=substitution,
+            access_changed=self._tell_access,
+        )
+        self._defined: tuple[Definition, ...] = ()
+        self._definitions = Definitions(self._loop)
+        self._readers: asyncio.AbstractEventLoop | None = None
+        self.crashed = asyncio.Event()
+        self._access_changed: Callable[[], None] = lambda: None
+
+    def start(self) -> None:
+        """Begin to route."""
+        self._readers = asyncio.get_running_loop()
+        self._loop.start()
+
+    async def stop(self) -> None:
+        """Route no more: what came is stored, and commands under way are answered before.
+
+        Raises:
+            BaseException: What ended the routing loop, if that was no stop.
+        """
+        await asyncio.to_thread(self._loop.stop)
+        if self._loop.crash is not None:
+            raise self._loop.crash
+
+    def end_dumps(self) -> None:
+        """Let dumps end between two event groups."""
+        for output in self._loop.outputs.values():
+            output.live.end()
+
+    def _wake_readers(self, woken: list[LiveBinlog]) -> None:
+        """Called by the routing loop."""
+        assert self._readers is not None, "start() comes first"
+        self._readers.call_soon_threadsafe(self._wake, woken)
+
+    def on_access_changed(self, call: Callable[[], None]) -> None:
+        """Have something called, in the event loop, when some account may read others than before."""
+        self._access_changed = call
+
+    def _tell_access(self) -> None:
+        """Called by the routing loop."""
+        if self._readers is not None:
+            self._readers.call_soon_threadsafe(self._access_changed)
+
+    def _wake(self, woken: list[LiveBinlog]) -> None:
+        for live in woken:
+            live.wake()
+        if self._loop.crash is not None:
+            self.crashed.set()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All names, sorted."""
+        return tuple(self._loop.outputs)
+
+    @property
+    def definitions(self) -> tuple[Definition, ...]:
+        """All definitions, by name; the same tuple as long as they are the same."""
+        outputs, defined = self._loop.outputs.values(), self._defined
+        if len(defined) == len(outputs):
+            # It is asked before each statement: a generator would cost as much as all this.
+            for one, output in zip(defined, outputs, strict=True):
+                if one is not output.binlog.definition:
+                    break
+            else:
+                return defined
+        self._defined = tuple(output.binlog.definition for output in outputs)
+        return self._defined
+
+    def get(self, name: str) -> Binlog:
+        """A binlog.
+
+        Raises:
+            DefinitionError: If there is none of this name.
+        """
+        self.live(name)
+        return self._loop.outputs[name].binlog
+
+    def live(self, name: str) -> LiveBinlog:
+        """A binlog, for a dump.
+
+        Raises:
+            DefinitionError: If there is none of this name.
+        """
+        outputs = self._loop.outputs
+        if name not in outputs:
+            raise unknown_binlog(name, outputs)
+        return outputs[name].live
+
+    def state(self, name: str) -> State:
+        """How a binlog fares, as SHOW BINLOGS says it.
+
+        Raises:
+            DefinitionError: If there is none of this name.
+        """
+        self.live(name)
+        return self._loop.outputs[name].state
+
+    def output(self, name: str) -> Output:
+        """A binlog and how it fares.
+
+        Raises:
+            DefinitionError: If there is none of this name.
+        """
+        self.live(name)
+        return self._loop.outputs[name]
+
+    def history(self) -> list[ScopeChange]:
+        """All changes of definitions, oldest first; looks at the disk, from any thread."""
+        return self._loop.store.history()
+
+    @property
+    def grants(self) -> tuple[ReadGrant, ...]:
+        """Who was granted READ on which binlog."""
+        return self._loop.store.grants
+
+    @property
+    def access_version(self) -> int:
+        """Another number when some account may read others than before."""
+        return self._loop.accounts.version
+
+    @property
+    def departed(self) -> Mapping[AccountName, AnyGtid]:
+        """Names that accounts of the source had, and the GTID from which on they had them no more."""
+        return self._loop.accounts.departed
+
+    @property
+    def read_position(self) -> Position | None:
+        """Up to where the source's log was read; None before it was reached."""
+        return self._loop.main.position
+
+    @property
+    def has_tables_info(self) -> bool:
+        """Whether binlogs are written with tables info."""
+        return self._loop.store.has_tables_info
+
+    @property
+    def variables(self) -> Mapping[str, str]:
+        """What SET GLOBAL or the settings gave the binlogs' variables, by name."""
+        return self._loop.store.variables
+
+    @property
+    def default_format(self) -> LoggingMode:
+        """How a binlog logs whose FORMAT is not said."""
+        return LoggingMode(self.variables.get(FORMAT, LoggingMode.ROW.value))
+
+    def set_variables(self, values: Mapping[str, str | None]) -> None:
+        """Give the binlogs' variables values, also after a restart; looks at the disk, from any thread.
+
+        Raises:
+            StoreError: If they cannot be saved.
+        """
+        self._loop.store.set_variables(values)
+
+    def counts(self, name: str) -> Counts:
+        """What went into a binlog since this process began."""
+        return self._loop.outputs[name].counts
+
+    def lag_s(self, name: str) -> float | None:
+        """How far a binlog is behind the source, in seconds; None where nobody can tell.
+
+        It is 0 while nothing that came is left; else the age of what was routed last, or the time
+        since the binlog last had everything.
+        """
+        output = self._loop.outputs[name]
+        feed = self._loop.feed_of(output)
+        if feed is not None and feed.is_streaming and feed.is_quiet:
+            return 0.0
+        known = [output.complete_s, output.last_timestamp]
+        latest = max((at for at in known if at is not None), default=None)
+        return None if latest is None else max(0.0, time.time() - latest)
+
+    def feed(self, name: str) -> Feed | None:
+        """Who feeds a binlog; None for one that is stopped."""
+        return self._loop.feed_of(self._loop.outputs[name])
+
+    @property
+    def feeds(self) -> Sequence[Feed]:
+        """All feeds, the main one among them."""
+        return self._loop.feeds
+
+    @property
+    def main(self) -> Feed:
+        """The feed of those that keep up."""
+        return self._loop.main
+
+    def end_threads(self, threads: frozenset[int]) -> None:
+        """Have replicas drop the temporary tables of connections that ended with a process."""
+        self._loop.submit(lambda _: self._loop.end_threads(threads))
+
+    @property
+    def source_problem(self) -> str:
+        """Why nothing comes from the source; empty while it does."""
+        main = self._loop.main
+        if main.gives:
+            return ""
+        return (
+            f"not connected to the source: {main.failure.reason if main.failure else 'connecting'}"
+        )
+
+    @property
+    def routing_problem(self) -> str:
+        """Why nothing moves: the routing thread is at one thing for long; empty while it is not."""
+        busy_s = self._loop.busy_s
+        if busy_s < BUSY_S:
+            return ""
+        return (
+            f"the routing thread has been at one thing for {busy_s:.0f} s: a disk that does not "
+            "answer, or a very large transaction"
+        )
+
+    @property
+    def store_problem(self) -> str:
+        """Why watermarks cannot be saved; empty while they can."""
+        return self._loop.marks_failure
+
+    async def beat(self) -> None:
+        """Have the routing loop do nothing, between two event groups."""
+        await self._do(lambda _waited_s: True)
+
+    async def use(self, settings: StoreSettings) -> None:
+        """Write files by other settings from now on."""
+
+        def change(_waited_s: float) -> bool:
+            self._loop.store.use(settings)
+            return True
+
+        await self._do(change)
+
+    async def create(
+        self,
+        name: str,
+        make: Callable[[int], Definition],
+        *,
+        done: Position,
+        links: TableLinks = NO_LINKS,
+    ) -> Position:
+        """As `Definitions.create`.
+
+        Raises:
+            StatementError: If it is there already, malformed, or the source was not reached yet.
+            StoreError: If the disk cannot be written.
+        """
+        return await self._do(self._definitions.create(name, make, done, links))
+
+    async def alter(
+        self,
+        name: str,
+        change: Callable[[Definition], Definition],
+        *,
+        done: Position,
+        links: TableLinks = NO_LINKS,
+    ) -> Position:
+        """As `Definitions.alter`.
+
+        Raises:
+            StatementError: If there is none of this name, or it is behind the source for too long.
+            StoreError: If the disk cannot be written.
+        """
+        return await self._do(self._definitions.alter(name, change, done, links))
+
+    async def drop(self, name: str, *, if_exists: bool = False) -> bool:
+        """As `Definitions.drop`.
+
+        Raises:
+            DefinitionError: If there is none of this name.
+        """
+        return await self._do(self._definitions.drop(name, if_exists=if_exists))
+
+    async def rotate(self, name: str) -> None:
+        """As `Definitions.rotate`.
+
+        Raises:
+            DefinitionError: If there is none of this name.
+            StoreError: If the disk cannot be written.
+        """
+        await self._do(self._definitions.rotate(name))
+
+    async def purge(self, name: str, first: str) -> None:
+        """As `Definitions.purge`.
+
+        Raises:
+            DefinitionError: If there is no such binlog or file.
+            StoreError: If the disk cannot be written.
+        """
+        await self._do(self._definitions.purge(name, first))
+
+    async def purge_before(self, name: str, timestamp: float) -> None:
+        """As `Definitions.purge_before`.
+
+        Raises:
+            DefinitionError: If there is no such binlog.
+            StoreError: If the disk cannot be written.
+        """
+        await self._do(self._definitions.purge_before(name, timestamp))
+
+    async def start_binlog(self, name: str, position: str | None) -> Position:
+        """As `Definitions.start`.
+
+        Raises:
+            StatementError: If there is none of this name, or the position is none.
+            StoreError: If the disk cannot be written.
+        """
+        return await self._do(self._definitions.start(name, position))
+
+    async def stop_binlog(self, name: str) -> Position:
+        """As `Definitions.stop`.
+
+        Raises:
+            DefinitionError: If there is none of this name.
+            StoreError: If that cannot be saved.
+        """
+        return await self._do(self._definitions.stop(name))
+
+    async def acknowledge(self, name: str, last: str | None) -> tuple[Incident, ...]:
+        """As `Definitions.acknowledge`.
+
+        Raises:
+            DefinitionError: If there is no such binlog, or no such INCIDENT in it.
+            StoreError: If that cannot be saved.
+        """
+        return await self._do(self._definitions.acknowledge(name, last))
+
+    def note_found(
+        self, binlog: Binlog, earlier: Sequence[Incident], unsearched: FilePosition | None
+    ) -> Future[bool]:
+        """As `Definitions.note_found`; from any thread."""
+        return self._loop.submit(self._definitions.note_found(binlog, earlier, unsearched))
+
+    async def grant(
+        self, names: Sequence[str], accounts: Sequence[AccountName], *, done: Position
+    ) -> bool:
+        """As `Definitions.grant`.
+
+        Raises:
+            StatementError: If there is no such binlog, or the source was not reached yet.
+            StoreError: If that cannot be saved.
+        """
+        return await self._do(self._definitions.grant(names, accounts, done))
+
+    async def revoke(
+        self, names: Sequence[str], accounts: Sequence[AccountName], *, if_exists: bool = False
+    ) -> bool:
+        """As `Definitions.revoke`.
+
+        Raises:
+            StatementError: If there is no such binlog, or it was not granted.
+            StoreError: If that cannot be saved.
+        """
+        return await self._do(self._definitions.revoke(names, accounts, if_exists=if_exists))
+
+    async def _do(self, command: Command[_T]) -> _T:
+        return await asyncio.wrap_future(self._loop.submit(command))
+
+    async def wait_until_complete(self, name: str, position: Position, *, timeout_s: float) -> bool:
+        """Wait until a binlog is complete up to a position of the source.
+
+        Returns:
+            Whether it is; False after `timeout_s` seconds, and at once for one that is stopped.
+        """
+        live = self.live(name)
+        deadline_s = time.monotonic() + timeout_s
+        while not live.published.position.includes(position):
+            version = live.version
+            left_s = deadline_s - time.monotonic()
+            if left_s <= 0 or live.is_dropped or self.state(name).activity is Activity.STOPPED:
+                return False
+            await live.wait_for_change(version, left_s)
+        return True

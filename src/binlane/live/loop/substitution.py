@@ -1,0 +1,502 @@
+"""Groups of sessions through the port → what each binlog has of them, as their plans say.
+
+A session says what its groups are to each binlog. Where that is not known, or a group is not what was
+said, the binlog gets its rows, which are never wrong; that is counted, and told once for each reason.
+
+What a session has not said yet is waited for, by the binlogs that hang on it alone: `route` raises
+`NotYetError`, and is asked again.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import islice
+from typing import Final, Protocol
+
+import numpy as np
+
+from binlane.binlogs.routing.makers import (
+    could_be,
+    could_be_raw,
+    marked,
+    thread_of,
+    thread_of_raw,
+    threads_of_run,
+)
+from binlane.binlogs.routing.plan import GroupPlan, Text, basis_of
+from binlane.binlogs.routing.planned import MARKS
+from binlane.binlogs.routing.planned_route import (
+    CHANGED_DEFINITION,
+    PlannedRouting,
+    Threads,
+    route_planned,
+    route_rows,
+    threads_of_plan,
+)
+from binlane.binlogs.routing.planned_spans import RawGroup, planned_bytes
+from binlane.binlogs.routing.routed_group import Routing
+from binlane.binlogs.routing.rows import table_name
+from binlane.errors import StoreError
+from binlane.live.loop.outputs import Output
+from binlane.live.loop.port_settings import Bypass
+from binlane.live.port.attributions import Attributions, ReadGroup, Watch
+from binlane.live.port.session_groups import Reason, Unattributed
+from binlane.log.codec.event import Event
+from binlane.log.codec.format import Format
+from binlane.log.codec.payload import TransactionPayloadEvent
+from binlane.log.codec.rows import RowsEvent, TableMapEvent
+from binlane.log.codec.types import EventType, Flavor, HeaderFlag
+from binlane.log.grouping.event_group import EventGroup
+from binlane.log.grouping.raw import Item, LargeGroup, RawRun
+from binlane.log.kernels import layout
+from binlane.positions import AnyGtid, GtidSet, MysqlGtid, Position
+from binlane.statements.sql.servers import LoggingMode, RowImage
+
+PAST_THE_PORT: Final = Reason.STRANGER.value
+TOO_LARGE: Final = "its rows are too many to be held at once"
+
+_FEW: Final = 8
+_UNSAID: Final = "it is not known what a mark in the source's log stands for"
+_ROWS: Final = RowsEvent | TransactionPayloadEvent
+
+logger = logging.getLogger(__name__)
+
+
+class NotYetError(Exception):
+    """Inside of the service: what a group is to a binlog is not known yet; ask again."""
+
+
+@dataclass(frozen=True, slots=True)
+class LargeChoice:
+    """What a binlog has of a group that is not held.
+
+    Attributes:
+        output: The binlog.
+        has_rows: Whether it has its rows, as far as they are in its scope, or nothing.
+        needs_whole: Whether it has some of it, so that the group must be held.
+        reason: Why it has rows in the place of statements; empty where it has not.
+        image: What its session wants to stay of its rows.
+    """
+
+    output: Output
+    has_rows: bool = True
+    needs_whole: bool = False
+    reason: str = ""
+    image: RowImage = RowImage.FULL
+
+
+@dataclass(frozen=True, slots=True)
+class RunGroups:
+    """Which groups of a run are of sessions through the port, or may be.
+
+    Attributes:
+        numbers: Of the groups.
+        groups: The same groups.
+        plans: By number, the plans that are known as they come.
+    """
+
+    numbers: tuple[int, ...] = ()
+    groups: tuple[ReadGroup, ...] = ()
+    plans: Mapping[int, GroupPlan] = field(default_factory=dict)
+
+
+class KnownObjects(Protocol):
+    """Who knows the source's objects; called by the routing thread."""
+
+    def noted(self, item: Item) -> None:
+        """Be told what the source gave next."""
+        ...
+
+    def source_changed(self) -> None:
+        """Be told that it may be another source."""
+        ...
+
+
+class Substitution:
+    """What routing asks of sessions through the port; used by the routing thread alone.
+
+    Args:
+        attributions: What they said.
+        bypass: What binlogs of statements do with changes that came another way.
+        catalog: Gets to know the DDL that comes.
+    """
+
+    def __init__(
+        self,
+        attributions: Attributions,
+        bypass: Bypass = Bypass.ROWS,
+        catalog: KnownObjects | None = None,
+    ) -> None:
+        self._attributions = attributions
+        self._bypass = bypass
+        self._catalog = catalog
+        self._has_source = False
+        self._asked: dict[AnyGtid, float] = {}
+
+    def connected(self, position: Position, *, is_new: bool) -> None:
+        """Be told of a connection to the source.
+
+        Args:
+            position: Behind which its groups come.
+            is_new: Whether it may be another source than before, whose GTIDs mean other groups.
+        """
+        if is_new:
+            self._attributions.forget()
+            if self._catalog is not None:
+                self._catalog.source_changed()
+        self._has_source = True
+        self._attributions.begin(position)
+
+    def source_started(self, position: Position | None) -> None:
+        """Be told that the log goes on, behind a position, in a file of a source started anew."""
+        self._attributions.source_started(position)
+
+    def passed(self, position: Position) -> None:
+        """Be told that no group before a position will be asked for again."""
+        self._attributions.passed(position)
+
+    @property
+    def lost_threads(self) -> frozenset[int]:
+        """The source's threads of sessions that ended with the process before this one."""
+        return self._attributions.lost_threads
+
+    # What comes.
+
+    def noted(self, item: Item) -> None:
+        """Tell whoever judges statements of DDL in what comes."""
+        if self._catalog is not None:
+            self._catalog.noted(item)
+
+    def read_run(self, run: RawRun, after: Position | None) -> RunGroups:
+        """Take in that a run comes."""
+        wanted = tuple(self._wanted(run)) if self._has_source else ()
+        numbers, groups = tuple(each for each, _ in wanted), tuple(group for _, group in wanted)
+        self._attributions.read(groups, after)
+        if not numbers:
+            return RunGroups()
+        known = zip(numbers, self._attributions.known(groups), strict=True)
+        plans = {number: plan for number, plan in known if isinstance(plan, GroupPlan)}
+        return RunGroups(numbers, groups, plans)
+
+    def plan_now(self, gtid: AnyGtid) -> GroupPlan | None:
+        """The plan of a group that was read, if it is known by now."""
+        (known,) = self._attributions.known((ReadGroup(gtid),))
+        return known if isinstance(known, GroupPlan) else None
+
+    def _wanted(self, run: RawRun) -> Iterator[tuple[int, ReadGroup]]:
+        """The groups of a run that are of sessions, or may be."""
+        watch = self._attributions.watch()
+        for number in range(run.count) if run.count <= _FEW else self._candidates(run, watch):
+            gtid = run.gtid(number)
+            if gtid is None:
+                continue
+            group = _of_run(run, number, gtid)
+            if self._attributions.wants(group, watch):
+                yield number, group
+
+    def _candidates(self, run: RawRun, watch: Watch) -> Iterator[int]:
+        """The groups of a long run that are to be looked at, which mostly are few."""
+        threads, sequences = threads_of_run(run), run.sequences()
+        told = self._attributions.numbers(int(sequences.min()), int(sequences.max()))
+        if not (told or watch.threads or watch.is_any_open):
+            return
+        is_wanted = np.isin(threads, np.fromiter(watch.threads, np.int64, len(watch.threads)))
+        is_wanted |= np.isin(sequences, np.fromiter(told, np.int64, len(told)))
+        is_wanted |= sequences < 0
+        if watch.is_any_open or run.format.flavor is Flavor.MYSQL:
+            is_wanted |= threads < 0
+        is_wanted[marked(run)] = True
+        yield from map(int, np.flatnonzero(is_wanted))
+
+    def read_group(
+        self, group: EventGroup | LargeGroup, after: Position | None, format_: Format | None
+    ) -> None:
+        """Take in that a group comes.
+
+        Args:
+            group: Which.
+            after: Everything up to here is read with it.
+            format_: Of the FORMAT_DESCRIPTION before it.
+        """
+        groups: list[ReadGroup] = []
+        if group.gtid is not None and format_ is not None and self._has_source:
+            read = _of_group(group, group.gtid, format_)
+            if self._attributions.wants(read, self._attributions.watch()):
+                groups.append(read)
+        self._attributions.read(groups, after)
+
+    # What becomes of it.
+
+    def taken(self, run: RawRun, groups: RunGroups, output: Output) -> list[int]:
+        """The groups of a run that cannot go into a binlog as the bytes that they are."""
+        is_of_statements = _is_of_statements(output)
+        if is_of_statements and self._bypass is not Bypass.ROWS:
+            return list(range(run.count))
+        if is_of_statements:
+            return list(groups.numbers)
+        are_named = self._attributions.are_named(groups.groups, output.name)
+        return [
+            number for number, is_named in zip(groups.numbers, are_named, strict=True) if is_named
+        ]
+
+    def append_raw(self, output: Output, plan: GroupPlan, group: RawGroup, gtid: AnyGtid) -> bool:
+        """Give a binlog its part of a group, where that needs no reference; whether it has it now.
+
+        Raises:
+            StoreError: As `Binlog.append`.
+        """
+        binlog = output.binlog
+        # Which tables statements concern is for the reference.
+        if output.name not in plan.binlogs or binlog.may_have_tables_info:
+            return False
+        if binlog.reached.covers(gtid):
+            return True
+        definition, memory = binlog.definition, binlog.memory
+        made = planned_bytes(group, plan, definition, memory, binlog.size_bytes)
+        if made is None:
+            return False
+        if not binlog.room_bytes:
+            binlog.rotate(group.timestamp)
+            made = planned_bytes(group, plan, definition, memory, binlog.size_bytes)
+            assert made is not None, "it was made before, for another place"
+        data, events = made
+        binlog.append_placed(data, groups=1)
+        binlog.advance(gtid)
+        output.counts.event_groups += 1
+        output.counts.events += events
+        return True
+
+    def route(self, output: Output, group: EventGroup, *, waits: bool = False) -> Routing:
+        """What a binlog gets of a group.
+
+        Raises:
+            NotYetError: If that is not known yet, unless it is waited for.
+            StoreError: If the group did not come through the port, and the binlog is to stop then.
+            CodecError: As `route`.
+        """
+        binlog = output.binlog
+        place = binlog.definition, binlog.source_format, binlog.prepared, binlog.memory
+        read = None if group.gtid is None else _of_group(group, group.gtid, binlog.source_format)
+        found = self._find(output, read, waits=waits)
+        if isinstance(found, GroupPlan) and _was_passed(output, group):
+            found = Unattributed(Reason.PASSED, _threads(found, output))
+        if isinstance(found, GroupPlan):
+            if not found.binlogs and _is_mark(group):
+                self.count(output, group.gtid, _UNSAID)
+            outcome = route_planned(group, found, *place, threads=output.threads)
+            self._note(output, group.gtid, outcome)
+            return outcome.routing
+        reason = "" if found is None else found.reason.value
+        if found is not None:
+            self._doubt(output, found)
+            if found.reason is not Reason.STRANGER and _is_mark(group):
+                self.count(output, group.gtid, reason)
+        routing = route_rows(group, *place)
+        if reason and routing.group is not None and _has_rows(routing.group.events):
+            self.note_rows(output, group.gtid, reason)
+        return routing
+
+    @staticmethod
+    def _doubt(output: Output, found: Unattributed) -> None:
+        """Note that nobody knows what a group was: it may have made temporary tables."""
+        if found.threads is None:
+            output.lose_threads(output.threads.made)
+        else:
+            output.lose_threads(found.threads)
+
+    def _find(
+        self, output: Output, group: ReadGroup | None, *, waits: bool = False
+    ) -> GroupPlan | Unattributed | None:
+        """The plan of a group, or why there is none; None where the binlog does not hang on it.
+
+        Raises:
+            NotYetError: If it is not known yet, unless that is waited for.
+        """
+        is_of_statements = _is_of_statements(output)
+        if group is None or not self._has_source:
+            return Unattributed(Reason.STRANGER) if is_of_statements else None
+        plans = self._attributions
+        if not is_of_statements and not plans.are_named((group,), output.name)[0]:
+            return None
+        if not waits:
+            self._require(group.gtid)
+        self._asked.pop(group.gtid, None)
+        return plans.find(group, wait_s=None if waits else 0.0)
+
+    def note_rows(self, output: Output, gtid: AnyGtid | None, reason: str) -> None:
+        """Note that a binlog gets the rows of a group in the place of statements.
+
+        Raises:
+            StoreError: If it is to stop then.
+        """
+        is_told = self._tell_bypass(output, gtid, reason)
+        self.count(output, gtid, reason, is_told=is_told)
+
+    def require(self, output: Output, gtid: AnyGtid) -> None:
+        """See that it is known what a group is to a binlog, before it is decoded.
+
+        Raises:
+            NotYetError: If it is not.
+        """
+        if _is_of_statements(output):
+            self._require(gtid)
+
+    def _require(self, gtid: AnyGtid) -> None:
+        plans = self._attributions
+        if plans.is_pending(gtid):
+            now_s = time.monotonic()
+            if now_s - self._asked.setdefault(gtid, now_s) < plans.patience_s(gtid):
+                raise NotYetError
+
+    def _tell_bypass(self, output: Output, gtid: AnyGtid | None, reason: str) -> bool:
+        """Say of a group that it did not come through the port, if that is wanted.
+
+        Raises:
+            StoreError: If the binlog is to stop then.
+        """
+        if reason != PAST_THE_PORT or self._bypass is Bypass.ROWS:
+            return False
+        accepted = output.accepted
+        is_accepted = accepted is not None and gtid is not None and accepted.covers(gtid)
+        if self._bypass is Bypass.STOP and not is_accepted:
+            output.stopped_at = gtid
+            raise StoreError(
+                f"binlog {output.name}: group {gtid} changes rows in its scope and did not come "
+                "through the port",
+                path=output.name,
+                hint=f"START BINLOG '{output.name}' takes its rows",
+            )
+        logger.warning(
+            "binlog %s: %s as rows: %s",
+            *(output.name, gtid, reason),
+            extra={"binlog": output.name, "gtid": str(gtid)},
+        )
+        return True
+
+    def _note(self, output: Output, gtid: AnyGtid | None, outcome: PlannedRouting) -> None:
+        for reason in outcome.reasons:
+            self.count(output, gtid, reason)
+        output.lose_threads(outcome.lost)
+        threads = output.threads
+        if not outcome.made <= threads.made:
+            output.threads = Threads(outcome.made | threads.made, threads.lost)
+
+    @staticmethod
+    def count(
+        output: Output,
+        gtid: AnyGtid | None,
+        reason: str,
+        number: int = 1,
+        *,
+        is_told: bool = False,
+    ) -> None:
+        """Count rows in the place of statements; say so the first time, if that was not told."""
+        counts = output.counts.rows_instead
+        if not counts[reason] and not is_told:
+            what = "has rows in the place of a statement"
+            if not _is_of_statements(output):
+                what = "is not as its session wants it (sql_log_bin, binlog_row_image)"
+            logger.warning(
+                "binlog %s: %s %s: %s (further ones are only counted)",
+                *(output.name, gtid or "a group", what, reason),
+                extra={"binlog": output.name} | ({} if gtid is None else {"gtid": str(gtid)}),
+            )
+        counts[reason] += number
+
+    def of_large(self, output: Output, large: LargeGroup) -> LargeChoice:
+        """What a binlog has of a group that is not held; waits for what is not known yet."""
+        read = None if large.gtid is None else _of_group(large, large.gtid, large.format)
+        found = self._find(output, read, waits=True)
+        if not isinstance(found, GroupPlan):
+            if found is None:
+                return LargeChoice(output)
+            self._doubt(output, found)
+            return LargeChoice(output, reason=found.reason.value)
+        parts = found.binlogs.get(output.name)
+        if parts is None:
+            return LargeChoice(output)
+        output.lose_threads(threads_of_plan(found, output.name, flags=HeaderFlag.THREAD_SPECIFIC))
+        if found.bases.get(output.name) != basis_of(output.binlog.definition):
+            return LargeChoice(output, reason=CHANGED_DEFINITION, image=found.image)
+        if not parts:
+            return LargeChoice(output, has_rows=False)
+        if {part.section for part in parts} != set(range(len(found.sections))):
+            return LargeChoice(output, needs_whole=True)
+        has_text = any(isinstance(part, Text) for part in parts)
+        return LargeChoice(output, reason=TOO_LARGE if has_text else "", image=found.image)
+
+
+def bypassing(run: RawRun, taken: Sequence[int], done: range) -> int:
+    """How many of some groups of a run have rows and were not taken out of it."""
+    if len(taken) == run.count:
+        return 0
+    types = run.events[layout.EVENT_TYPE, : run.groups[layout.GROUP_END, run.count - 1]]
+    is_map = np.concatenate([[0], np.cumsum(types == EventType.TABLE_MAP)])
+    counts = is_map[run.groups[layout.GROUP_END]] - is_map[run.groups[layout.GROUP_FIRST]]
+    counts[list(taken)] = 0
+    return int(np.count_nonzero(counts[done.start : done.stop]))
+
+
+def _of_run(run: RawRun, number: int, gtid: AnyGtid) -> ReadGroup:
+    """A group of a run as sessions may know it."""
+    end = run.groups.item(layout.GROUP_END, number) - 1
+    return ReadGroup(
+        gtid,
+        thread_of_raw(run, number),
+        run.events.item(layout.EVENT_TYPE, end) == EventType.XID,
+        partial(could_be_raw, run, number),
+    )
+
+
+def _of_group(group: EventGroup | LargeGroup, gtid: AnyGtid, format_: Format) -> ReadGroup:
+    """Likewise of a group that is decoded, or of which only the beginning is."""
+    if isinstance(group, LargeGroup):
+        head = EventGroup(gtid=gtid, events=tuple(islice(group.events(), 2)), file=group.file)
+        return ReadGroup(gtid, thread_of(head, group.format))
+    return ReadGroup(
+        gtid,
+        thread_of(group, format_),
+        group.events[-1].header.type_code == EventType.XID,
+        partial(could_be, group, format_),
+    )
+
+
+def _is_of_statements(output: Output) -> bool:
+    return output.binlog.definition.logging_mode is not LoggingMode.ROW
+
+
+def _is_mark(group: EventGroup) -> bool:
+    """Whether a group holds a mark."""
+    return any(
+        isinstance(event.body, TableMapEvent) and table_name(event.body) == MARKS
+        for event in group.events
+    )
+
+
+def _was_passed(output: Output, group: EventGroup) -> bool:
+    """Whether a MySQL gives a mark once more that a binlog of statements has gone past.
+
+    It had left the mark's texts out, which no file tells: behind a kill it is not known to be done.
+    """
+    reached, gtid = output.binlog.reached, group.gtid
+    return (
+        isinstance(reached, GtidSet)
+        and isinstance(gtid, MysqlGtid)
+        and reached.goes_past(gtid)
+        and _is_mark(group)
+    )
+
+
+def _threads(plan: GroupPlan, output: Output) -> frozenset[int]:
+    """The source's threads of what a plan has for a binlog."""
+    return (
+        threads_of_plan(plan, output.name, flags=0) if output.name in plan.binlogs else frozenset()
+    )
+
+
+def _has_rows(events: Sequence[Event]) -> bool:
+    return any(isinstance(event.body, _ROWS) for event in events)

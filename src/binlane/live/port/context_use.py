@@ -1,0 +1,681 @@
+"""What of its session's context a statement uses, and so what is logged with it.
+
+The servers note while they run a statement that it asked for the time zone or for the microseconds of
+its start. Here that is told by its text, its tables and what programs and views stand behind them:
+never too little; the time zone may be told of a statement that turns out not to ask for it, such as a
+query whose rows have no time.
+
+Measured on MariaDB 10.11, 11.8 and MySQL 9.7, by their logs in STATEMENT format.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from itertools import pairwise
+from typing import Final, NamedTuple
+
+from binlane.log.codec.client_text import is_alike, text_telling
+from binlane.names import TableName
+from binlane.statements.policy.reasons import default_facts
+from binlane.statements.policy.resolution import ResolvedStatement, TableAccess
+from binlane.statements.policy.server import Server
+from binlane.statements.policy.used_objects import body_use
+from binlane.statements.programs.environment import SessionEnvironment
+from binlane.statements.programs.routines import trimmed
+from binlane.statements.session.session import Session
+from binlane.statements.sql.evaluation.evaluator import evaluate
+from binlane.statements.sql.evaluation.values import Text
+from binlane.statements.sql.facts import (
+    CREATE_TABLE_KINDS,
+    FunctionUse,
+    RowChange,
+    Shape,
+    StatementFacts,
+    StatementKind,
+    VariableScope,
+)
+from binlane.statements.sql.reading import read
+from binlane.statements.sql.schema import Objects, Routine, Trigger
+from binlane.statements.sql.servers import Dialect
+from binlane.statements.sql.table_definitions import TableColumn
+from binlane.statements.sql.tokens import (
+    SqlSyntaxError,
+    TokenKind,
+    quoted_name,
+    server_text,
+    tokenise,
+)
+from binlane.statements.sql.tree.definitions import Column, CreateTable
+from binlane.statements.sql.tree.expressions import Literal, Name, Star, UserVariable, walk
+from binlane.statements.sql.tree.statements import Prepare
+
+DATABASES_MAX: Final = 16
+_NOW: Final = frozenset(
+    ("NOW", "CURRENT_TIMESTAMP", "LOCALTIME", "LOCALTIMESTAMP", "CURTIME", "CURRENT_TIME")
+)
+_DATES: Final = frozenset(("CURDATE", "CURRENT_DATE", "UTC_DATE", "UNIX_TIMESTAMP"))
+_UTC_NOW: Final = frozenset(("UTC_TIMESTAMP", "UTC_TIME"))
+_ZONED: Final = frozenset(
+    (
+        *("CURDATE", "CURRENT_DATE", "SYSDATE", "FROM_UNIXTIME", "TIMESTAMP"),
+        *("CAST", "CONVERT", "CONVERT_TZ"),
+    )
+)
+_ZONED_ON_MYSQL: Final = frozenset(
+    (
+        *("DATE_FORMAT", "TIME_FORMAT", "ADDTIME", "SUBTIME", "DATE_ADD", "DATE_SUB", "ADDDATE"),
+        *("SUBDATE", "TIMESTAMPADD", "TIMESTAMPDIFF", "TIMEDIFF", "DATEDIFF", "STR_TO_DATE"),
+        *("TO_SECONDS", "TO_DAYS", "DATE", "TIME", "YEAR", "MONTH", "DAY", "DAYOFMONTH", "HOUR"),
+        *("MINUTE", "SECOND", "MICROSECOND", "WEEK", "WEEKDAY", "WEEKOFYEAR", "YEARWEEK"),
+        *("DAYOFWEEK", "DAYOFYEAR", "DAYNAME", "MONTHNAME", "LAST_DAY", "QUARTER", "EXTRACT"),
+        *("MAKETIME", "GREATEST", "LEAST"),
+    )
+)
+"""Those that may read a text as a time, in which an offset can stand."""
+_DIAGNOSTIC_FUNCTIONS: Final = frozenset(("ROW_COUNT", "FOUND_ROWS"))
+_DIAGNOSTIC_VARIABLES: Final = frozenset(("warning_count", "error_count"))
+_THREAD_FUNCTIONS: Final = frozenset(("CONNECTION_ID",))
+_PROGRAM_KINDS: Final = frozenset(
+    (
+        *(StatementKind.CALL, StatementKind.COMPOUND, StatementKind.EXECUTE),
+        StatementKind.EXECUTE_IMMEDIATE,
+    )
+)
+_ADDED_TO_WHILE_READ: Final = frozenset(("MYISAM", "ARIA", "MRG_MYISAM"))
+_EXECUTING: Final = (StatementKind.EXECUTE, StatementKind.EXECUTE_IMMEDIATE)
+_INSERTING: Final = frozenset((StatementKind.INSERT, StatementKind.REPLACE))
+_CHANGING: Final = frozenset((*_INSERTING, StatementKind.UPDATE, StatementKind.DELETE))
+_VIEWS_MAX: Final = 64
+_LOGS_COLLATIONS: Final = (11, 2, 1)
+"""The first MariaDB that logs default collations of character sets that a statement names."""
+_CHARSET_WORDS: Final = frozenset(("CHARSET", "CHARACTER", "USING"))
+"""Words before the name of a character set; the last one also stands in joins."""
+_ROW_START: Final = "ROW START"
+_OF_PERIOD: Final = (_ROW_START, "ROW END")
+_LOGGED_VARIABLES: Final = frozenset(
+    (
+        *("sql_mode", "auto_increment_increment", "auto_increment_offset", "names"),
+        *("character_set_client", "character_set_connection", "collation_connection"),
+        *("character_set_server", "collation_server", "character_set_database"),
+        *("collation_database", "character set", "time_zone", "lc_time_names"),
+        *("sql_auto_is_null", "foreign_key_checks", "unique_checks", "check_constraint_checks"),
+        *("explicit_defaults_for_timestamp", "sql_if_exists", "timestamp", "rand_seed1"),
+        *("rand_seed2", "insert_id", "last_insert_id", "identity", "pseudo_thread_id"),
+        *("character_set_collations", "default_collation_for_utf8mb4"),
+        "system_versioning_insert_history",
+        *("sql_require_primary_key", "default_table_encryption", "enable_cascade_triggers"),
+    )
+)
+
+
+class Reads(NamedTuple):
+    """What a source that logs rows lets others change while it is read, unseen by a text.
+
+    One that logs statements makes them wait. Then the order of the log is not the order in which
+    things were read.
+
+    Attributes:
+        has_added_to: MyISAM and Aria tables, to which rows are added.
+        has_selected: Tables that functions of a SELECT read: InnoDB takes no locks there.
+        has_others: Tables that other statements read, for which it takes them from REPEATABLE READ
+            on.
+    """
+
+    has_added_to: bool = False
+    has_selected: bool = False
+    has_others: bool = False
+
+    def are_unlocked(self, *, locks_reads: bool) -> bool:
+        """Whether any of that is so in a transaction.
+
+        Args:
+            locks_reads: The isolation level keeps what a change only reads as it is.
+        """
+        return self.has_added_to or self.has_selected or (self.has_others and not locks_reads)
+
+
+NO_READS: Final = Reads()
+
+
+class ContextUse(NamedTuple):
+    """What of the context is logged with a statement.
+
+    Attributes:
+        is_known: All that stands behind the statement could be read.
+        time_zone: It may ask for the time zone.
+        has_microseconds: The server logs the microseconds of its start with it.
+        needs_microseconds: What it stores depends on them; or on the second, where no rows tell it.
+        needs_server_time: They must be the source's own: rows of its history are ordered by them.
+        databases: That it writes to, in MySQL's log; None stands for too many, or foreign keys.
+        updated_tables: Bit by bit which of an UPDATE's tables it sets columns of.
+        is_thread_specific: It means something in its session's connection only.
+        has_cascade_switch: MySQL logs with it whether cascades fire triggers.
+        is_program: It runs statements that are logged by themselves.
+        reads_diagnostics: It reads what the statement before it left, as ROW_COUNT() does.
+        changes_session: Programs in it may change variables of the session.
+        sets_user_variables: What user variables it, or programs in it, may assign.
+        variable_names: User variables in small letters, and as they are written.
+        may_skip_rows: It may leave rows out, or change others in their place, because of a key.
+        creates_table: It creates a table by its text.
+        creates_timestamps: That has a column of type TIMESTAMP.
+        routines: The procedures that CALL runs, directly or not.
+        names_charset: It names a character set, whose default collation MariaDB then logs.
+        sets_context: It sets values for itself, by SET STATEMENT … FOR, that are logged with it.
+        reads: What is not kept from changing while it is read, for all that changes something.
+    """
+
+    is_known: bool = True
+    time_zone: bool = False
+    has_microseconds: bool = False
+    needs_microseconds: bool = False
+    needs_server_time: bool = False
+    databases: tuple[str, ...] | None = ()
+    updated_tables: int = 0
+    is_thread_specific: bool = False
+    has_cascade_switch: bool = False
+    is_program: bool = False
+    reads_diagnostics: bool = False
+    changes_session: bool = False
+    sets_user_variables: frozenset[str] = frozenset()
+    variable_names: tuple[tuple[str, str], ...] = ()
+    may_skip_rows: bool = False
+    creates_table: bool = False
+    creates_timestamps: bool = False
+    routines: tuple[TableName, ...] = ()
+    names_charset: bool = False
+    sets_context: bool = False
+    reads: Reads = NO_READS
+
+
+PLAIN: Final = ContextUse()
+"""Of SAVEPOINT and its like."""
+Resolve = Callable[[StatementFacts, str], ResolvedStatement]
+"""Gives the tables of a statement with its default database."""
+
+
+def _not_resolved(_facts: StatementFacts, _database: str) -> ResolvedStatement:
+    """Of a statement that runs no others."""
+    raise LookupError("no statements were to be run")
+
+
+def context_use(
+    facts: StatementFacts,
+    resolved: ResolvedStatement,
+    objects: Objects,
+    server: Server,
+    database: str = "",
+    resolve: Resolve = _not_resolved,
+) -> ContextUse:
+    """What of the context is logged with a statement.
+
+    Args:
+        facts: What it says.
+        resolved: Its tables.
+        objects: The server's, the session's temporary tables among them.
+        server: Whose log.
+        database: The default one.
+        resolve: Gives the tables of statements that it runs.
+    """
+    found = _Finder(facts, resolved, objects, server, database)
+    kind = facts.effects.kind
+    flags = [*map(found.of_function, found.functions), *found.of_columns()]
+    # Of changes to temporary tables the source logs nothing that would tell their time.
+    has_no_rows = any(
+        access.changes and access.table.is_temporary for access in resolved.accesses
+    ) or (facts.effects.is_temporary and facts.has_query)
+    databases = {access.name.database for access in resolved.accesses if _is_written(access)}
+    databases |= {name.database for name in facts.effects.writes}
+    keys = any(_has_foreign_keys(access, objects) for access in resolved.accesses)
+    is_update = kind is StatementKind.UPDATE
+    needs = any(one.needs_microseconds for one in flags) or (
+        # The servers log none with @@timestamp, so that their replicas store another value.
+        found.reads_variable("timestamp") or (has_no_rows and any(one.is_time for one in flags))
+    )
+    is_program = kind in _PROGRAM_KINDS
+    has_switch = not server.is_mariadb and server.version >= (9, 7, 0)
+    return ContextUse(
+        is_known=found.is_known and facts.effects.stopped_at is None and not resolved.notes,
+        time_zone=any(one.zone for one in flags) or found.reads_variable("time_zone"),
+        has_microseconds=needs or any(one.has_microseconds for one in flags),
+        needs_microseconds=needs,
+        databases=None
+        if keys or is_program or len(databases) > DATABASES_MAX
+        else tuple(sorted(databases)),
+        updated_tables=_updated_tables(facts, resolved)
+        if is_update and (facts.is_multi_table or not server.is_mariadb)
+        else 0,
+        is_thread_specific=_is_thread_specific(facts, resolved)
+        or any(text.effects.is_temporary for text in found.programs)
+        or any(use.upper_name in _THREAD_FUNCTIONS for use in found.functions),
+        has_cascade_switch=has_switch
+        and (is_program or (kind in _CHANGING and not facts.has_query)),
+        is_program=is_program,
+        reads_diagnostics=found.reads_diagnostics(),
+        changes_session=found.changes_session(),
+        sets_user_variables=found.set_variables(),
+        variable_names=found.variable_names(),
+        may_skip_rows=any(map(_may_skip_rows, (facts, *found.programs))),
+        needs_server_time=any(one.needs_server_time for one in flags),
+        creates_table=kind in CREATE_TABLE_KINDS,
+        creates_timestamps=_creates_timestamps(facts),
+        routines=tuple(found.routines),
+        names_charset=_logs_collations(server) and any(map(_names_charset, found.texts)),
+        sets_context=any(one.name in _LOGGED_VARIABLES for one in facts.statement_assignments),
+        reads=found.reads(resolve),
+    )
+
+
+class _TimeUse(NamedTuple):
+    zone: bool = False
+    has_microseconds: bool = False
+    needs_microseconds: bool = False
+    needs_server_time: bool = False
+    is_time: bool = False
+
+
+_NO_TIME: Final = _TimeUse()
+_VERSIONED: Final = _TimeUse(True, True, True, needs_server_time=True)
+
+
+class _Finder:
+    """Looks through a statement and all that stands behind it."""
+
+    def __init__(
+        self,
+        facts: StatementFacts,
+        resolved: ResolvedStatement,
+        objects: Objects,
+        server: Server,
+        database: str,
+    ) -> None:
+        self.facts = facts
+        self.database = database
+        self.resolved = resolved
+        self.objects = objects
+        self.server = server
+        self.is_known = True
+        self.routines: list[TableName] = []
+        self.inner = list(self._programs())
+        self.programs = [each for each, _ in self.inner]
+        self.texts = [facts, *self._views(), *self.programs, *self._defaults()]
+        self.functions = [use for text in self.texts for use in text.functions]
+        self._texts_of = {id(use): text.text for text in self.texts for use in text.functions}
+
+    def reads_variable(self, name: str) -> bool:
+        return any(use.name == name for text in self.texts for use in text.system_variables)
+
+    def reads_diagnostics(self) -> bool:
+        return any(use.upper_name in _DIAGNOSTIC_FUNCTIONS for use in self.functions) or any(
+            map(self.reads_variable, _DIAGNOSTIC_VARIABLES)
+        )
+
+    def changes_session(self) -> bool:
+        return not self.is_known or any(
+            not one.name.startswith("@")
+            and one.scope not in (VariableScope.GLOBAL, VariableScope.PERSIST)
+            for text in self.programs
+            for one in text.assignments
+        )
+
+    def set_variables(self) -> frozenset[str]:
+        names = {
+            use.name.lower()
+            for text in self.texts
+            for use in text.user_variables
+            if use.is_assigned
+        }
+        names |= {
+            one.name[1:].lower()
+            for text in self.texts
+            for one in text.assignments
+            if one.name.startswith("@")
+        }
+        return frozenset(names)
+
+    def variable_names(self) -> tuple[tuple[str, str], ...]:
+        names: dict[str, str] = {}
+        for text in self.texts:
+            for use in text.user_variables:
+                written = text.text[use.offset + 1 : use.offset + use.length]
+                if written[:1] in ("`", "'", '"'):
+                    written = quoted_name(written, text.dialect)
+                if written.lower() == use.name:
+                    names.setdefault(use.name, written)
+        return tuple(names.items())
+
+    def of_function(self, use: FunctionUse) -> _TimeUse:
+        name = use.upper_name
+        if name in _NOW or name in _UTC_NOW:
+            has_digits = bool(use.arguments) and self._text(use) not in ("", "0")
+            has = self.server.is_mariadb or has_digits
+            return _TimeUse(name in _NOW, has, has_digits, is_time=True)
+        if name in _ZONED or (name == "UNIX_TIMESTAMP" and use.arguments):
+            return _TimeUse(zone=True, is_time=name in _DATES)
+        if name in _DATES:
+            return _TimeUse(is_time=True)
+        return _TimeUse(zone=not self.server.is_mariadb and name in _ZONED_ON_MYSQL)
+
+    def _text(self, use: FunctionUse) -> str:
+        """What stands in the parentheses of a call; of one in another text than the statement's."""
+        text = self._texts_of.get(id(use), "")
+        return text[use.offset : use.offset + use.length].partition("(")[2].strip(" )")
+
+    def of_columns(self) -> Iterator[_TimeUse]:
+        """What columns with times ask for, and defaults that are the current time."""
+        names, has_all = self._mentioned()
+        for access in self.resolved.accesses:
+            if access.changes and access.table.definition.has_history:
+                yield _VERSIONED
+            is_own = not access.is_prelocked
+            for column in access.table.definition.columns:
+                is_named = has_all or not is_own or column.name.lower() in names
+                if is_named and self._has_zone(column):
+                    yield _TimeUse(zone=True)
+                if access.changes:
+                    yield self._of_default(column, access, is_named=is_named)
+
+    def _mentioned(self) -> tuple[set[str], bool]:
+        """The names of columns in all texts, in small letters; and whether all are meant."""
+        facts = self.facts
+        names = {name.lower() for name in facts.columns or ()}
+        has_all = facts.effects.kind in _INSERTING and facts.columns is None
+        has_all |= facts.effects.kind in (
+            StatementKind.LOAD_DATA,
+            StatementKind.CREATE_TABLE_SELECT,
+        )
+        for text in (facts, *self._views()):
+            for node in walk(text.tree):
+                if isinstance(node, Name):
+                    names.add(node.parts[-1].lower())
+                has_all |= isinstance(node, Star)
+        return names, has_all
+
+    def _has_zone(self, column: TableColumn) -> bool:
+        if column.type_name == "TIMESTAMP":
+            return True
+        return column.type_name == "DATETIME" and not self.server.is_mariadb
+
+    def _of_default(self, column: TableColumn, access: TableAccess, *, is_named: bool) -> _TimeUse:
+        """What a column asks for whose value is the current time unless the statement says one."""
+        is_insert = self.facts.effects.kind not in (StatementKind.UPDATE, StatementKind.DELETE)
+        is_own = not access.is_prelocked
+        found = _NO_TIME
+        if column.default_form == "now" and (is_insert or not is_own):
+            has_digits = _digits(column.default or "") > 0
+            has = has_digits or (self.server.is_mariadb and self.server.version >= (11, 0, 0))
+            if not (is_named and self.facts.columns is not None and not self.facts.defaults):
+                found = _TimeUse(False, has, has_digits, is_time=True)
+        is_update = not is_insert or self.facts.is_on_duplicate or not is_own
+        if column.on_update is not None and is_update:
+            has_digits = _digits(column.on_update) > 0
+            found = _TimeUse(
+                found.zone,
+                found.has_microseconds or has_digits,
+                found.needs_microseconds or has_digits,
+                is_time=True,
+            )
+        if column.generated == _ROW_START and column.type_name == "TIMESTAMP":
+            return _VERSIONED
+        return found
+
+    def _views(self) -> Iterator[StatementFacts]:
+        names = [use.name for use in self.facts.tables]
+        for name in names:
+            view = self.objects.view(name)
+            if view is not None and len(names) < _VIEWS_MAX:
+                yield view.facts
+                names.extend(use.name for use in view.facts.tables)
+
+    def reads(self, resolve: Resolve) -> Reads:
+        """What it reads, and what the statements read that are logged by themselves."""
+        found = [_reads(self.facts, self.resolved)]
+        if self.facts.effects.kind in _PROGRAM_KINDS:
+            found += [_reads(facts, resolve(facts, database)) for facts, database in self.inner]
+        return Reads(*map(any, zip(*found, strict=True)))
+
+    def _programs(self) -> Iterator[tuple[StatementFacts, str]]:
+        """Facts of all statements in bodies that the statement runs, with their databases."""
+        for facts in self._own_statements():
+            yield facts, self.database
+        waiting = list(self._called_first())
+        seen: set[TableName] = set()
+        for program in waiting:
+            if program.name in seen:
+                continue
+            seen.add(program.name)
+            database = program.name.database
+            used = body_use(program.body, database, program.dialect)
+            self.is_known &= used.is_understood
+            for facts in used.facts:
+                yield facts, database
+                if facts.effects.kind in _PROGRAM_KINDS:
+                    waiting += self._called(facts.functions, database)
+
+    def _own_statements(self) -> Iterator[StatementFacts]:
+        """Those of a compound statement."""
+        facts = self.facts
+        if facts.effects.kind is StatementKind.COMPOUND:
+            own = body_use(facts.text, self.database, facts.dialect)
+            self.is_known &= own.is_understood
+            yield from own.facts
+        # Which statement EXECUTE runs its text does not tell.
+        self.is_known &= facts.effects.kind not in _EXECUTING
+
+    def _called_first(self) -> Iterator[Routine | Trigger]:
+        """The programs that the statement itself runs."""
+        for access in self.resolved.accesses:
+            if access.changes:
+                yield from self.objects.triggers(access.name)
+        for name in self.resolved.functions:
+            function = self.objects.function(name)
+            if function is not None:
+                yield function
+        kind = self.facts.effects.kind
+        if kind is StatementKind.CALL:
+            called = self._called(self.facts.functions, self.database)
+            # A procedure that is not known, as one of a package, may do anything.
+            self.is_known &= bool(called)
+            yield from called
+        elif kind is StatementKind.COMPOUND:
+            own = body_use(self.facts.text, self.database, self.facts.dialect)
+            for facts in own.facts:
+                yield from self._called(facts.functions, self.database)
+
+    def _called(self, uses: Iterable[FunctionUse], database: str) -> list[Routine]:
+        found = []
+        for use in uses:
+            name = TableName(use.database or database, use.name)
+            routine = self.objects.procedure(name) or self.objects.function(name)
+            if routine is not None:
+                found.append(routine)
+                if not routine.is_function and routine.name not in self.routines:
+                    self.routines.append(routine.name)
+        return found
+
+    def _defaults(self) -> Iterator[StatementFacts]:
+        for access in self.resolved.accesses:
+            table = access.table
+            if not access.changes:
+                continue
+            for column in table.definition.columns:
+                is_other = column.has_default_expression and column.default_form != "now"
+                for text in (column.default if is_other else None, column.generated):
+                    if text is not None and text not in _OF_PERIOD:
+                        yield default_facts(text, table.name.database, table.dialect)
+
+
+def _reads(facts: StatementFacts, resolved: ResolvedStatement) -> Reads:
+    """What a statement reads that changes something."""
+    kind = facts.effects.kind
+    makes_filled = kind is StatementKind.CREATE_TABLE_SELECT
+    if not (makes_filled or any(access.changes for access in resolved.accesses)):
+        return NO_READS
+    # A MERGE table that is written locks its members as it is locked itself.
+    read = [access.table for access in resolved.accesses if not _is_written(access)]
+    others = any(not table.is_temporary for table in read)
+    is_select = kind is StatementKind.SELECT
+    return Reads(
+        has_added_to=any(table.engine.upper() in _ADDED_TO_WHILE_READ for table in read),
+        has_selected=is_select and others,
+        has_others=others and not is_select,
+    )
+
+
+def _logs_collations(server: Server) -> bool:
+    return server.is_mariadb and server.version >= _LOGS_COLLATIONS
+
+
+def _names_charset(facts: StatementFacts) -> bool:
+    """Whether a text names a character set: `_utf8mb4'…'`, USING utf8mb4, CHARACTER SET utf8mb4."""
+    if facts.effects.kind is StatementKind.LOAD_DATA:
+        return False  # that is the file's
+    try:
+        tokens = list(tokenise(facts.text, facts.dialect))
+    except SqlSyntaxError:
+        return True
+    return any(
+        one.kind is TokenKind.NAME
+        and (
+            one.text.upper() in _CHARSET_WORDS
+            or (one.text.startswith("_") and after.kind in (TokenKind.STRING, TokenKind.NUMBER))
+        )
+        for one, after in pairwise(tokens)
+    )
+
+
+def _creates_timestamps(facts: StatementFacts) -> bool:
+    tree = facts.tree
+    return isinstance(tree, CreateTable) and any(
+        isinstance(one, Column) and one.type is not None and one.type.name == "TIMESTAMP"
+        for one in tree.elements
+    )
+
+
+def _may_skip_rows(facts: StatementFacts) -> bool:
+    # Of a file the servers leave rows out where it comes from the client, also unsaid.
+    is_load = facts.effects.kind is StatementKind.LOAD_DATA and facts.is_local
+    return facts.is_ignore or facts.is_on_duplicate or is_load
+
+
+def _digits(text: str) -> int:
+    """The digits of CURRENT_TIMESTAMP as a definition has it."""
+    inner = text.partition("(")[2].strip(" )")
+    return int(inner) if inner.isdigit() else 0
+
+
+def _is_written(access: TableAccess) -> bool:
+    return bool(access.changes) or access.is_locked_for_write
+
+
+def _has_foreign_keys(access: TableAccess, objects: Objects) -> bool:
+    """Whether rows of other tables are looked at or changed with those of a table."""
+    if not _is_written(access):
+        return False
+    looks_at_parents = access.table.foreign_keys and access.changes != {RowChange.DELETE}
+    return access.is_foreign_key or bool(looks_at_parents or objects.children(access.name))
+
+
+def _updated_tables(facts: StatementFacts, resolved: ResolvedStatement) -> int:
+    """The bits of the tables that UPDATE sets columns of, in the order of the text."""
+    if not facts.is_multi_table:
+        return 1
+    own = [access for access in resolved.accesses if not access.is_prelocked]
+    return sum(1 << place for place, access in enumerate(own) if access.changes)
+
+
+def _is_thread_specific(facts: StatementFacts, resolved: ResolvedStatement) -> bool:
+    kind = facts.effects.kind
+    if kind is StatementKind.DROP_TABLE or facts.effects.is_temporary:
+        return True
+    if kind is StatementKind.DELETE and facts.is_multi_table:
+        return True
+    return any(access.table.is_temporary for access in resolved.accesses)
+
+
+_KNOWN_MAX: Final = 4096
+
+
+class KnownUses:
+    """What statements use that differ in their literals alone, for all sessions of a source."""
+
+    def __init__(self) -> None:
+        self._version: object = None
+        self._known: dict[Shape, ContextUse] = {}
+
+    def of(self, facts: StatementFacts, session: Session, version: object) -> ContextUse:
+        """What of its context a statement uses.
+
+        Args:
+            facts: What it says.
+            session: That runs it.
+            version: Of the objects that all sessions have; what is known holds for one version.
+        """
+        facts = executed(facts, session)
+        if facts.dialect is not session.dialect and not _reads_alike(facts, session.dialect):
+            # It was prepared in another sql_mode or character set than its event would tell.
+            return _use_in(facts, session)._replace(is_known=False)
+        if version != self._version:
+            self._version = version
+            self._known.clear()
+        shape, objects = facts.shape, session.objects
+        if shape is None or objects.temporary_tables():
+            return _use_in(facts, session)
+        found = self._known.get(shape)
+        if found is None:
+            if len(self._known) >= _KNOWN_MAX:
+                self._known.clear()
+            found = self._known[shape] = _use_in(facts, session)
+        return found
+
+
+def _reads_alike(facts: StatementFacts, dialect: Dialect) -> bool:
+    """Whether a text says the same in another dialect as in its own."""
+    text, own = facts.text, facts.dialect
+    is_plain = is_alike(text) and '"' not in text
+    return own == dialect or (
+        is_plain
+        and own
+        == replace(
+            dialect,
+            ansi_quotes=own.ansi_quotes,
+            no_backslash_escapes=own.no_backslash_escapes,
+            pipes_as_concat=own.pipes_as_concat,
+            charset=own.charset,
+        )
+    )
+
+
+def executed(facts: StatementFacts, session: Session) -> StatementFacts:
+    """The statement that EXECUTE or EXECUTE IMMEDIATE runs; itself where that is not known.
+
+    Args:
+        facts: What a client's statement says.
+        session: That runs it.
+    """
+    text: str | None = None
+    dialect, tree = session.dialect, facts.tree
+    if facts.effects.kind is StatementKind.EXECUTE:
+        known = session.programs.prepared.get(facts.name.lower())
+        if known is not None and len(known.statements) == 1:
+            text, dialect = known.statements[0], known.dialect
+    elif (
+        facts.effects.kind is StatementKind.EXECUTE_IMMEDIATE
+        and isinstance(tree, Prepare)
+        and isinstance(tree.source, Literal | UserVariable)
+    ):
+        value = evaluate(tree.source, facts, SessionEnvironment(session))
+        if isinstance(value, Text):
+            told = text_telling(value.content, session.dialect.charset)
+            text = None if told is None else trimmed(server_text(told, session.dialect).read)
+    if text is None:
+        return facts
+    return read(text, database=session.database, dialect=dialect)
+
+
+def _use_in(facts: StatementFacts, session: Session) -> ContextUse:
+    resolved = session.resolved(facts, session.database)
+    return context_use(
+        *(facts, resolved, session.objects, session.server, session.database),
+        resolve=session.opened_by,
+    )

@@ -1,0 +1,482 @@
+"""Which groups of the source's log are a session's, and what each of them is to each binlog.
+
+What the model says of a statement's groups is planned and told to `Attributions` before the statement
+is sent; behind it, which groups those are: by what the replies tell, or by what the source says when
+it is asked. Of what the source logs nothing, a mark is made there.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Final
+
+from binlane.binlogs.routing.plan import EncodedEvent, GroupPlan, Part
+from binlane.errors import NotLoggableError, StatementError
+from binlane.live.gateway.handler import SessionContext
+from binlane.live.gateway.judge import Reply
+from binlane.live.port.binlog_variables import TRACKING, Rewritten, telling_gtids, tells_gtids
+from binlane.live.port.context_use import ContextUse
+from binlane.live.port.doubts import Doubt
+from binlane.live.port.group_planning import GroupPlanning, bases
+from binlane.live.port.parts import PortParts
+from binlane.live.port.statement_context import StatementContext
+from binlane.log.codec.format import flavor_of
+from binlane.log.codec.types import Flavor
+from binlane.positions import parse_position
+from binlane.statements.policy.engines import traits
+from binlane.statements.programs.runner import is_program
+from binlane.statements.session.group_plans import DraftPart, Planned, PlannedSession
+from binlane.statements.session.report import StatementResult
+from binlane.statements.session.session import Session
+from binlane.statements.sql.facts import QUIET_KINDS, WRITING_KINDS, StatementFacts
+
+logger = logging.getLogger(__name__)
+
+_AND_ITS_OWN: Final = 2
+_SYNTAX: Final = 1064
+_ENDING_ALL: Final = frozenset((1205, 1213))
+"""Errors by which a statement may end its transaction."""
+
+
+@dataclass(slots=True, kw_only=True)
+class UnderWay:
+    """A statement that the source runs.
+
+    Attributes:
+        text: Its text.
+        facts: What it says.
+        expected: What the model says it will do.
+        context: Of its text; None where nothing of it is planned.
+        use: What of the context it uses; None where nobody looked.
+        catalog_version: Of the objects that it was judged with.
+        is_intended: Its plans were given to `Attributions`.
+        plans: They.
+        rewritten: What the source runs in its place; None for itself.
+        sent_s: As `time.monotonic`, a moment before it was sent; 0 where that is not known.
+    """
+
+    text: str
+    facts: StatementFacts
+    expected: Planned
+    context: StatementContext | None = None
+    use: ContextUse | None = None
+    catalog_version: object = None
+    is_intended: bool = False
+    plans: Sequence[GroupPlan] = ()
+    rewritten: Rewritten | None = None
+    sent_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What is to be told of a statement's groups.
+
+    Attributes:
+        number: Its number.
+        plans: Of the groups, if it made them; nothing where they are not known, None where they are
+            those that were intended.
+        is_intended: They were told before it was sent.
+        last: What its replies told of its last group; None for nothing.
+        is_untold: It may have made groups of which they tell nothing: the source has to be asked.
+    """
+
+    number: int
+    plans: Sequence[GroupPlan] | None
+    _: KW_ONLY
+    is_intended: bool
+    last: str | None = None
+    is_untold: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Homeless:
+    """What binlogs are to have, and the source logs nothing of.
+
+    Attributes:
+        planned: What tells of it.
+        parts: By binlog.
+        ends: As in a plan.
+    """
+
+    planned: Planned
+    parts: Mapping[str, tuple[Part, ...]]
+    ends: Mapping[str, EncodedEvent | None]
+
+
+class GroupTracking:
+    """Plans one session's groups, and tells `Attributions` which they are.
+
+    Attributes:
+        shared: What sessions share; None as long as nothing is told of this one's groups.
+        thread_id: The session's thread at the source.
+        planning: The plans of the transaction.
+        spoils: Nothing of the transaction is planned any more: its groups go as rows.
+        client_value: What the variable of `TRACKING` is for the client, where it is another one at
+            the source; None elsewhere.
+        hides_gtids: The source tells GTIDs that the client has not asked for.
+
+    Args:
+        client: The session on the source.
+    """
+
+    def __init__(self, client: SessionContext) -> None:
+        self.shared: PortParts | None = None
+        self.thread_id = client.thread_id
+        self._flavor = flavor_of(client.server_version)
+        self.planning = GroupPlanning(self._flavor)
+        self.spoils = False
+        self.client_value: str | None = None
+        self.hides_gtids = False
+        self._client = client
+        self._last = ""
+        # When a statement was sent that the source has answered.
+        self._there_s = 0.0
+        # The number of a command under way that nobody has read; 0 for none.
+        self._unread = 0
+        self._unsettled: list[_Told] = []
+        self._doubts: list[Doubt] = []
+        self._homeless: list[_Homeless] = []
+
+    async def begin(self, shared: PortParts) -> None:
+        """Have the source tell the session's groups by their GTIDs from now on.
+
+        Raises:
+            StatementError: If it refuses.
+            PeerError: If it goes away.
+        """
+        await shared.marker.open()
+        there_s = time.monotonic()
+        if self.client_value is None:
+            asked = await self._client.query_source(
+                f"SELECT @@SESSION.{TRACKING[self._flavor]} LIMIT 1"
+            )
+            await self._client.run_at_source(telling_gtids(self._flavor))
+            self.note(asked.texts()[0][0] or "")
+        if self._flavor is Flavor.MARIADB:
+            asked = await self._client.query_source(
+                "SELECT @@last_gtid, @@GLOBAL.gtid_binlog_pos LIMIT 1"
+            )
+            self._last, logged = (value or "" for value in asked.texts()[0])
+        else:
+            asked = await self._client.query_source("SELECT @@GLOBAL.gtid_executed LIMIT 1")
+            logged = asked.texts()[0][0] or ""
+        self._there_s, self.shared = there_s, shared
+        position = parse_position(logged, self._flavor.value)
+        shared.attributions.taken(self.thread_id, position)
+
+    def end(self, *, is_under_way: bool) -> None:
+        """Say that nothing more is told of the session's groups.
+
+        Args:
+            is_under_way: The source runs a statement of which no reply comes.
+        """
+        if self.shared is not None:
+            attributions = self.shared.attributions
+            if is_under_way:
+                attributions.lost(self.thread_id)
+            attributions.given(self.thread_id)
+        self.shared = None
+        self.note(None)
+        self.planning.clear()
+
+    def note(self, client_value: str | None) -> None:
+        """Note what the client has of the variable of `TRACKING`; None for what the source has."""
+        self.client_value = client_value
+        self.hides_gtids = client_value is not None and not tells_gtids(client_value)
+
+    # Before a statement runs.
+
+    def intend(self, one: UnderWay, model: PlannedSession) -> None:
+        """Tell of the groups that a statement will make."""
+        if one.expected.groups and self.shared is not None:
+            one.plans, expected = self._plans(one.expected, model), one.expected
+            self.shared.attributions.intend(
+                self.thread_id, expected.number, one.plans, is_split=_is_split(expected)
+            )
+            one.is_intended = True
+
+    def intend_unread(self, model: PlannedSession, *, is_for_all: bool = False) -> None:
+        """Tell that a command runs of which nobody knows yet which groups it makes.
+
+        Args:
+            model: The session.
+            is_for_all: As of `Attributions.intend`.
+        """
+        if self.shared is not None:
+            self._unread = model.count()
+            self.shared.attributions.intend(self.thread_id, self._unread, (), is_for_all=is_for_all)
+
+    def answer_unread(self, replies: Sequence[Reply]) -> None:
+        """Tell what the replies to such a command say; none if it was not sent."""
+        number, self._unread = self._unread, 0
+        if number and self.shared is not None:
+            plans = () if replies else None
+            self.shared.attributions.done(self.thread_id, number, self.told(replies), plans)
+
+    def withdraw(self, under_way: Iterable[UnderWay]) -> None:
+        """Tell that statements were not sent: what was intended does not come."""
+        for one in under_way:
+            if one.is_intended and self.shared is not None:
+                self.shared.attributions.done(self.thread_id, one.expected.number, None)
+
+    def muddle(self, under_way: Sequence[UnderWay], replies: Sequence[Reply]) -> None:
+        """Tell that replies came, and nobody knows which of them are to which statement."""
+        if self.shared is not None:
+            last = self.told(replies)
+            for one in under_way:
+                told = last if one is under_way[-1] else None
+                self.shared.attributions.done(self.thread_id, one.expected.number, told, ())
+
+    def stumbled(self, numbers: Iterable[int]) -> None:
+        """Tell that nothing is certain of statements that were intended, nor of what is unsettled.
+
+        Args:
+            numbers: Those of the statements.
+        """
+        unsettled = [one.number for one in self._unsettled if one.is_intended]
+        if self.shared is not None:
+            for number in (*numbers, *unsettled):
+                self.shared.attributions.done(self.thread_id, number, None, ())
+        for kept in (self._unsettled, self._doubts, self._homeless):
+            kept.clear()
+
+    def _plans(self, planned: Planned, model: PlannedSession) -> list[GroupPlan]:
+        """The plans of a statement's groups; none where what stands in them is not certain."""
+        if self.spoils:
+            return []
+        definitions, objects = model.session.definitions or (), model.session.objects
+        return [self.planning.plan(group, definitions, objects) for group in planned.groups]
+
+    # Behind it.
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether all is told of the statements that were followed."""
+        return not (self._unsettled or self._doubts or self._homeless or self._unread)
+
+    def doubt(self, one: UnderWay, session: Session) -> None:
+        """Note what a statement was judged with, where it may not be what it ran with.
+
+        Args:
+            one: The statement.
+            session: The session before it.
+        """
+        if self.shared is not None and one.catalog_version is not self.shared.catalog.version:
+            self._doubts.append(Doubt.of(one.facts, session))
+
+    def follow(
+        self, one: UnderWay, planned: Planned, model: PlannedSession, replies: Sequence[Reply]
+    ) -> None:
+        """Tell which groups are of a statement, or keep it until `settle`.
+
+        Args:
+            one: The statement.
+            planned: What it did.
+            model: The session behind it.
+            replies: What the source said of it.
+        """
+        self._there_s = max(self._there_s, one.sent_s)
+        self._tell(one, planned, model, replies)
+        if planned.homeless:
+            self._find_home(planned, model)
+
+    def _tell(
+        self, one: UnderWay, planned: Planned, model: PlannedSession, replies: Sequence[Reply]
+    ) -> None:
+        if self.shared is None:
+            _lose_unplanned(model, planned, ())
+            return
+        last = self.told(replies)
+        has_failed = replies[-1].errno and not _leaves_nothing(one.facts, model, replies[-1].errno)
+        is_silent = has_failed or any(reply.is_result_set for reply in replies)
+        may_write = bool(planned.groups) or not (
+            one.facts.effects.kind in QUIET_KINDS or _is_quiet(one.facts, planned.result)
+        )
+        # Now, as the contexts of a transaction go with its end.
+        is_same = one.is_intended and planned is one.expected and not self.spoils
+        # An id that the server chose is told by the reply.
+        plans = None if is_same and not replies[-1].insert_id else self._plans(planned, model)
+        _lose_unplanned(model, planned, one.plans if plans is None else plans)
+        told = _Told(planned.number, plans, is_intended=one.is_intended)
+        is_untold = bool(last is None and is_silent and may_write)
+        if self._doubts or is_untold:
+            self._unsettled.append(replace(told, last=last, is_untold=is_untold))
+        else:
+            self._attribute(self.shared, told, last)
+
+    def told(self, replies: Sequence[Reply]) -> str | None:
+        """What replies say of the session's last group; None for nothing that is new."""
+        for reply in reversed(replies):
+            told = reply.gtids or reply.tracked.get("last_gtid", "")
+            if told and told != self._last:
+                self._last = told
+                return told
+        return None
+
+    def _attribute(self, shared: PortParts, told: _Told, last: str | None) -> None:
+        if last is not None:
+            shared.attributions.done(self.thread_id, told.number, last, told.plans)
+        elif told.is_intended:
+            shared.attributions.done(self.thread_id, told.number, None)
+
+    async def settle(self, model: PlannedSession) -> None:
+        """Ask for what the replies did not tell, and mark what has no group at the source."""
+        shared = self.shared
+        unsettled, self._unsettled = self._unsettled, []
+        homeless, self._homeless = self._homeless, []
+        if shared is None:
+            return
+        if not await self._are_settled(shared, model):
+            unsettled = [replace(one, plans=()) for one in unsettled]
+            self.spoils = True
+        for one in unsettled:
+            await self._find_last(shared, one)
+        self.answer_unread(())  # by now it is told of each statement of the packet
+        for what in homeless:
+            await self._mark(what, model)
+
+    async def _are_settled(self, shared: PortParts, model: PlannedSession) -> bool:
+        """Whether statements ran on the objects that they were judged with."""
+        doubts, self._doubts = self._doubts, []
+        if not doubts:
+            return True
+        has_locks = model.session.state.locked_tables is not None
+        try:
+            for one in doubts:
+                if has_locks and not shared.catalog.covers(one.facts, one.database):
+                    return False  # others would wait for its locks
+                await shared.catalog.fetch(one.facts, one.database)
+            objects = shared.catalog.catalog()
+        except StatementError as error:
+            self._warn(error)
+            return False
+        return all(one.is_settled(objects) for one in doubts)
+
+    async def _find_last(self, shared: PortParts, one: _Told) -> None:
+        """Find out the last group of a statement, if its replies did not tell it."""
+        last, done = one.last, shared.attributions.done
+        if one.is_untold and self._flavor is Flavor.MARIADB:
+            # A LIMIT of its own stands above the sql_select_limit of the client, which may be 0.
+            asked = await self._client.query_source("SELECT @@last_gtid LIMIT 1")
+            told = asked.texts()[0][0] or ""
+            last, self._last = told if told != self._last else None, told
+        elif one.is_untold:
+            # Errors and rows of MySQL tell none. Not in the session, whose warnings any statement
+            # takes away.
+            try:
+                executed = await shared.marker.executed()
+            except StatementError as error:
+                self._warn(error)
+                done(self.thread_id, one.number, None, [])
+            else:
+                done(self.thread_id, one.number, executed, one.plans, is_bound=True)
+            return
+        self._attribute(shared, one, last)
+
+    # What the source logs nothing of.
+
+    async def mark_end(
+        self, planned: Planned, context: StatementContext, model: PlannedSession
+    ) -> None:
+        """Have binlogs drop temporary tables that the source drops by itself.
+
+        Args:
+            planned: What the session's end is to them.
+            context: Of its last statement.
+            model: It.
+        """
+        self.planning.know(planned.numbers, context)
+        self.spoils = False
+        self._find_home(planned, model)
+        homeless, self._homeless = self._homeless, []
+        for what in homeless:
+            await self._mark(what, model)
+
+    def _find_home(self, planned: Planned, model: PlannedSession) -> None:
+        """Keep what the source logs nothing of until it is marked."""
+        parts: dict[str, tuple[Part, ...]] = {}
+        ends: dict[str, EncodedEvent | None] = {}
+        for name, groups in planned.homeless.items():
+            made = self.planning.parts((part for group in groups for part in group), {})
+            if made is None or self.shared is None or self.spoils:
+                _lose(model, name, groups)
+                continue
+            parts[name] = made
+            if len(groups) == 1:
+                ends |= self.planning.ends({name: planned.homeless_ends[name][0]}, groups[0])
+        if parts:
+            self._homeless.append(_Homeless(planned, parts, ends))
+
+    async def _mark(self, homeless: _Homeless, model: PlannedSession) -> None:
+        """Have the source log a group for what it logs nothing of."""
+        shared = self.shared
+        assert shared is not None, "nothing is kept for a mark else"
+        parts, done = homeless.parts, shared.attributions.done
+        if shared.has_marks:
+            based = bases(model.session.definitions or (), parts)
+            plan = GroupPlan(binlogs=parts, bases=based, ends=homeless.ends)
+            number = model.count()
+            shared.attributions.intend(self.thread_id, number, [plan])
+            try:
+                last = await shared.marker.mark(self.thread_id, self._there_s)
+            except StatementError as error:
+                self._warn(error)
+                done(self.thread_id, number, None, [])
+            else:
+                done(self.thread_id, number, last, is_bound=self._flavor is Flavor.MYSQL)
+                return
+        for name in parts:
+            _lose(model, name, homeless.planned.homeless[name])
+
+    def _warn(self, error: StatementError) -> None:
+        logger.warning("%s: %s", self._client.peer, error, extra={"peer": self._client.peer})
+
+
+def _lose_unplanned(model: PlannedSession, planned: Planned, plans: Sequence[GroupPlan]) -> None:
+    """Let the model know which binlogs get the rows of a group in which it has texts.
+
+    Args:
+        model: The session.
+        planned: What it says of a statement.
+        plans: Of the statement's groups; none where nothing of them is certain.
+    """
+    for place, group in enumerate(planned.groups):
+        given = plans[place].binlogs if place < len(plans) else ()
+        for name, parts in group.binlogs.items():
+            if name not in given:
+                _lose(model, name, [parts])
+
+
+def _lose(model: PlannedSession, name: str, groups: Iterable[Iterable[DraftPart]]) -> None:
+    for group in groups:
+        model.lose(name, group)
+
+
+def _leaves_nothing(facts: StatementFacts, model: PlannedSession, errno: int) -> bool:
+    """Whether a statement that failed has made no group for certain, so that nobody has to ask."""
+    if facts.error is not None:
+        return errno == _SYNTAX
+    if facts.effects.kind not in WRITING_KINDS or errno in _ENDING_ALL:
+        return False
+    session = model.session
+    with suppress(NotLoggableError):
+        accesses = session.opened_by(facts, session.database).accesses
+        return all(traits(one.table, session.server).is_transactional for one in accesses)
+    return False
+
+
+def _is_split(planned: Planned) -> bool:
+    """Whether a statement commits what was done before it, and then makes a group of its own."""
+    if len(planned.groups) != _AND_ITS_OWN:
+        return False
+    numbers = [number for number, _ in planned.groups[0].sections]
+    return bool(numbers) and all(number < planned.number for number in numbers)
+
+
+def _is_quiet(facts: StatementFacts, result: StatementResult) -> bool:
+    """Whether a program is known to have written nothing, if it made no group."""
+    return is_program(facts) and result.unanalysed is None and result.ways == 1

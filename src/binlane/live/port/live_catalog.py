@@ -1,0 +1,764 @@
+"""The source's objects, known to all sessions of the port: read when they are first used.
+
+Read with binlane's own account, by a few connections in threads, so that what a client may not see
+counts all the same. DDL at the port and in the captured log makes what it may have changed unknown;
+whoever uses that next reads it again. All but `noted` is the event loop's.
+
+Whoever shares the objects sees what is added to them; what is taken away stays with those who had
+it until they `fit` themselves anew. So `version` is another one only where something that was known
+is not any more: what was decided of a statement that the catalog `covers` holds until then.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from functools import partial
+from random import random
+from typing import Final, Protocol, TypeVar
+
+from binlane.binlogs.routing.logged_ddl import logged_ddl
+from binlane.client.known_objects import KnownObjects
+from binlane.client.questions import (
+    Answer,
+    Asked,
+    Asking,
+    Need,
+    NotUnderstoodError,
+    Question,
+    Topic,
+    asking,
+)
+from binlane.client.session import ServerSession
+from binlane.client.source_objects import LOCK_TIMEOUT_S, TIMEOUT_S
+from binlane.errors import (
+    BinlaneError,
+    CodecError,
+    PeerError,
+    SourceDownError,
+    StatementError,
+)
+from binlane.live.capture.backoff import Backoff
+from binlane.live.capture.settings import SourceSettings
+from binlane.live.capture.source_facts import quoted_account
+from binlane.live.gateway.privileges import global_privileges
+from binlane.log.codec.types import Flavor
+from binlane.log.grouping.raw import Item
+from binlane.names import folded
+from binlane.positions import AnyGtid, GtidSet, MysqlGtid
+from binlane.statements.policy.server import Server
+from binlane.statements.sql.catalog import SchemaCatalog
+from binlane.statements.sql.facts import DDL_KINDS, StatementFacts, StatementKind
+from binlane.statements.sql.logged_statements import LoggedStatement, logged_statement
+from binlane.statements.sql.reading import read
+from binlane.statements.sql.servers import Dialect
+
+logger = logging.getLogger(__name__)
+
+CONNECTIONS: Final = 8
+"""Questions that are asked at the same time."""
+LOCK_WAIT_S: Final = 1
+"""How long one of them waits for a lock of somebody: meanwhile it keeps others from being asked."""
+_AT_ONCE_MAX: Final = 64
+"""Questions of one statement that wait at a time: those of others have their turn between them."""
+_ROUNDS_MAX: Final = 256
+"""How deep views, triggers and foreign keys may hang on each other."""
+WATCH_S: Final = 10.0
+"""How long a global variable may have another value than is known."""
+_SETTINGS: Final = Question(Topic.SETTINGS)
+_AGAIN_MAX: Final = 64
+"""How often a question is asked again because DDL was seen meanwhile."""
+_ACCESS_DENIED: Final = 1142
+_TIMED_OUT: Final = frozenset((1205, 1969, 3024))
+_WAITED_IN_VAIN: Final = _TIMED_OUT | {1213, 1317}
+"""Errors of who waited: too long, for each other, until somebody ended it."""
+_REFUSED: Final = frozenset((1044, 1064, _ACCESS_DENIED, 1143, 1227, 1370))
+"""Errors of a statement that did nothing at all: it is not understood, or not allowed."""
+_NOT_TOLD: Final = "the source does not tell what the statement uses"
+_NEEDED: Final = ("SELECT", "SHOW VIEW", "TRIGGER")
+"""Privileges on `*.*` without which the source hides objects, and does not say that it does."""
+_ANY: Final = Dialect()
+_Result = TypeVar("_Result")
+
+
+class OwnQuestions(Protocol):
+    """What a client's session may be asked before its next statement."""
+
+    def may_have_locked(self, question: Question) -> bool:
+        """Whether the session may have locked what is asked about, so that others would wait."""
+        ...
+
+    async def answer(self, question: Question, asked: Asked) -> Answer:
+        """The answer to a question, asked in the session; errors as of `client.source_objects`."""
+        ...
+
+
+Change = tuple[LoggedStatement, AnyGtid | None]
+"""A statement of the source's log that may have changed objects, and the GTID of its group."""
+
+
+def changes_in(item: Item) -> list[Change] | None:
+    """What in some item of the source's log may have changed objects, in order.
+
+    Returns:
+        None where nobody can tell: the item is damaged, which whoever routes it tells of.
+    """
+    try:
+        return [(logged_statement(event), gtid) for event, gtid in logged_ddl(item)]
+    except CodecError:
+        return None
+
+
+class LiveCatalog:
+    """The objects of one source.
+
+    Args:
+        settings: The source, and binlane's own account there.
+        connections: How many questions are asked at the same time.
+
+    Attributes:
+        on_changed: Called with the text of a statement that may have changed something, its default
+            database and how it is read; None where nobody else has to know.
+    """
+
+    def __init__(self, settings: SourceSettings, *, connections: int = CONNECTIONS) -> None:
+        self.on_changed: Callable[[str, str, Dialect], None] | None = None
+        self._source = _Source(settings)
+        self._threads = ThreadPoolExecutor(connections, thread_name_prefix="catalog")
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._known: KnownObjects | None = None
+        self._server: Server | None = None
+        self._incarnation = 0
+        self._waiting: dict[Question, asyncio.Task[None]] = {}
+        self._opening: asyncio.Task[None] | None = None
+        self._unknown: object = object()
+        self._watching: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Begin; a source that is down is asked again when something is needed of it."""
+        if self._watching is None:
+            self._watching = asyncio.create_task(self._watch())
+        try:
+            await self._open()
+            await self._know(lambda known: known.lacking_of(()))
+        except StatementError as error:
+            logger.warning("the source's objects are not known yet: %s", error)
+
+    async def stop(self) -> None:
+        """Ask nothing more."""
+        for task in (*self._waiting.values(), *filter(None, [self._opening, self._watching])):
+            task.cancel()
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        self._source.close()
+
+    @property
+    def server(self) -> Server | None:
+        """What the source is; None as long as it was not reached."""
+        return self._server
+
+    @property
+    def dialect(self) -> Dialect:
+        """How the source reads statements without an sql_mode; of any server before it was reached."""
+        return _ANY if self._known is None else self._known.dialect
+
+    @property
+    def is_reached(self) -> bool:
+        """Whether anything is known of the source as it is now."""
+        return self._known is not None
+
+    @property
+    def version(self) -> object:
+        """Another object whenever something that was known is not known any more."""
+        return self._unknown if self._known is None else self._known.version
+
+    def covers(self, facts: StatementFacts, database: str) -> bool:
+        """Whether all that a statement uses is known now, that it is not there included.
+
+        Args:
+            facts: Of its text.
+            database: Its default database; empty without one.
+        """
+        known = self._known
+        if known is None:
+            return False
+        try:
+            return known.covers(facts, database)
+        except NotUnderstoodError:
+            return False
+
+    async def fetch(
+        self, facts: StatementFacts, database: str, own: OwnQuestions | None = None
+    ) -> tuple[Question, ...]:
+        """Ask for what is not known of what a statement uses; then the catalog covers it.
+
+        Args:
+            facts: Of its text.
+            database: Its default database.
+            own: Asks what others than its session would have to wait for; None asks nothing there.
+
+        Returns:
+            What was asked, for `extend`.
+
+        Raises:
+            StatementError: If the source cannot be asked, does not tell, or is not understood.
+        """
+        await self._open()
+        return await self._know(lambda known: known.lacking(facts, database), own)
+
+    def reached(self, needs: Iterable[Need]) -> list[tuple[Question, Answer]]:
+        """All that belongs to some things, as far as it is known, with what was told of it."""
+        known = self._known
+        return [] if known is None else known.reached(needs)
+
+    async def fetch_objects(
+        self, questions: Iterable[Question], own: OwnQuestions | None = None
+    ) -> tuple[Question, ...]:
+        """Ask for objects that no text names, such as those of a dynamic statement.
+
+        Args:
+            questions: About them.
+            own: As of `fetch`.
+
+        Returns:
+            What was asked: nothing where all was known.
+
+        Raises:
+            StatementError: As `fetch`.
+        """
+        await self._open()
+        asked = tuple(questions)
+        return await self._know(lambda known: known.lacking_of(asked), own)
+
+    def missed(self, catalog: SchemaCatalog) -> tuple[Question, ...]:
+        """What a session looked for in vain, and nobody asked the source for: see `fetch_objects`.
+
+        Such are objects that no text of the session names, but one that its programs made up. With
+        an answer, what was judged without it is to be judged again.
+
+        Args:
+            catalog: The session's; what it missed is taken from it.
+        """
+        known = self._known
+        if not catalog.missed or known is None:
+            return ()
+        names, catalog.missed = catalog.missed, set()
+        return known.missed(names)
+
+    async def begun(self) -> SchemaCatalog:
+        """As `catalog`; the source is reached first where it was not yet, or was lost.
+
+        Raises:
+            StatementError: If it cannot be asked.
+        """
+        await self._open()
+        return self.catalog()
+
+    def catalog(self) -> SchemaCatalog:
+        """A catalog for a new session; `fit` keeps it current.
+
+        Raises:
+            StatementError: If the source was not reached yet, or was lost.
+        """
+        known = self._known
+        if known is None:
+            raise SourceDownError(_NOT_TOLD)
+        found = SchemaCatalog(flavor=known.flavor, server_version=known.server_version)
+        self.fit(found)
+        return found
+
+    def fit(self, catalog: SchemaCatalog) -> None:
+        """Make a session's catalog current: the source's objects, and its own temporary tables.
+
+        What the session's own DDL made of it is gone: `changed` tells the others of that, and what
+        came of it is read from the source.
+        """
+        known = self._known
+        if known is None:
+            return
+        base, own = known.store, catalog.store
+        if own.tables is base.tables:
+            return
+        temporary = own.temporary
+        own = replace(base)
+        own.temporary, own.is_shared = temporary, True
+        catalog.store = own
+        catalog.version = object() if temporary else known.version
+
+    def extend(self, catalog: SchemaCatalog, asked: Iterable[Question]) -> None:
+        """Give a session what was asked last, and leave what its own DDL made of the rest.
+
+        Args:
+            catalog: Of a session that did, in the model, what the source is still to do.
+            asked: What `fetch` and `fetch_objects` say that they asked.
+        """
+        known = self._known
+        if known is None or catalog.store.tables is known.store.tables:
+            return
+        catalog.store.own()
+        known.give(catalog.store, asked)
+        catalog.version = object()
+
+    def changed(self, facts: StatementFacts, database: str, *, errno: int = 0) -> None:
+        """Know no more of what a statement may have changed.
+
+        To be called for DDL, and for what may run some, after its end, whether it succeeded or
+        not. What is being read meanwhile is read again.
+
+        Args:
+            facts: Of its text; one about a session's temporary table changes nothing here, if
+                either the text or what is known of the table says so.
+            database: Its default database; empty without one.
+            errno: What the source answered; 0 where it did not fail. Who may not change anything
+                must not make others wait for what is read again.
+        """
+        is_refused = errno in _REFUSED and facts.effects.kind in DDL_KINDS
+        if is_refused:
+            return
+        before = self.version
+        if self._known is not None:
+            self._known.changed(facts, database)
+        if self.on_changed is not None and (
+            facts.effects.kind is not StatementKind.SET or self.version is not before
+        ):
+            self.on_changed(facts.text, database, facts.dialect)
+
+    def heed_changed(self, text: str, database: str, dialect: Dialect) -> None:
+        """As `changed`, of a statement in another process, where `on_changed` told of it."""
+        if self._known is not None:
+            self._known.changed(read(text, database=database, dialect=dialect), database)
+
+    def forget(self) -> None:
+        """Know nothing any more: something happened of which nobody knows what."""
+        if self._known is not None:
+            self._known.forget_all()
+
+    def source_changed(self) -> None:
+        """Know nothing any more: the source may be another server; from any thread."""
+        self._later([self._source.drop, self._anew])
+
+    def noted(self, item: Item) -> None:
+        """Know no more of what statements in the source's log may have changed; from any thread.
+
+        Args:
+            item: What the source gave next.
+        """
+        if self._known is not None:
+            self.heed(changes_in(item))
+
+    def heed(self, changes: Sequence[Change] | None) -> None:
+        """Know no more of what `changes_in` some item may have changed; from any thread."""
+        known = self._known
+        if known is None or (changes is not None and not changes):
+            return
+        if changes is None:
+            self._later([self.forget])
+            return
+        work: list[Callable[[], None]] = []
+        dialect = known.dialect
+        for logged, gtid in changes:
+            database = folded(logged.database) if known.ignores_case else logged.database
+            own = dialect.with_mode(logged.sql_mode, logged.charset)
+            facts = read(logged.text, database=database, dialect=own)
+            work.append(partial(self._note, facts, database, gtid))
+        self._later(work)
+
+    def _later(self, work: Sequence[Callable[[], None]]) -> None:
+        """Do something in the event loop."""
+        if self._loop is not None:
+            with suppress(RuntimeError):  # it has ended
+                self._loop.call_soon_threadsafe(_each, work)
+
+    def _note(self, facts: StatementFacts, database: str, gtid: AnyGtid | None) -> None:
+        if isinstance(gtid, MysqlGtid):
+            self._source.after(gtid)
+        if self._known is not None:
+            self._known.changed(facts, database)
+
+    # Asking ---------------------------------------------------------------------------------------
+
+    async def _know(
+        self,
+        lacking: Callable[[KnownObjects], Iterable[Question]],
+        own: OwnQuestions | None = None,
+    ) -> tuple[Question, ...]:
+        """Ask until nothing is lacking; what was asked."""
+        asked: dict[Question, None] = {}
+        for _ in range(_ROUNDS_MAX):
+            known = self._known
+            if known is None:
+                await self._open()
+                continue
+            questions = list(dict.fromkeys(lacking(known)))
+            if not questions:
+                return tuple(asked)
+            asked.update(dict.fromkeys(questions))
+            locked: list[Question] = []
+            left: list[Question] = []
+            for one in questions:
+                is_locked = own is not None and own.may_have_locked(one)
+                (locked if is_locked else left).append(one)
+            for start in range(0, len(left), _AT_ONCE_MAX):
+                some = left[start : start + _AT_ONCE_MAX]
+                results = await asyncio.gather(
+                    *(self._answered(one) for one in some), return_exceptions=True
+                )
+                for question, result in zip(some, results, strict=True):
+                    if own is not None and _has_waited(result):
+                        locked.append(question)
+                    elif isinstance(result, BaseException):
+                        raise result
+            for question in locked:
+                assert own is not None, "it is who asks"
+                await self._ask_own(question, own)
+        raise StatementError(
+            f"{_NOT_TOLD}: it hangs on more than {_ROUNDS_MAX} objects one behind the other, or"
+            " they change all the time"
+        )
+
+    async def _ask_own(self, question: Question, own: OwnQuestions) -> None:
+        """Ask a question in a client's session; binlane's own account where that may not see it."""
+        known = self._known
+        if known is None or known.before(question) != question:
+            return
+        epoch, asked = known.epoch, known.asked
+        try:
+            answer = await own.answer(question, asked)
+        except StatementError as error:
+            if error.errno in _WAITED_IN_VAIN:
+                raise
+            await self._answered(question)
+            return
+        if answer.objects.temporary:  # it hides what is asked about
+            await self._answered(question)
+        elif known is self._known and epoch == known.epoch:
+            known.take(question, answer)
+
+    async def _answered(self, question: Question) -> None:
+        """Wait until a question is answered, which is asked once for all who wait."""
+        task = self._waiting.get(question)
+        if task is None:
+            task = self._waiting[question] = asyncio.create_task(self._ask(question))
+            task.add_done_callback(lambda done: self._done(question, done))
+        await asyncio.shield(task)
+
+    def _done(self, question: Question, task: asyncio.Task[None]) -> None:
+        del self._waiting[question]
+        if not task.cancelled():
+            task.exception()  # those who waited have it, if there are any left
+
+    async def _ask(self, question: Question) -> None:
+        for _ in range(_AGAIN_MAX):
+            known = self._known
+            if known is None or known.before(question) != question:
+                return
+            epoch, asked = known.epoch, known.asked
+            try:
+                answer = await self._in_thread(partial(self._source.answer, question, asked))
+            except NotUnderstoodError as failure:
+                if known is self._known and epoch == known.epoch:
+                    known.fail(question, failure)
+                    return
+            else:
+                if self._source.incarnation != self._incarnation:
+                    self._anew()
+                elif known is self._known and epoch == known.epoch:
+                    known.take(question, answer)
+                    return
+        raise StatementError(
+            f"{_NOT_TOLD}: its objects change all the time", hint="try again when DDL is through"
+        )
+
+    async def _watch(self) -> None:
+        """See from time to time whether settings changed, of which no log tells."""
+        while True:
+            await asyncio.sleep(WATCH_S)
+            known = self._known
+            if known is None or not known.is_asked(_SETTINGS):
+                continue
+            asked = known.asked
+            try:
+                told = await self._in_thread(partial(self._source.answer, _SETTINGS, asked))
+            except StatementError:
+                continue  # whoever needs something is told
+            if known is self._known and told.objects.settings != known.store.settings:
+                known.forget_settings()
+
+    async def _open(self) -> None:
+        """Find out what the source is, once."""
+        if self._known is not None:
+            return
+        self._loop = asyncio.get_running_loop()
+        if self._opening is None:
+            self._opening = asyncio.create_task(self._meet())
+            self._opening.add_done_callback(self._opened)
+        await asyncio.shield(self._opening)
+
+    def _opened(self, task: asyncio.Task[None]) -> None:
+        self._opening = None
+        if not task.cancelled():
+            task.exception()  # those who waited have it, if there are any left
+
+    async def _meet(self) -> None:
+        server = await self._in_thread(self._source.meet)
+        self._incarnation = self._source.incarnation
+        self._server = server
+        self._known = KnownObjects(Flavor(server.flavor), server.version)
+
+    def _anew(self) -> None:
+        """The connection was lost: what happened meanwhile, on which server, nobody knows."""
+        if self._known is not None:
+            self._unknown = object()
+            self._known = None
+
+    async def _in_thread(self, work: Callable[[], _Result]) -> _Result:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+
+
+def _has_waited(result: object) -> bool:
+    """Whether a question waited in vain for a lock of somebody."""
+    return isinstance(result, StatementError) and result.errno in _TIMED_OUT
+
+
+class _Source:
+    """The source, asked by threads, each of which has a connection as long as it asks.
+
+    Attributes:
+        incarnation: Counts the connections that were lost.
+    """
+
+    def __init__(self, settings: SourceSettings) -> None:
+        self._settings = settings
+        self._lock = threading.Lock()
+        self._idle: list[ServerSession] = []
+        self._busy: set[ServerSession] = set()
+        self._backoff = Backoff()
+        self._not_before_s = 0.0
+        self._problem: PeerError | None = None
+        self._is_closed = False
+        self._seen: list[MysqlGtid] = []
+        self.incarnation = 0
+
+    def close(self) -> None:
+        """Go away; whoever asks is told that the source is gone."""
+        with self._lock:
+            self._is_closed = True
+            idle, self._idle = self._idle, []
+            for session in self._busy:
+                session.abort()
+        for session in idle:
+            session.close()
+
+    def meet(self) -> Server:
+        """What the source is.
+
+        Raises:
+            StatementError: If it cannot be asked.
+        """
+        ((version,),) = self._with_session(lambda session: session.ask("SELECT VERSION()"))
+        version = version or ""
+        return Server.of("mariadb" if "mariadb" in version.lower() else "mysql", version)
+
+    def after(self, gtid: MysqlGtid) -> None:
+        """Ask nothing before a transaction is done: MySQL sends it before anybody sees it."""
+        with self._lock:
+            self._seen.append(gtid)
+
+    def answer(self, question: Question, asked: Asked) -> Answer:
+        """The answer to a question.
+
+        Raises:
+            StatementError: If the source cannot be asked, refuses to tell, or is not understood.
+        """
+        try:
+            return self._with_session(lambda session: self._answer(session, question, asked))
+        except NotUnderstoodError:
+            raise
+        except StatementError as error:
+            what = question.topic.value
+            name = f" {question.name}" if question.name.table else ""
+            raise StatementError(
+                f"{_NOT_TOLD}, {what}{name}: {error.message}",
+                errno=error.errno,
+                sqlstate=error.sqlstate,
+                hint=error.hint or "try again",
+            ) from None
+
+    def _answer(self, session: ServerSession, question: Question, asked: Asked) -> Answer:
+        with self._lock:
+            seen = self._seen.copy()
+        if seen:
+            gtids = GtidSet.of(seen)
+            rows = session.ask(f"SELECT WAIT_FOR_EXECUTED_GTID_SET('{gtids}', {LOCK_TIMEOUT_S})")
+            if rows != (("0",),):
+                raise StatementError(
+                    f"the transactions {gtids} are in its log, and not done after"
+                    f" {LOCK_TIMEOUT_S} s",
+                    hint="try again",
+                )
+            with self._lock:
+                self._seen = [gtid for gtid in self._seen if gtid not in seen]
+        return _answer(session, asking(question, asked))
+
+    def _with_session(self, work: Callable[[ServerSession], _Result]) -> _Result:
+        """Do something in a session, and in another one if that was lost meanwhile."""
+        try:
+            while True:
+                incarnation = self.incarnation
+                session, is_new = self._session()
+                try:
+                    with self._asking(session):
+                        result = work(session)
+                except StatementError:
+                    self._give_back(session, incarnation)
+                    raise
+                except PeerError:
+                    session.close()
+                    self.drop()
+                    if is_new or self._is_closed:
+                        raise
+                except BaseException:
+                    session.close()
+                    raise
+                else:
+                    self._give_back(session, incarnation)
+                    return result
+        except StatementError:
+            raise
+        except BinlaneError as error:
+            raise not_asked(f"{_NOT_TOLD}: {error}", error) from None
+
+    @contextmanager
+    def _asking(self, session: ServerSession) -> Iterator[None]:
+        """A session waits for answers, unless all ends."""
+        with self._lock:
+            if self._is_closed:
+                session.abort()
+            self._busy.add(session)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._busy.discard(session)
+
+    def _session(self) -> tuple[ServerSession, bool]:
+        """A session, and whether it is a new one."""
+        with self._lock:
+            if self._idle:
+                return self._idle.pop(), False
+            if self._problem is not None and time.monotonic() < self._not_before_s:
+                raise self._problem
+        settings = self._settings
+        try:
+            session = ServerSession(settings.url, settings.secret(), answer_s=TIMEOUT_S + 1)
+            try:
+                _prepare(session)
+            except BaseException:
+                session.close()
+                raise
+        except PeerError as error:
+            with self._lock:
+                self._problem = error
+                self._not_before_s = time.monotonic() + self._backoff.next_delay_s(random())  # noqa: S311  # no secret
+            raise
+        with self._lock:
+            self._problem = None
+            self._backoff.reset()
+        return session, True
+
+    def _give_back(self, session: ServerSession, incarnation: int) -> None:
+        with self._lock:
+            if not self._is_closed and incarnation == self.incarnation:
+                self._idle.append(session)
+                return
+        session.close()
+
+    def drop(self) -> None:
+        """Begin with new connections: what is connected is lost, or soon will be."""
+        with self._lock:
+            self.incarnation += 1
+            idle, self._idle = self._idle, []
+        for session in idle:
+            session.close()
+
+
+def not_asked(message: str, error: BinlaneError, *, hint: str = "") -> StatementError:
+    """What a client is told where the source could not be asked.
+
+    Args:
+        message: What it is told.
+        error: Why the source could not be asked.
+        hint: What helps; by default what helps against the error.
+    """
+    hint = hint or error.hint or "see whether the source runs"
+    if isinstance(error, PeerError) and error.errno is None:
+        return SourceDownError(message, hint=hint)
+    return StatementError(message, hint=hint)
+
+
+def _each(work: Iterable[Callable[[], None]]) -> None:
+    for one in work:
+        one()
+
+
+def lacking_privileges(grants: Sequence[str]) -> list[str]:
+    """What an account lacks to see all objects.
+
+    Args:
+        grants: The lines of SHOW GRANTS.
+    """
+    held = global_privileges(grants)
+    # MySQL's partial_revokes take databases away again.
+    is_partial = any(line.startswith("REVOKE ") for line in grants)
+    if "ALL PRIVILEGES" in held and not is_partial:
+        return []
+    return [name for name in _NEEDED if name not in held or is_partial]
+
+
+def _prepare(session: ServerSession) -> None:
+    """Set what the texts of definitions hang on, and how long anything is waited for.
+
+    Raises:
+        StatementError: If the source hides objects from the account; a session keeps the rights
+            that it began with.
+    """
+    timeout = (
+        f", max_statement_time = {TIMEOUT_S:.0f}" if "mariadb" in session.version.lower() else ""
+    )
+    session.ask(
+        "SET SESSION sql_mode = '', sql_quote_show_create = 1, autocommit = 1,"
+        f" lock_wait_timeout = {LOCK_WAIT_S}, wait_timeout = 86400{timeout}"
+    )
+    lacking = lacking_privileges([row[0] or "" for row in session.ask("SHOW GRANTS")])
+    if lacking:
+        ((account,),) = session.ask("SELECT CURRENT_USER()")
+        raise StatementError(
+            f"{_NOT_TOLD}: binlane's own account {account} there may not see all objects",
+            errno=_ACCESS_DENIED,
+            sqlstate="42000",
+            hint=f"GRANT {', '.join(lacking)} ON *.* TO {quoted_account(account or '')}",
+        )
+
+
+def _answer(session: ServerSession, steps: Asking) -> Answer:
+    """Put the statements of a question to the source."""
+    try:
+        statement = next(steps)
+        while True:
+            try:
+                rows = session.ask(statement)
+            except PeerError as error:
+                if error.errno is None:
+                    raise
+                refused = StatementError(error.message, errno=error.errno, hint=error.hint)
+                statement = steps.throw(refused)
+            else:
+                statement = steps.send([list(row) for row in rows])
+    except StopIteration as stop:
+        found: Answer = stop.value
+        return found

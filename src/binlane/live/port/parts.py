@@ -1,0 +1,54 @@
+"""What all sessions of the port share."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from dataclasses import dataclass, field
+
+from binlane.live.gateway.handler import SessionContext
+from binlane.live.port.context_use import KnownUses
+from binlane.live.port.live_catalog import LiveCatalog
+from binlane.live.port.marks import Marker
+from binlane.live.port.sayings import Sayings
+from binlane.statements.scope.definition import Definition
+
+Seen = Callable[[SessionContext], Awaitable[Collection[str] | None]]
+"""Gives the names of the binlogs that a session's account may see; None for all."""
+
+
+async def _all_seen(_session: SessionContext) -> None:
+    """Where nobody says anything else."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PortParts:
+    """What all sessions of the port share.
+
+    Attributes:
+        definitions: Gives the binlogs as they are now; the same tuple as long as they are the same.
+        catalog: The source's objects.
+        attributions: Gets the plans of the groups that sessions make.
+        marker: Makes groups for what the source logs nothing of.
+        has_marks: Whether the source has what it needs for that.
+        global_values: Gives the values that `SET GLOBAL` or the settings gave to the binlogs'
+            variables.
+        seen: Gives the binlogs that a session's account may see; None for all.
+        uses: What statements use of their context.
+        set_global_values: Keeps such values, None for those that are taken back; blocks.
+        tells_tables: Binlogs say which tables statements concern.
+    """
+
+    definitions: Callable[[], tuple[Definition, ...]]
+    catalog: LiveCatalog
+    attributions: Sayings
+    marker: Marker
+    has_marks: bool = True
+    global_values: Callable[[], Mapping[str, str]] = dict
+    seen: Seen = _all_seen
+    uses: KnownUses = field(default_factory=KnownUses)
+    set_global_values: Callable[[Mapping[str, str | None]], None] = lambda _: None
+    tells_tables: bool = False
+
+
+FindParts = Callable[[], Awaitable[PortParts | None]]
+"""Gives what sessions share; None where the source was not set up to be judged: all is relayed then."""

@@ -1,0 +1,301 @@
+"""What sessions say of their statements, from one process to the one that routes.
+
+Said is what the journal's records tell, in their form, so that what is heard is written as it came.
+Whoever says something has it in the other's hands before the statement is sent: no group is read
+before what was said of its statement can be heard.
+"""
+
+from __future__ import annotations
+
+import logging
+import socket
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from struct import Struct
+from typing import Final, Protocol, overload
+
+from binlane.binlogs.routing.plan import GroupPlan
+from binlane.binlogs.routing.plan_bytes import decode_plans, encode_plans
+from binlane.live.port import journal_records as records
+from binlane.live.port.attributions import Attributions
+from binlane.live.port.session_groups import ends_of
+from binlane.log.codec.buffer import Reader
+from binlane.positions import Position
+
+_FRAME: Final = Struct("<IB")
+_READ_BYTES: Final = 256 << 10
+_BUFFER_BYTES: Final = 4 << 20
+
+logger = logging.getLogger(__name__)
+
+
+class Sayings(Protocol):
+    """What sessions say; `Attributions` hears it at once."""
+
+    def intend(
+        self,
+        thread_id: int,
+        number: int,
+        plans: Sequence[GroupPlan],
+        encoded: bytes | None = None,
+        *,
+        is_split: bool = False,
+        is_for_all: bool = False,
+    ) -> None:
+        """Say what a statement will make, before it is sent; as `Attributions` has it, like all."""
+        ...
+
+    def done(
+        self,
+        thread_id: int,
+        number: int,
+        last: str | None,
+        plans: Sequence[GroupPlan] | None = None,
+        encoded: bytes | None = None,
+        *,
+        is_bound: bool = False,
+    ) -> None:
+        """Say what a statement's reply told."""
+        ...
+
+    def lost(self, thread_id: int) -> None:
+        """Say that a session ended with a statement under way."""
+        ...
+
+    def taken(self, thread_id: int, position: Position | None = None) -> None:
+        """Say that a session is followed from now on."""
+        ...
+
+    def given(self, thread_id: int) -> None:
+        """Say that a session ended."""
+        ...
+
+    def close(self) -> None:
+        """Say nothing any more."""
+        ...
+
+
+class SentSayings:
+    """Says it to another process.
+
+    Args:
+        connection: To it; blocking, so that whoever is not heard waits.
+    """
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._intended: dict[int, tuple[int, Sequence[GroupPlan]]] = {}
+        widen(connection)
+
+    def intend(
+        self,
+        thread_id: int,
+        number: int,
+        plans: Sequence[GroupPlan],
+        encoded: bytes | None = None,
+        *,
+        is_split: bool = False,
+        is_for_all: bool = False,
+    ) -> None:
+        """As of `Sayings`.
+
+        Raises:
+            OSError: If the other process is gone, as of all here.
+        """
+        self._intended[thread_id] = number, plans
+        if encoded is None:
+            encoded = encode_plans(plans)
+        bits = is_split * records.SPLIT_BIT | is_for_all * records.ALL_BIT
+        body = records.intent_body(thread_id, number, encoded, bits)
+        self._say(records.INTENT, body)
+
+    def done(
+        self,
+        thread_id: int,
+        number: int,
+        last: str | None,
+        plans: Sequence[GroupPlan] | None = None,
+        encoded: bytes | None = None,
+        *,
+        is_bound: bool = False,
+    ) -> None:
+        """As of `Sayings`."""
+        is_known = bool(last) or plans is None or len(plans) > 0
+        if encoded is None and plans is not None:
+            intended = self._intended.get(thread_id)
+            is_same = is_known and intended == (number, plans)
+            encoded = b"" if is_same else encode_plans(plans)
+        bits = is_known * records.KNOWN_BIT | is_bound * records.OF_BOUND_BIT
+        body = records.answer_body(thread_id, number, last or "", encoded or b"", bits)
+        self._say(records.ANSWER, body)
+
+    def lost(self, thread_id: int) -> None:
+        """As of `Sayings`."""
+        self._say(records.LOST, records.thread_body(thread_id))
+
+    def taken(self, thread_id: int, position: Position | None = None) -> None:
+        """As of `Sayings`."""
+        start = {} if position is None else ends_of(position)
+        self._say(records.TAKEN, records.taken_body(thread_id, start))
+
+    def given(self, thread_id: int) -> None:
+        """As of `Sayings`."""
+        self._intended.pop(thread_id, None)
+        self._say(records.GIVEN, records.thread_body(thread_id))
+
+    def close(self) -> None:
+        """Say nothing any more; what was said is heard."""
+        self._connection.close()
+
+    def _say(self, kind: int, body: bytes) -> None:
+        self._connection.sendall(_FRAME.pack(len(body), kind) + body)
+
+
+@dataclass(slots=True)
+class _Speaker:
+    """Another process.
+
+    Attributes:
+        kept: What it said and does not make a whole yet.
+        threads: Of its sessions that are followed.
+    """
+
+    kept: bytearray = field(default_factory=bytearray)
+    threads: set[int] = field(default_factory=set)
+
+
+class Hearing:
+    """Hears what the sessions of other processes say, for an `Attributions`.
+
+    Any thread may `hear`: who reads groups does before it says so, others when something comes.
+
+    Args:
+        attributions: Gets to know it.
+    """
+
+    def __init__(self, attributions: Attributions) -> None:
+        self._attributions = attributions
+        self._lock = attributions.saying
+        self._speakers: dict[socket.socket, _Speaker] = {}
+
+    def add(self, connection: socket.socket) -> None:
+        """Hear another process from now on."""
+        connection.setblocking(False)  # the standard library's
+        widen(connection)
+        with self._lock:
+            self._speakers[connection] = _Speaker()
+
+    def remove(self, connection: socket.socket) -> frozenset[int]:
+        """Hear what is left of a process that is gone, and with it its sessions; their threads."""
+        with self._lock:
+            self._hear(connection)
+            threads = frozenset(self._speakers.pop(connection).threads)
+            for thread_id in threads:
+                self._attributions.lost(thread_id)
+                self._attributions.given(thread_id)
+        connection.close()
+        return threads
+
+    def close(self) -> None:
+        """Hear nobody any more, nor what was said and not heard."""
+        with self._lock:
+            for connection in self._speakers:
+                connection.close()
+            self._speakers.clear()
+
+    def hear(self) -> None:
+        """Take in all that was said up to now."""
+        with self._lock:
+            for connection in self._speakers:
+                self._hear(connection)
+
+    def _hear(self, connection: socket.socket) -> None:
+        speaker = self._speakers[connection]
+        while True:
+            try:
+                data = connection.recv(_READ_BYTES)
+            except OSError:  # BlockingIOError is one: nothing more was said
+                data = b""
+            if not data:
+                return
+            speaker.kept += data
+            self._take(speaker)
+
+    def _take(self, speaker: _Speaker) -> None:
+        start, kept = 0, speaker.kept
+        while len(kept) - start >= _FRAME.size:
+            length, kind = _FRAME.unpack_from(kept, start)
+            end = start + _FRAME.size + length
+            if len(kept) < end:
+                break
+            self._tell(speaker, kind, bytes(kept[start + _FRAME.size : end]))
+            start = end
+        del kept[:start]
+
+    def _tell(self, speaker: _Speaker, kind: int, body: bytes) -> None:
+        attributions = self._attributions
+        if kind == records.INTENT:
+            intent = records.read_intent(body)
+            encoded = body[records.INTENT_HEAD_BYTES :]
+            plans = _Plans(encoded, intent.plan_count)
+            attributions.intend(
+                *(intent.thread_id, intent.number, plans, encoded),
+                is_split=intent.is_split,
+                is_for_all=intent.is_for_all,
+            )
+        elif kind == records.ANSWER:
+            self._tell_answer(body)
+        elif kind == records.TAKEN:
+            thread_id, start, _ = records.read_taken(body)
+            speaker.threads.add(thread_id)
+            attributions.taken_from(thread_id, start)
+        elif kind == records.LOST:
+            attributions.lost(records.read_thread(body))
+        else:
+            thread_id = records.read_thread(body)
+            speaker.threads.discard(thread_id)
+            attributions.given(thread_id)
+
+    def _tell_answer(self, body: bytes) -> None:
+        attributions, (answer, encoded) = self._attributions, records.read_answer_and_plans(body)
+        thread_id, number, last = answer.thread_id, answer.number, answer.last or None
+        try:
+            if answer.plan_count is None:
+                attributions.done(thread_id, number, last, is_bound=answer.is_bound)
+            else:
+                plans = _Plans(encoded, answer.plan_count)
+                attributions.done(
+                    *(thread_id, number, last, plans, encoded), is_bound=answer.is_bound
+                )
+        except ValueError as error:
+            logger.warning("a reply told of no GTID that can be read: %s", error)
+            attributions.done(thread_id, number, None, [])
+
+
+class _Plans(Sequence[GroupPlan]):
+    """Plans that are decoded once somebody looks at them."""
+
+    __slots__ = ("_count", "_encoded", "_plans")
+
+    def __init__(self, encoded: bytes, count: int) -> None:
+        self._encoded = encoded
+        self._count = count
+        self._plans: tuple[GroupPlan, ...] | None = None
+
+    def __len__(self) -> int:
+        return self._count
+
+    @overload
+    def __getitem__(self, index: int) -> GroupPlan: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[GroupPlan]: ...
+    def __getitem__(self, index: int | slice) -> GroupPlan | Sequence[GroupPlan]:
+        if self._plans is None:
+            self._plans = decode_plans(Reader(self._encoded))
+        return self._plans[index]
+
+
+def widen(connection: socket.socket) -> None:
+    """Let much be said before anybody hears it."""
+    for option in (socket.SO_SNDBUF, socket.SO_RCVBUF):
+        connection.setsockopt(socket.SOL_SOCKET, option, _BUFFER_BYTES)

@@ -1,0 +1,533 @@
+"""Which groups of one session are of which statement: what is known, and what follows from it.
+
+A session runs one statement after another; so its groups come in the order of its statements. Of each
+statement the source tells its groups once it is answered: MySQL all of them, MariaDB the last one. All
+groups of the session behind the last one of the statement before, up to that one, are of the
+statement: no others. If these are as many as were foreseen, the first is the first that was, and so
+on; if not, nobody says which is which, and none of them is planned.
+
+Here are the groups that are known to be of the session: those in which the log names its thread, and
+those that it was told. Of others `attributions` finds out.
+
+Pure: no files, clocks or threads.
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum, StrEnum
+from operator import attrgetter
+from typing import NamedTuple
+
+from binlane.binlogs.routing.plan import GroupPlan
+from binlane.binlogs.store.record_log import Place
+from binlane.positions import AnyGtid, Gtid, GtidPosition, GtidSet, Position
+
+Stream = str
+"""Within it numbers only grow: a domain of MariaDB, a source with its tag of MySQL."""
+
+
+class Reason(StrEnum):
+    """Why a group is of no statement that is known."""
+
+    STRANGER = "it did not come through the port"
+    NO_STATEMENT = "no statement that was under way is known to have made it"
+    OTHER_COUNT = "its statement made another number of groups than was foreseen"
+    UNKNOWN = "what its statement would make was not known"
+    NOT_ANSWERED = "its statement was not answered in time"
+    LOST = "its session ended before its statement was answered"
+    SEVERAL = "its statement made several groups, and the source does not tell which"
+    MISSED = "a group of its session before it was not known to be of it"
+    NOT_READ = "the source's log was not read where its statement began"
+    APART = "the groups of its statement did not come together"
+    FORGOTTEN = "nothing is known of it any more"
+    PASSED = "the source gave it once more, behind later groups"
+    NOT_WRITTEN = "the journal could not be written"
+    CLOSED = "binlane ends"
+
+
+class Unattributed(NamedTuple):
+    """What is said of a group that is routed as rows.
+
+    Attributes:
+        reason: Why.
+        threads: The source's threads of which it may be: texts of theirs may not be where they were
+            to be. None: of anybody.
+    """
+
+    reason: Reason
+    threads: frozenset[int] | None = frozenset()
+
+
+class Point(NamedTuple):
+    """A group of the source.
+
+    Attributes:
+        stream: In which it is numbered.
+        number: Its number.
+    """
+
+    stream: Stream
+    number: int
+
+
+class Span(NamedTuple):
+    """Groups that follow each other in a stream.
+
+    Attributes:
+        stream: In which they are numbered.
+        first: Number of the first; 0 where only the last is known.
+        last: Number of the last.
+    """
+
+    stream: Stream
+    first: int
+    last: int
+
+
+class Arrival(NamedTuple):
+    """A group that was read and is not attributed yet.
+
+    Attributes:
+        point: Which.
+        is_commit: It ends with XID: nothing of it was rolled back, and no error stopped it halfway.
+        order: Its place among all that were read.
+    """
+
+    point: Point
+    is_commit: bool
+    order: int = 0
+
+
+class Verdict(NamedTuple):
+    """What became of a group.
+
+    Attributes:
+        point: Which.
+        statement: Of which it is; None of none that is known.
+        plan: Number of its plan among those of the statement, from 0.
+        reason: Why it has none; only without a statement.
+    """
+
+    point: Point
+    statement: Statement | None = None
+    plan: int = 0
+    reason: Reason = Reason.NO_STATEMENT
+
+
+class Wait(Enum):
+    """What it takes to say more."""
+
+    REPLY = "the statement's reply"
+    READING = "more of the source's log"
+
+
+@dataclass(slots=True, eq=False)
+class Statement:
+    """A statement that was or is under way.
+
+    Attributes:
+        number: Which of its session.
+        count: How many groups were foreseen.
+        plans: Theirs; None where they have to be read from the journal.
+        place: Where the journal has them; None without one.
+        is_answered: Its reply came.
+        is_lost: It will never come.
+        last: What the reply told of its groups; empty for none.
+        is_bound: `last` tells up to where its groups are, and not which they are.
+        is_split: Its first group commits what was done before it, so that it comes for certain; it
+            has not been looked for yet.
+        is_for_all: What it makes is another thing to all binlogs than to the source, and its plans are
+            not known before its reply.
+        doubt: Why none of its groups is planned; None where they may be.
+        gone: The last number in each stream of groups that were attributed to nobody while it came
+            first; None for no such groups.
+    """
+
+    number: int
+    count: int
+    plans: Sequence[GroupPlan] | None = None
+    place: Place | None = None
+    is_answered: bool = False
+    is_lost: bool = False
+    last: tuple[Span, ...] = ()
+    is_bound: bool = False
+    is_split: bool = False
+    is_for_all: bool = False
+    doubt: Reason | None = None
+    gone: dict[Stream, int] | None = None
+
+    def told(self) -> Iterator[Point]:
+        """The groups that the reply named."""
+        for stream, first, last in () if self.is_bound else self.last:
+            for number in range(first or last, last + 1):
+                yield Point(stream, number)
+
+
+@dataclass(slots=True, eq=False)
+class SessionGroups:
+    """What is known of one session, also once it is over.
+
+    Attributes:
+        statements: That may still have groups to come, in their order.
+        unanswered: Those that have no reply yet, by their numbers.
+        arrivals: Groups that were read and not attributed, in the order of the log.
+        told: The last number of each stream that is not of a statement to come: the session was told
+            it, or `start` says it.
+        is_taken: The session is there.
+        has_untold: A statement was answered that does not tell whether it made groups.
+        has_strangers: Groups came while no statement was known that might have made them.
+        is_missed: A group was told that had been taken for nobody's by then: texts that were to be
+            in it are not there.
+        start: The last number of each stream when the session was begun to be followed: what is not
+            behind that is of nobody here.
+        gone: Statements that nothing more can come of, and the journal does not know it yet.
+        run: How often the log was seen to go on behind a start of the source before the session.
+    """
+
+    statements: deque[Statement] = field(default_factory=deque)
+    unanswered: dict[int, Statement] = field(default_factory=dict)
+    arrivals: list[Arrival] = field(default_factory=list)
+    told: dict[Stream, int] = field(init=False)
+    is_taken: bool = False
+    has_untold: bool = False
+    has_strangers: bool = False
+    is_missed: bool = False
+    start: dict[Stream, int] = field(default_factory=dict)
+    gone: list[Statement] = field(default_factory=list)
+    run: int = 0
+
+    def __post_init__(self) -> None:
+        """Nothing was told yet."""
+        self.told = self.start.copy()
+
+    def add(self, statement: Statement) -> None:
+        """A statement is about to be sent, or was answered that was not known before."""
+        if statement.is_answered and self.has_strangers:
+            statement.doubt = statement.doubt or Reason.OTHER_COUNT
+        if self.is_missed and statement.count:
+            statement.doubt = statement.doubt or Reason.MISSED
+            self.is_missed = False
+        self.has_strangers = False
+        self.statements.append(statement)
+        if not statement.is_answered:
+            self.unanswered[statement.number] = statement
+
+    def arrive(self, arrival: Arrival) -> None:
+        """A group was read, or is known by now to be of the session."""
+        insort(self.arrivals, arrival, key=attrgetter("order"))
+
+    def give(self) -> None:
+        """The session ended."""
+        self.is_taken = False
+        self.lose()
+
+    def drop_old(self, number: int) -> None:
+        """Let go of what was said before of this statement."""
+        old = self.unanswered.pop(number, None)
+        if old is not None:
+            old.is_lost = True
+            self.statements.remove(old)
+
+    def answer(
+        self,
+        statement: Statement,
+        last: tuple[Span, ...],
+        *,
+        is_known: bool,
+        is_bound: bool = False,
+    ) -> None:
+        """Take in what the reply to a statement told of its groups.
+
+        Args:
+            statement: One of `statements`.
+            last: What was told; what was told before, or was there before the session, counts as
+                nothing.
+            is_known: Nothing told means no group; else it means that nothing is known.
+            is_bound: `last` tells up to where its groups are, and not which they are.
+        """
+        statement.is_answered, statement.is_bound = True, is_bound
+        self.unanswered.pop(statement.number, None)
+        told = self.told
+        if len(last) == 1 and not self.has_untold:
+            # What nearly all come to.
+            stream, first, number = last[0]
+            before = told.get(stream, 0)
+            if number > before and (not first or first > before):
+                statement.last = last
+                told[stream] = number
+                return
+        new = [span for span in last if span.last > told.get(span.stream, 0)]
+        if not new:
+            self.has_untold |= not is_known
+            return
+        if self.has_untold and (is_bound or (statement.count > 1 and not new[0].first)):
+            # One more group and one less give the same number.
+            statement.doubt = statement.doubt or Reason.OTHER_COUNT
+        self.has_untold = False
+        statement.last = tuple(
+            [
+                span
+                if not span.first or span.first > told.get(span.stream, 0)
+                else span._replace(first=told.get(span.stream, 0) + 1)
+                for span in new
+            ]
+        )
+        for stream, _, number in new:
+            told[stream] = max(number, told.get(stream, 0))
+
+    def is_over(self, statement: Statement, read: Mapping[Stream, int]) -> bool:
+        """Whether all groups of a statement were attributed, in the order that they came in."""
+        if not statement.is_answered:
+            return False
+        return not any(
+            read.get(stream, 0) < last
+            or any(
+                arrival.point.stream == stream and (first or last) <= arrival.point.number <= last
+                for arrival in self.arrivals
+            )
+            for stream, first, last in statement.last
+        )
+
+    def lose(self) -> None:
+        """The session is gone; what was under way gets no reply."""
+        for statement in self.unanswered.values():
+            statement.is_lost = True
+
+    @property
+    def wait(self) -> Wait:
+        """What it takes to attribute the groups that arrived."""
+        assert self.statements, "there is one that they may be of"
+        return Wait.READING if self.statements[0].is_answered else Wait.REPLY
+
+    def doubt(self, reason: Reason) -> None:
+        """Plan no group of the statement that comes first."""
+        if self.statements:
+            first = self.statements[0]
+            first.doubt = first.doubt or reason
+
+    def doubt_open(self, reason: Reason) -> None:
+        """Plan no group of statements that have no reply."""
+        for statement in self.unanswered.values():
+            statement.doubt = statement.doubt or reason
+
+    def doubt_all(self, reason: Reason) -> None:
+        """Plan no group of any statement that is known."""
+        for statement in self.statements:
+            statement.doubt = statement.doubt or reason
+
+    def settle(self, read: Mapping[Stream, int]) -> Iterable[Verdict]:
+        """Attribute what can be.
+
+        Args:
+            read: Up to where each stream was read.
+        """
+        statements, arrivals = self.statements, self.arrivals
+        if len(statements) == len(arrivals) == 1:
+            # What nearly all come to.
+            first, point = statements[0], arrivals[0].point
+            if first.count == len(first.last) == 1 and not (first.doubt or first.is_bound):
+                stream, begin, end = first.last[0]
+                if point == (stream, end) and begin in {0, end}:
+                    self.gone.append(statements.popleft())
+                    arrivals.clear()
+                    return (Verdict(point, first),)
+        return self._settle(read)
+
+    def _settle(self, read: Mapping[Stream, int]) -> Iterator[Verdict]:
+        while self.statements:
+            first = self.statements[0]
+            if not first.is_answered:
+                yield from self._settle_open(first)
+                return
+            if first.is_split:
+                return
+            if first.last:
+                is_read = all(read.get(span.stream, 0) >= span.last for span in first.last)
+                yield from self._settle_told(first, is_read=is_read)
+                if not is_read:
+                    return
+                self.gone.append(first)
+            self.statements.popleft()
+        if self.arrivals:
+            self.has_strangers = True
+            yield from self._none(len(self.arrivals), Reason.NO_STATEMENT)
+
+    def _settle_open(self, first: Statement) -> Iterator[Verdict]:
+        """Attribute what there is while the first statement has no reply."""
+        if not self.arrivals:
+            return
+        if first.is_lost:
+            yield from self._settle_lost()
+        elif first.doubt is not None:
+            if len(self.statements) > 1:
+                self.doubt_all(first.doubt)  # they may be theirs
+            yield from self._none(len(self.arrivals), first.doubt, first)
+
+    def _settle_told(self, statement: Statement, *, is_read: bool) -> Iterator[Verdict]:
+        """Attribute groups to a statement of which something was told."""
+        if statement.is_bound:
+            if is_read:
+                ends = {span.stream: span.last for span in statement.last}
+                points = (arrival.point for arrival in self.arrivals)
+                count = sum(point.number <= ends.get(point.stream, 0) for point in points)
+                yield from self._give(statement, count)
+            elif statement.doubt is not None:
+                yield from self._none(len(self.arrivals), statement.doubt, statement)
+        elif statement.last[0].first:
+            yield from self._settle_all_told(statement, is_read=is_read)
+        else:
+            yield from self._settle_last_told(statement, is_read=is_read)
+
+    def _settle_last_told(self, statement: Statement, *, is_read: bool) -> Iterator[Verdict]:
+        """Likewise of MariaDB: how many there are is seen in the log."""
+        ((stream, _, number),) = statement.last
+        points = [arrival.point for arrival in self.arrivals]
+        last = Point(stream, number)
+        if last in points:
+            count = points.index(last) + 1
+        elif statement.gone is not None and statement.gone.get(stream, 0) >= number:
+            return
+        elif is_read:
+            # It was given to nobody before its statement was known, or is not the session's. What
+            # came behind it is of later statements; what came before it is not understood.
+            count = next(
+                (
+                    place
+                    for place, point in enumerate(points)
+                    if point.stream == stream and point.number > number
+                ),
+                len(points),
+            )
+            if count:
+                self.doubt_all(Reason.OTHER_COUNT)
+        elif statement.doubt is None and len(points) < statement.count:
+            return
+        else:
+            count = len(points)
+            statement.doubt = statement.doubt or Reason.OTHER_COUNT  # the last one comes on top
+        yield from self._give(statement, count)
+
+    def _settle_all_told(self, statement: Statement, *, is_read: bool) -> Iterator[Verdict]:
+        """Likewise of MySQL: the reply names them all."""
+        spans = statement.last
+        total = sum(last - first + 1 for _, first, last in spans)
+        if total != statement.count:
+            statement.doubt = statement.doubt or _wrong_count(statement)
+        is_of_several = len({span.stream for span in spans}) > 1
+        if is_of_several and statement.doubt is None:
+            if not is_read:
+                return  # which comes first is seen in the log
+            if total != sum(_is_in(arrival.point, spans) for arrival in self.arrivals):
+                statement.doubt = Reason.OTHER_COUNT
+        own = [_is_in(arrival.point, spans) for arrival in self.arrivals]
+        # What comes behind the last of them is of later statements.
+        count = len(own) - own[::-1].index(True) if any(own) else 0
+        place = 0
+        for is_own in own[:count]:
+            if not is_own or statement.doubt is not None:
+                yield from self._none(1, statement.doubt or Reason.NO_STATEMENT)
+                continue
+            point = self.arrivals.pop(0).point
+            yield Verdict(point, statement, place if is_of_several else _place_in(point, spans))
+            place += 1
+
+    def _settle_lost(self) -> Iterator[Verdict]:
+        """Attribute what a session left that ended with a statement under way.
+
+        Where that foresaw one group, the first that comes and was committed is that.
+        """
+        first, arrival = self.statements[0], self.arrivals[0]
+        is_one = len(self.statements) == first.count == 1 and not self.has_untold
+        if first.doubt is None and is_one and arrival.is_commit:
+            yield Verdict(arrival.point, first)
+            del self.arrivals[0]
+        yield from self._none(len(self.arrivals), first.doubt or Reason.LOST)
+        self.gone.extend(self.statements)
+        self.statements.clear()
+        self.unanswered.clear()
+
+    def _give(self, statement: Statement, count: int) -> Iterator[Verdict]:
+        """Attribute the first groups to a statement, if they are as many as were foreseen."""
+        if count != statement.count:
+            statement.doubt = statement.doubt or _wrong_count(statement)
+        if statement.doubt is not None:
+            yield from self._none(count, statement.doubt, statement)
+            return
+        gone, self.arrivals = self.arrivals[:count], self.arrivals[count:]
+        for index, arrival in enumerate(gone):
+            yield Verdict(arrival.point, statement, index)
+
+    def _none(
+        self, count: int, reason: Reason, first: Statement | None = None
+    ) -> Iterator[Verdict]:
+        """Attribute the first groups to no statement, while one comes first that may have made them."""
+        gone, self.arrivals = self.arrivals[:count], self.arrivals[count:]
+        if first is not None:
+            first.gone = (first.gone or {}) | {
+                arrival.point.stream: arrival.point.number for arrival in gone
+            }
+        for arrival in gone:
+            yield Verdict(arrival.point, reason=reason)
+
+
+def _is_in(point: Point, spans: Sequence[Span]) -> bool:
+    return any(
+        span.stream == point.stream and span.first <= point.number <= span.last for span in spans
+    )
+
+
+def _place_in(point: Point, spans: Sequence[Span]) -> int:
+    """Which of the groups of spans of one stream a group is, from 0."""
+    return sum(
+        min(span.last, point.number - 1) - span.first + 1
+        for span in spans
+        if span.first < point.number
+    )
+
+
+def _wrong_count(statement: Statement) -> Reason:
+    return Reason.OTHER_COUNT if statement.count else Reason.UNKNOWN
+
+
+def point_of(gtid: AnyGtid) -> Point:
+    """Of a group's GTID."""
+    if isinstance(gtid, Gtid):
+        return Point(str(gtid.domain_id), gtid.sequence)
+    return Point(f"{gtid.source_id}:{gtid.tag}", gtid.sequence)
+
+
+def told_of(text: str, *, is_bound: bool = False) -> tuple[Span, ...]:
+    """What is told of a statement's groups; nothing by an empty text.
+
+    Args:
+        text: `last_gtid` of MariaDB, or a GTID set of MySQL.
+        is_bound: The set holds all up to where they are.
+
+    Raises:
+        ValueError: If it is neither.
+    """
+    if not text:
+        return ()
+    if is_bound:
+        return tuple(Span(stream, 0, last) for stream, last in ends_of(GtidSet.parse(text)).items())
+    if ":" not in text:
+        domain, _, sequence = text.split("-")
+        # As `Span` with the same, in a third of the time.
+        return (tuple.__new__(Span, (domain, 0, int(sequence))),)
+    return tuple(
+        Span(f"{run.source_id}:{run.tag}", first, last)
+        for run in GtidSet.parse(text).runs
+        for first, last in run.intervals
+    )
+
+
+def ends_of(position: Position) -> dict[Stream, int]:
+    """The last number of each stream at a position."""
+    if isinstance(position, GtidPosition):
+        return {str(gtid.domain_id): gtid.sequence for gtid in position}
+    assert isinstance(position, GtidSet), "there are two flavors"
+    return {f"{run.source_id}:{run.tag}": run.intervals[-1][1] for run in position.runs}

@@ -1,0 +1,169 @@
+"""What a session may do before it is followed, so that many sessions need no model at all.
+
+A session that nothing is known of runs what leaves nothing behind that a model would have to know,
+and, as long as all binlogs log everything as rows, whatever does not bear on them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from binlane.live.gateway.judge import PASS, ClientStatement, Pass
+from binlane.live.port.binlog_variables import NAMES, concerns, shows
+from binlane.live.port.context_reader import reads_diagnostics
+from binlane.live.port.long_texts import LongTexts, turn_ends
+from binlane.live.port.parts import PortParts
+from binlane.log.codec.client_text import is_lexed_alike
+from binlane.statements.scope.definition import Definition
+from binlane.statements.sql.facts import QUIET_KINDS, StatementFacts, StatementKind
+from binlane.statements.sql.reading import Key, pattern, read
+from binlane.statements.sql.servers import Dialect, LoggingMode
+from binlane.statements.sql.stored import runs_nothing_stored
+
+_DIAGNOSTICS: Final = "GET DIAGNOSTICS"
+"""Reads what to begin with a model would take away."""
+_WATCHED: Final = NAMES.keys() | {
+    *("session_track_gtids", "session_track_system_variables", "session_track_state_change"),
+    "pseudo_thread_id",
+    *("pseudo_slave_mode", "pseudo_replica_mode", "skip_replication", "timestamp", "insert_id"),
+    *("rand_seed1", "rand_seed2", "autocommit", "collation_database", "character_set_database"),
+}
+"""What a session cannot set before somebody follows it."""
+_ASKED_FOR: Final = frozenset(("autocommit",))
+"""Of these what the source is asked for when somebody begins to."""
+_MAY_HIDE: Final = re.compile("[\udc80-\udcff]|[^\0-\x7f][\\\\`]")
+"""In a text whose character set nobody knows: where a string or name may end elsewhere than in UTF-8.
+
+What names the binlogs' variables has no other letters in swe7.
+"""
+_ALIKE_MAX: Final = 256
+
+
+class Unfollowed:
+    """Lets statements of one session pass before anybody follows it.
+
+    Attributes:
+        has_passed: Statements have run that left who knows what behind.
+
+    Args:
+        dialect: How the session's texts are read, as far as that is known.
+        long_texts: Of its command.
+    """
+
+    def __init__(self, dialect: Dialect, long_texts: LongTexts) -> None:
+        self.has_passed = False
+        self._dialect = dialect
+        self._long_texts = long_texts
+        self._definitions: tuple[Definition, ...] = ()
+        self._split = pattern(dialect).split
+        self._passing: set[Key] = set()
+
+    def forget(self) -> None:
+        """The session begins anew."""
+        self._passing.clear()
+
+    def judge(self, text: str, shared: PortParts | None) -> Pass | None:
+        """Let a statement pass that nobody has to follow yet; None for others.
+
+        Args:
+            text: The statement's.
+            shared: What sessions share; None as long as nobody has looked.
+        """
+        if not _is_told_by_its_letters(text):
+            return None
+        key = tuple(self._split(text))
+        if (
+            key in self._passing
+            and shared is not None
+            and shared.definitions() is self._definitions
+            and not shared.global_values()
+        ):
+            return PASS
+        facts = self._read(text)
+        if _leaves_nothing(facts):
+            return PASS
+        if shared is None or not _concerns_nobody(facts, shared):
+            return None
+        self.has_passed = True
+        if shared.definitions() is not self._definitions or len(self._passing) >= _ALIKE_MAX:
+            self._definitions = shared.definitions()
+            self._passing.clear()
+        if facts.shape is not None:
+            self._passing.add(key)
+        return PASS
+
+    def only_reads_diagnostics(self, text: str) -> bool:
+        """Whether a statement reads what the last one left, which to begin takes away, and no more."""
+        if not _is_told_by_its_letters(text):
+            return False
+        facts = self._read(text)
+        return reads_diagnostics(facts) and _leaves_nothing(facts)
+
+    async def concern_nobody(
+        self, statements: Sequence[ClientStatement], shared: PortParts
+    ) -> bool:
+        """Whether all statements of a command pass that no binlog can have more of than rows."""
+        if not all(one.is_complete for one in statements):
+            return False
+        texts = [one.text for one in statements]
+        await self._long_texts.read(texts, "", self._dialect)
+        for number, text in enumerate(texts):
+            await turn_ends(number)
+            if not _concerns_nobody(self._read(text), shared):
+                return False
+        self.has_passed = True
+        return True
+
+    def _read(self, text: str) -> StatementFacts:
+        return read(text, database="", dialect=self._dialect)
+
+
+def are_unscoped_rows(definitions: Iterable[Definition]) -> bool:
+    """Whether all binlogs log everything, as rows."""
+    return all(one.logging_mode is LoggingMode.ROW and one.scope.is_unscoped for one in definitions)
+
+
+def _is_told_by_its_letters(text: str) -> bool:
+    """Whether a text says the same in whatever character set it is."""
+    return text.isascii() or _MAY_HIDE.search(text) is None
+
+
+def _leaves_nothing(facts: StatementFacts) -> bool:
+    """Whether a session may begin with a statement without the model knowing of it."""
+    effects = facts.effects
+    if facts.error is not None or effects.stopped_at is not None:
+        return False
+    if not is_lexed_alike(facts.text):
+        return False
+    if effects.kind is StatementKind.SET:
+        names = {one.name for one in facts.assignments}
+        is_heard = names.isdisjoint(_WATCHED) and not concerns(facts, is_first=True)
+        return is_heard and runs_nothing_stored(facts)
+    return (
+        (effects.kind in QUIET_KINDS or facts.verb == _DIAGNOSTICS)
+        and not concerns(facts, is_first=True)
+        and not shows(facts)
+        and not effects.writes
+        and not facts.has_into
+        and not facts.statement_assignments
+        and runs_nothing_stored(facts)
+    )
+
+
+def _concerns_nobody(facts: StatementFacts, shared: PortParts) -> bool:
+    """Whether no binlog could refuse a statement, or have anything but its rows.
+
+    So it is where all binlogs log everything as rows, of sessions that do not say otherwise.
+    """
+    if shared.global_values() or not are_unscoped_rows(shared.definitions()):
+        return False
+    names = {one.name for one in (*facts.assignments, *facts.statement_assignments)}
+    return (
+        facts.effects.stopped_at is None
+        and _MAY_HIDE.search(facts.text) is None
+        and names.isdisjoint(_WATCHED - _ASKED_FOR)
+        and not concerns(facts, is_first=True)
+        and not shows(facts)
+    )

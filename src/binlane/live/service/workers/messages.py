@@ -1,0 +1,103 @@
+"""What goes between a worker and the process that started it, beside the names of calls."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Final
+
+from binlane.live.gateway.counts import PortCounts
+from binlane.live.gateway.handler import SessionAge, SessionContext
+from binlane.live.service.config import Settings
+from binlane.log.codec.packets.commands import RegisterSlave
+from binlane.log.codec.packets.flags import Capability
+from binlane.log.codec.packets.results import ColumnDefinition
+from binlane.statements.scope.definition import Definition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BinlogsNow:
+    """What statements are judged for.
+
+    Attributes:
+        definitions: All definitions.
+        variables: What SET GLOBAL gave the binlogs' variables, by name.
+        has_tables_info: Whether binlogs are written with tables info.
+    """
+
+    definitions: tuple[Definition, ...] = ()
+    variables: Mapping[str, str] = field(default_factory=dict)
+    has_tables_info: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beginning:
+    """What a worker begins with.
+
+    Attributes:
+        settings: Of all parts, with as many sessions as there are descriptors for.
+        binlogs: As they are now.
+        number: Which worker it is, from 0.
+    """
+
+    settings: Settings
+    binlogs: BinlogsNow
+    number: int
+
+
+@dataclass(kw_only=True, eq=False)
+class SessionFacts:
+    """The values of a worker's session when something is asked for it.
+
+    Attributes:
+        number: Of the session among those of its worker. All others are as of `SessionContext`.
+    """
+
+    number: int
+    user: str
+    peer: str
+    thread_id: int
+    is_tls: bool
+    age: SessionAge
+    server_version: str
+    capabilities: Capability
+    variables: dict[str, str | None]
+    replica: RegisterSlave | None
+
+    @classmethod
+    def of(cls, session: SessionContext, number: int) -> SessionFacts:
+        """Read the values of a session."""
+        values = {name: getattr(session, name) for name in SESSION_VALUES}
+        return SessionFacts(number=number, **values)
+
+
+SESSION_VALUES: Final = tuple(each.name for each in fields(SessionFacts) if each.name != "number")
+"""Names of a session's values."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowsToCome:
+    """A result set whose rows are asked for one part after the other.
+
+    Attributes:
+        columns: As of `RowsInParts`.
+        key: By which they are asked for.
+    """
+
+    columns: Sequence[ColumnDefinition | str]
+    key: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """How a worker does.
+
+    Attributes:
+        counts: What it has done.
+        sessions: Clients that are logged in.
+        problem: As of `Port`.
+    """
+
+    counts: PortCounts = field(default_factory=PortCounts)
+    sessions: int = 0
+    problem: str = ""

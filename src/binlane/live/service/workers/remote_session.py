@@ -1,0 +1,59 @@
+"""A client's session that another process serves, as handlers see it here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast
+
+from binlane.live.gateway.handler import SessionContext
+from binlane.live.service.workers.link import Link
+from binlane.live.service.workers.messages import SESSION_VALUES, SessionFacts
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+
+def _asked(
+    method: Callable[Concatenate[SessionContext, _P], Coroutine[Any, Any, _R]],
+) -> Callable[Concatenate[RemoteSession, _P], Coroutine[Any, Any, _R]]:
+    """Make a method that calls the same one of the worker's session."""
+
+    @wraps(method)
+    async def ask(session: RemoteSession, /, *args: _P.args, **kwargs: _P.kwargs) -> _R:
+        assert not kwargs, "arguments go by position"
+        return cast(
+            "_R", await session.link.call("session", session.number, method.__name__, *args)
+        )
+
+    return ask
+
+
+@dataclass(kw_only=True, eq=False)
+class RemoteSession(SessionFacts):
+    """A `SessionContext`; what it has the source do goes through its worker.
+
+    Attributes:
+        link: To the worker.
+    """
+
+    link: Link
+
+    query_source = _asked(SessionContext.query_source)
+    run_at_source = _asked(SessionContext.run_at_source)
+    require = _asked(SessionContext.require)
+
+    @classmethod
+    def begin(cls, link: Link, facts: SessionFacts) -> RemoteSession:
+        """Make a session of its first values."""
+        return cls(link=link, **vars(facts))
+
+    def update(self, facts: SessionFacts) -> None:
+        """Take over newer values."""
+        for name in SESSION_VALUES:
+            setattr(self, name, getattr(facts, name))
+
+    async def send(self, data: bytes | memoryview) -> None:
+        """Send the client some bytes of a dump; returns when it takes more."""
+        await self.link.call("send", self.number, bytes(data))

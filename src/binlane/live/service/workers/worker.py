@@ -1,0 +1,222 @@
+"""One of several processes that serve the port.
+
+It is forked by the process that keeps the binlogs, before that has anything (`spares`), or, in the
+place of one that has ended, started by it: `python -m binlane.live.service.workers.worker`. It ends with
+that process, whatever happens there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import faulthandler
+import gc
+import mmap
+import os
+import socket
+import sys
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from copy import deepcopy
+from typing import Any, Final
+
+from binlane.live.answers.port import Port
+from binlane.live.gateway.crowd import Crowd
+from binlane.live.gateway.transport import Gateway
+from binlane.live.port.live_catalog import Change, LiveCatalog
+from binlane.live.port.sayings import SentSayings
+from binlane.live.provision.certificates import port_context
+from binlane.live.service import logs
+from binlane.live.service.config import Settings
+from binlane.live.service.descriptors import tell_once_in_a_while
+from binlane.live.service.workers.link import Link
+from binlane.live.service.workers.messages import Beginning, BinlogsNow, Report
+from binlane.live.service.workers.spares import leave_ends_to_parent
+from binlane.live.service.workers.worker_handler import KnownBinlogs, WorkerHandler
+from binlane.statements.sql.servers import Dialect
+
+_REPORT_S: Final = 0.25
+
+
+class Worker:
+    """The parts of the process.
+
+    Args:
+        sayings: Where what sessions say is sent.
+        listening: Sockets that listen.
+        memory: As of `Crowd`.
+    """
+
+    def __init__(
+        self, sayings: socket.socket, listening: Sequence[socket.socket], memory: memoryview
+    ) -> None:
+        self._sayings = SentSayings(sayings)
+        self._listening = listening
+        self._memory = memory
+        self._link: Link | None = None
+        self._handler: WorkerHandler | None = None
+        self._binlogs: KnownBinlogs | None = None
+        self._gateway: Gateway | None = None
+        self._catalog: LiveCatalog | None = None
+        self._port: Port | None = None
+        self._reporting: asyncio.Task[None] | None = None
+        self._reported = Report()
+        self._is_stopped = False
+        self._calls: Mapping[str, Callable[..., Awaitable[object]]] = {
+            "begin": self._begin,
+            "binlogs": self._know_binlogs,
+            "logged": self._heed,
+            "changed": self._heed_changed,
+            "source_changed": self._source_changed,
+            "session": self._ask_session,
+            "send": self._send,
+            "use": self._use,
+            "hurry": self._hurry,
+            "stop": self._stop,
+        }
+
+    async def run(self, connection: socket.socket) -> None:
+        """Serve until the other process has done with this one.
+
+        Args:
+            connection: To it.
+        """
+        tell_once_in_a_while(asyncio.get_running_loop())
+        self._link = await Link.over(connection, self._serve)
+        await self._link.run()
+        if not self._is_stopped:
+            # Nobody keeps what sessions say any more.
+            os._exit(1)
+        await self._end()
+        # Python would wait for threads that wait for a source which does not answer.
+        os._exit(0)
+
+    async def _serve(self, what: str, arguments: tuple[Any, ...]) -> object:
+        return await self._calls[what](*arguments)
+
+    async def _begin(self, beginning: Beginning) -> None:
+        """Begin to serve.
+
+        Raises:
+            ConfigError: If a setting cannot be used.
+        """
+        assert self._link is not None, "it has brought this"
+        settings, link = beginning.settings, self._link
+        logs.log_to_stderr(settings.log, os.environ)
+        self._binlogs = KnownBinlogs(link, beginning.binlogs)
+        self._handler = handler = WorkerHandler(link, self._binlogs)
+        if settings.port.enabled:
+            self._catalog = LiveCatalog(settings.source)
+            self._catalog.on_changed = self._tell_changed
+            self._port = handler.port = Port(
+                settings.source,
+                self._binlogs,
+                self._sayings,
+                self._catalog,
+                seen=handler.seen,
+                is_told=False,
+            )
+        crowd = Crowd(self._memory, beginning.number)
+        tls = port_context(settings.listen, settings.data_dir, is_told=False)
+        self._gateway = Gateway(settings.listen, handler, tls, crowd=crowd)
+        await self._gateway.start(self._listening)
+        self._reporting = asyncio.create_task(self._report())
+        # What is there now stays for ever; sessions make no more work for the collector by it.
+        gc.freeze()
+
+    async def _know_binlogs(self, now: BinlogsNow) -> None:
+        assert self._binlogs is not None, "it has begun"
+        self._binlogs.now = now
+
+    async def _heed(self, changes: Sequence[Change] | None) -> None:
+        if self._catalog is not None:
+            self._catalog.heed(changes)
+
+    async def _heed_changed(self, text: str, database: str, dialect: Dialect) -> None:
+        if self._catalog is not None:
+            self._catalog.heed_changed(text, database, dialect)
+
+    async def _source_changed(self) -> None:
+        if self._catalog is not None:
+            self._catalog.source_changed()
+
+    async def _ask_session(self, number: int, method: str, argument: object) -> object:
+        assert self._handler is not None, "it has begun"
+        return await self._handler.ask_session(number, method, argument)
+
+    async def _send(self, number: int, data: bytes) -> None:
+        assert self._handler is not None, "it has begun"
+        await self._handler.send(number, data)
+
+    async def _use(self, settings: Settings) -> None:
+        """Take over what can be changed while it runs.
+
+        Raises:
+            ConfigError: If the certificate cannot be used.
+        """
+        assert self._gateway is not None, "it has begun"
+        tls = port_context(settings.listen, settings.data_dir, is_told=False)
+        logs.log_to_stderr(settings.log, os.environ)
+        self._gateway.use(settings.listen, tls)
+
+    async def _hurry(self) -> None:
+        if self._gateway is not None:
+            self._gateway.hurry()
+
+    async def _stop(self) -> None:
+        """Let what is under way end."""
+        if self._gateway is not None:
+            await self._gateway.stop()
+        self._is_stopped = True
+
+    async def _end(self) -> None:
+        if self._reporting is not None:
+            self._reporting.cancel()
+        if self._port is not None:
+            await self._port.stop()
+
+    def _tell_changed(self, text: str, database: str, dialect: Dialect) -> None:
+        assert self._link is not None, "it is there first"
+        self._link.tell("changed", text, database, dialect)
+
+    async def _report(self) -> None:
+        """Tell how it does, whenever that is something else."""
+        while True:
+            self._report_now()
+            await asyncio.sleep(_REPORT_S)
+
+    def _report_now(self) -> None:
+        assert self._gateway is not None, "it has begun"
+        assert self._link is not None, "it is there first"
+        now = Report(
+            counts=deepcopy(self._gateway.counts),
+            sessions=self._gateway.sessions,
+            problem="" if self._port is None else self._port.problem,
+        )
+        if now != self._reported:
+            self._reported = now
+            self._link.tell("report", now)
+
+
+def work(descriptors: Sequence[int]) -> None:
+    """Run.
+
+    Args:
+        descriptors: Link, sayings, memory, listening sockets.
+    """
+    link, sayings, memory, *listening = descriptors
+    faulthandler.enable()
+    worker = Worker(
+        socket.socket(fileno=sayings),
+        [socket.socket(fileno=each) for each in listening],
+        memoryview(mmap.mmap(memory, 0)),
+    )
+    asyncio.run(worker.run(socket.socket(fileno=link)))
+
+
+def main() -> None:
+    """Run; the file descriptors are the arguments."""
+    leave_ends_to_parent()
+    work([int(each) for each in sys.argv[1:]])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,213 @@
+"""One binlog on the status page; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Final
+
+from binlane.live.web.html import facts, identifier, long_text, name, text, time
+from binlane.live.web.plot import figure
+from binlane.live.web.status import BinlogState, BinlogStatus, ReaderState, ReaderStatus
+from binlane.live.web.words import (
+    UNKNOWN,
+    count_text,
+    counted,
+    duration_text,
+    exact_size,
+    number_text,
+    size_text,
+    time_text,
+)
+
+READERS_MAX: Final = 100
+"""So many readers of a binlog are shown, those that are furthest behind."""
+
+_REASONS_MAX: Final = 50
+_STATES: Final = MappingProxyType(
+    {BinlogState.OPEN: "good", BinlogState.CATCHING_UP: "warn", BinlogState.STOPPED: "bad"}
+)
+_READER_STATES: Final = MappingProxyType(
+    {
+        ReaderState.STARTING: "warn",
+        ReaderState.SENDING: "good",
+        ReaderState.BLOCKED: "bad",
+        ReaderState.CAUGHT_UP: "good",
+    }
+)
+
+
+def binlog_card(binlog: BinlogStatus, at_s: float, *, is_open: bool) -> Iterator[str]:
+    """All that is known of a binlog.
+
+    Args:
+        binlog: The binlog.
+        at_s: When that was so.
+        is_open: Whether more than its first line is seen at once.
+    """
+    id_ = identifier("binlog", binlog.name)
+    yield f'<details class="card" id="{id_}"{" open" if is_open else ""}>'
+    state = f'<span class="state {_STATES[binlog.state]}">{binlog.state.value}</span>'
+    if binlog.stopping:
+        state += f'<span class="state bad">{counted(binlog.unacknowledged, "INCIDENT")}</span>'
+    yield f"<summary><h3>{name(binlog.name)}</h3> {state}"
+    yield f'<span class="brief">{_brief(binlog)}</span></summary>'
+    if binlog.reason:
+        colour = "warn" if binlog.is_stopped_by_statement else "bad"
+        yield f'<p class="note {colour}">Stopped: {name(binlog.reason)}</p>'
+    yield from _stopping(binlog)
+    yield from facts(_facts(binlog, id_))
+    yield from _plots(binlog)
+    yield from _readers(binlog, at_s)
+    yield from _counts("Statements that are rows instead", "Why", binlog.rows_instead)
+    yield from _counts(
+        "Left out, since it names what is outside of the scope", "What", binlog.omissions
+    )
+    yield from _counts("Rows whose images are full all the same", "Why", binlog.full_images)
+    yield "</details>"
+
+
+def _brief(binlog: BinlogStatus) -> str:
+    last = binlog.rates.event_groups.last
+    parts = [
+        "lag not known" if binlog.lag_s is None else f"lag {duration_text(binlog.lag_s)}",
+        "" if last is None else f"{number_text(last)} groups/s",
+        counted(len(binlog.readers), "reader"),
+    ]
+    return " · ".join(filter(None, parts))
+
+
+def _facts(binlog: BinlogStatus, id_: str) -> Iterator[tuple[str, str]]:
+    yield "LOG", "ALL" if binlog.log_all else _list(binlog.log, f"{id_}-log")
+    yield "IGNORE", _list(binlog.ignore, f"{id_}-ignore")
+    yield "Format", text(binlog.format)
+    yield "File and position", f"{name(binlog.file)} at {count_text(binlog.position_bytes)}"
+    yield "Behind the source", _lag(binlog.lag_s, binlog.lag_bytes, exact_size)
+    yield "Size", f"{exact_size(binlog.size_bytes)} in {counted(binlog.files, 'file')}"
+    written = (
+        f"{counted(binlog.event_groups, 'group')}, {counted(binlog.events, 'event')},"
+        f" {size_text(binlog.written_bytes)}"
+    )
+    yield "Written so far", written
+    if binlog.incidents:
+        yield "INCIDENTs written so far", count_text(binlog.incidents)
+    if binlog.last_failure is not None:
+        failure = binlog.last_failure
+        yield "Last failure", f"{time(failure.at_s)}: {name(failure.text)}"
+    if binlog.archived_files is not None:
+        yield "Archive", _archive(binlog)
+    yield (
+        "Complete up to (watermark)",
+        long_text(binlog.gtid_complete or "the beginning", f"{id_}-gtid"),
+    )
+
+
+def _list(listed: str, id_: str) -> str:
+    return long_text(listed, id_) if listed else "nothing"
+
+
+def _lag(lag_s: float | None, lag_bytes: int | None, written: Callable[[int], str]) -> str:
+    seconds = UNKNOWN if lag_s is None else duration_text(lag_s)
+    if lag_bytes is None:
+        return f"{seconds}, bytes {UNKNOWN}" if lag_s is not None else UNKNOWN
+    return f"{seconds}, {written(lag_bytes)}"
+
+
+def _stopping(binlog: BinlogStatus) -> Iterator[str]:
+    """What replicas stop at, and what to do about it."""
+    first, last = binlog.first_incident, binlog.last_incident
+    if not binlog.stopping or first is None or last is None:
+        return
+    many = counted(binlog.unacknowledged, "INCIDENT")
+    yield f'<div class="note bad"><p>Replicas stop at {many} with error 1590 (MySQL: 13119).</p>'
+    known = [("First", first), *([("Last", last)] if last != first else [])]
+    yield "<ul>"
+    for word, each in known:
+        gtid = f"{name(each.gtid)}, " if each.gtid else ""
+        yield (
+            f"<li>{word}: {gtid}{name(each.file)} at {count_text(each.position_bytes)}, "
+            f"{time(each.at_s)}: {name(each.text)}</li>"
+        )
+    quoted = name(binlog.name)
+    yield (
+        "</ul><p>Repair its replicas and let them skip it, or make them anew; then "
+        f"<code>ACKNOWLEDGE BINLOG INCIDENTS FOR '{quoted}'</code> on the MySQL port. "
+        f"<code>SHOW BINLOG INCIDENTS FOR '{quoted}'</code> lists all.</p></div>"
+    )
+
+
+def _archive(binlog: BinlogStatus) -> str:
+    copied = counted(binlog.archived_files or 0, "file")
+    left = count_text(binlog.archive_pending_files or 0)
+    failing = f"; fails: {name(binlog.archive_failure)}" if binlog.archive_failure else ""
+    return f"{copied} copied, {left} to go{failing}"
+
+
+def _plots(binlog: BinlogStatus) -> Iterator[str]:
+    rates = binlog.rates
+    if rates.until_at_s is None or rates.since_at_s is None:
+        return
+    yield '<div class="plots">'
+    yield from figure("Event groups a second", rates.event_groups, rates.until_at_s, number_text)
+    yield from figure("Bytes a second", rates.size_bytes, rates.until_at_s, size_text)
+    yield "</div>"
+    if rates.event_groups.values[0] is None:
+        yield f'<p class="soft">Watched since {time(rates.since_at_s)}.</p>'
+
+
+def _readers(binlog: BinlogStatus, at_s: float) -> Iterator[str]:
+    readers = binlog.readers
+    if not readers:
+        yield '<p class="soft">Nobody reads it now.</p>'
+        return
+    heads = ("Reader", "Account", "State", "Behind", "Sent up to", "Since")
+    yield '<table class="readers" role="table"><caption>Replicas and readers</caption>'
+    yield '<thead role="rowgroup"><tr role="row">'
+    yield "".join(f'<th scope="col" role="columnheader">{head}</th>' for head in heads)
+    yield '</tr></thead><tbody role="rowgroup">'
+    for reader in readers[:READERS_MAX]:
+        yield f'<tr role="row"><th scope="row" role="rowheader">{_who(reader)}</th>'
+        cells = zip(heads[1:], _reader_cells(reader, at_s), strict=True)
+        yield "".join(
+            f'<td role="cell" data-label="{head}"><span>{cell}</span></td>' for head, cell in cells
+        )
+        yield "</tr>"
+    yield "</tbody></table>"
+    if len(readers) > READERS_MAX:
+        left = count_text(len(readers) - READERS_MAX)
+        yield f"<p>{left} more are less far behind: /api/binlogs has all.</p>"
+
+
+def _who(reader: ReaderStatus) -> str:
+    port = f":{reader.port}" if reader.port else ""
+    known_as = f"{name(reader.host)}{port} " if reader.host else ""
+    return f'{known_as}<span class="soft">server id {reader.server_id}</span>'
+
+
+def _reader_cells(reader: ReaderStatus, at_s: float) -> Iterator[str]:
+    tls = {None: "", True: ", TLS", False: ", not encrypted"}[reader.is_tls]
+    yield f"{name(reader.user)} from {name(reader.peer)}{tls}"
+    blocked = "" if reader.blocked_s is None else f" for {duration_text(reader.blocked_s)}"
+    yield f'<span class="state {_READER_STATES[reader.state]}">{reader.state.value}{blocked}</span>'
+    yield _lag(reader.lag_s, reader.lag_bytes, size_text)
+    sent = f"{size_text(reader.sent_bytes)} in all"
+    at = f"{name(reader.file)} at {count_text(reader.position_bytes)}; " if reader.file else ""
+    yield f"{at}{sent}"
+    yield f"{time_text(reader.since_at_s)} ({duration_text(at_s - reader.since_at_s)})"
+
+
+def _counts(caption: str, head: str, counts: Mapping[str, int]) -> Iterator[str]:
+    """A table of counts, the highest first."""
+    if not counts:
+        return
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    yield f"<table><caption>{caption}</caption>"
+    yield f'<thead><tr><th scope="col">{head}</th><th scope="col" class="number">How often</th></tr></thead>'
+    yield "<tbody>"
+    for word, count in ordered[:_REASONS_MAX]:
+        yield (
+            f'<tr><th scope="row">{name(word)}</th><td class="number">{count_text(count)}</td></tr>'
+        )
+    yield "</tbody></table>"
+    if len(ordered) > _REASONS_MAX:
+        yield f"<p>{count_text(len(ordered) - _REASONS_MAX)} more: /api/binlogs has all.</p>"

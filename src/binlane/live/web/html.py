@@ -1,0 +1,77 @@
+"""Pieces of HTML: whatever others have named is text here, and nothing else; pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from html import escape
+from typing import Final
+from urllib.parse import quote
+
+from binlane.live.web.words import time_text
+
+_LONG: Final = 300
+_SHOWN: Final = 120
+_HALF: Final = 48
+_WIDE: Final = 90
+_TAG: Final = re.compile(r"<[^>]*>")
+# What no page may hold, and what turns the direction of the text behind it.
+_CONTROLS: Final = dict.fromkeys(
+    [
+        *(*range(9), 11, 12, *range(14, 32), *range(127, 160)),
+        *(0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)),
+    ],
+    "\N{REPLACEMENT CHARACTER}",
+)
+
+
+def text(value: str) -> str:
+    """Escaped; what is no character to read becomes a replacement character."""
+    whole = value.encode("utf-8", "replace").decode("utf-8")
+    return escape(whole.translate(_CONTROLS))
+
+
+def name(value: str) -> str:
+    """A name that somebody gave: its direction does not reach what stands around it."""
+    return f"<bdi>{text(value)}</bdi>"
+
+
+def identifier(prefix: str, value: str) -> str:
+    """An id for a name, the same each time; also what a link to it has behind its `#`."""
+    return f"{prefix}-{quote(value.encode('utf-8', 'replace'), safe='')}"
+
+
+def time(at_s: float) -> str:
+    """A time, for people."""
+    return f"<time>{time_text(at_s)}</time>"
+
+
+def long_text(value: str, id_: str) -> str:
+    """A text that may be very long: then only its beginning is seen until it is opened."""
+    if len(value) <= _LONG:
+        return name(value)
+    beginning = name(value[:_SHOWN] + " …")
+    return (
+        f'<details id="{id_}"><summary>{beginning} ({len(value):,} characters)</summary>'
+        f"{name(value)}</details>"
+    )
+
+
+def facts(pairs: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """A list of terms and what stands for them; what is long takes a line of its own.
+
+    Args:
+        pairs: Plain text, and HTML.
+    """
+    yield "<dl>"
+    for term, value in pairs:
+        yield f"<div{_width(value)}><dt>{text(term)}</dt><dd>{value}</dd></div>"
+    yield "</dl>"
+
+
+def _width(value: str) -> str:
+    """How much of a line a piece of HTML takes, as an attribute."""
+    length = len(_TAG.sub("", value))
+    if length <= _HALF:
+        return ""
+    return ' class="wide"' if length > _WIDE else ' class="half"'

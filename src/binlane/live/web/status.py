@@ -1,0 +1,383 @@
+"""What operators and their tools are shown: plain values, a snapshot that `service` makes.
+
+Times are seconds since 1970 where a name ends with `at_s`, else durations in seconds. What is not
+known is None, never 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Final
+
+from binlane.live.web.history import NO_RATES, Rates
+
+_ROWS: Final = "ROW"
+
+
+class BinlogState(Enum):
+    """Whether a binlog takes what the source gives, as SHOW BINLOGS has it."""
+
+    OPEN = "OPEN"
+    CATCHING_UP = "CATCHING UP"
+    STOPPED = "STOPPED"
+
+
+class ReaderState(Enum):
+    """What a replica or tool that reads a binlog does."""
+
+    STARTING = "starting"
+    SENDING = "sending"
+    BLOCKED = "takes nothing"
+    CAUGHT_UP = "caught up"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trouble:
+    """What went wrong, be it over or not.
+
+    Attributes:
+        text: In words.
+        at_s: When it was first so.
+    """
+
+    text: str
+    at_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IncidentStatus:
+    """An INCIDENT event, at which replicas stop.
+
+    Attributes:
+        text: Why, in words.
+        at_s: When the source did what it stands for.
+        file: Where it stands in the binlog: a base name.
+        position_bytes: Likewise.
+        gtid: Of its group; empty where it has none.
+    """
+
+    text: str
+    at_s: float
+    file: str
+    position_bytes: int
+    gtid: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReaderStatus:
+    """A replica or tool that reads a binlog.
+
+    Attributes:
+        server_id: As it says.
+        user: Account that it logged in with.
+        peer: Address and port that it comes from.
+        host: Its `report_host`; empty if it has none.
+        port: Its `report_port`; 0 if it has none.
+        uuid: Its `server_uuid`; empty if it has none.
+        connection_id: Of its session, on the source.
+        is_tls: Whether it is encrypted; None where that is not told.
+        since_at_s: When its dump began.
+        state: What it does.
+        file: Where it is in the binlog: a base name, empty while it looks for its place.
+        position_bytes: Likewise.
+        sent_bytes: What its connection has taken.
+        lag_bytes: From there to the end of the binlog.
+        lag_s: Age of what was sent last, or the time since it last had everything; 0 at the end.
+        blocked_s: For how long its connection has taken nothing; None while it does.
+    """
+
+    server_id: int
+    user: str
+    peer: str
+    host: str = ""
+    port: int = 0
+    uuid: str = ""
+    connection_id: int = 0
+    is_tls: bool | None = None
+    since_at_s: float
+    state: ReaderState
+    file: str = ""
+    position_bytes: int = 0
+    sent_bytes: int = 0
+    lag_bytes: int | None = None
+    lag_s: float | None = None
+    blocked_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BinlogStatus:
+    """One binlog as operators see it.
+
+    Attributes:
+        name: Its name.
+        state: How it fares.
+        reason: Why it is not open; empty where it is.
+        is_stopped_by_statement: STOP BINLOG was executed, so that it being stopped is no problem.
+        file: Current file.
+        position_bytes: Size of the current file up to which readers may read.
+        files: How many there are.
+        size_bytes: Of all of them.
+        gtid_complete: The watermark.
+        gtid_before: What lies before its first file.
+        log_all: Whether it logs all that it does not ignore.
+        log: LOG list as SHOW prints it.
+        ignore: IGNORE list.
+        format: Logging mode.
+        event_groups: Written since this process began; so are the counts below.
+        events: Likewise.
+        written_bytes: Likewise.
+        omissions: Parts left out since they name outside objects, by kind.
+        rows_instead: Statements that are there as rows although the format asks for them, by reason.
+        full_images: Row events that are full although ROW_IMAGE asks for less, by reason.
+        incidents: INCIDENT events, at which replicas stop.
+        unacknowledged: Of all in its files, those that nobody has acknowledged; they are known
+            from before this process, too.
+        stopping: What replicas stop at, in words; empty where all are acknowledged.
+        unreadable: Why a file of it could not be read for a replica; empty where none could not.
+        first_incident: The first one that is not acknowledged.
+        last_incident: The last one that is not acknowledged.
+        last_failure: The last reason why nothing could be written to it or came for it, be it over
+            or not.
+        readers: Replicas and tools that read it now, the one that is furthest behind first.
+        lag_s: Seconds between a change on the source and now, for the last change that was
+            routed; 0 when nothing more is to come.
+        lag_bytes: Of the source's log, as far as it went some seconds ago, not routed yet.
+        rates: Over the last hour.
+        archived_files: Closed files that are copied to the archive; None without one.
+        archive_pending_files: Closed files that are not copied yet; None without one.
+        archive_failure: Why they are not; empty where all is well.
+    """
+
+    name: str
+    state: BinlogState = BinlogState.OPEN
+    reason: str = ""
+    is_stopped_by_statement: bool = False
+    file: str
+    position_bytes: int
+    files: int = 1
+    size_bytes: int = 0
+    gtid_complete: str
+    gtid_before: str = ""
+    log_all: bool = False
+    log: str
+    ignore: str
+    format: str
+    event_groups: int
+    events: int
+    written_bytes: int = 0
+    omissions: Mapping[str, int]
+    rows_instead: Mapping[str, int]
+    incidents: int
+    unacknowledged: int = 0
+    full_images: Mapping[str, int] = field(default_factory=dict)
+    stopping: str = ""
+    unreadable: str = ""
+    first_incident: IncidentStatus | None = None
+    last_incident: IncidentStatus | None = None
+    last_failure: Trouble | None = None
+    readers: Sequence[ReaderStatus] = ()
+    lag_s: float | None
+    lag_bytes: int | None = None
+    rates: Rates = NO_RATES
+    archived_files: int | None = None
+    archive_pending_files: int | None = None
+    archive_failure: str = ""
+
+    @property
+    def archive_problem(self) -> str | None:
+        """What an operator has to know of its copies; None if nothing."""
+        if not self.archive_failure:
+            return None
+        return f"binlog {self.name} is not archived: {self.archive_failure}"
+
+    @property
+    def problems(self) -> list[str]:
+        """What an operator has to do something about, one text each."""
+        found = []
+        if self.state is BinlogState.STOPPED and not self.is_stopped_by_statement:
+            found.append(f"binlog {self.name} is stopped: {self.reason or 'for no known reason'}")
+        if self.stopping:
+            found.append(f"binlog {self.name}: {self.stopping}")
+        if self.unreadable:
+            found.append(f"binlog {self.name}: replicas stop, since {self.unreadable}")
+        return found
+
+    @property
+    def problem(self) -> str | None:
+        """All of that in one text; None if nothing."""
+        return "; ".join(self.problems) or None
+
+    @property
+    def needs_attention(self) -> bool:
+        """Whether somebody has to look at it."""
+        return self.state is not BinlogState.OPEN or bool(
+            self.stopping or self.unreadable or self.archive_failure
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceStatus:
+    """The captured server.
+
+    Attributes:
+        url: Without a password.
+        flavor: `mariadb` or `mysql`.
+        version: As it says; empty before the first connection.
+        is_connected: Whether its log comes.
+        connected_at_s: Since when; None while it does not.
+        gtid: Everything up to here was taken; empty before that is known.
+        file: Likewise, in the source's log; empty before that is known.
+        position_bytes: Likewise.
+        silent_s: Since it last said something; None before it has.
+        end_file: Where its log ended some seconds ago; empty where that is not known.
+        end_bytes: Likewise.
+        end_problem: Why that is not known; empty where it is, or was not asked yet.
+        gaps: Why rows are or may be missing in its log, and so in all binlogs.
+        warnings: What else is not as it should be.
+        last_failure: The last reason why nothing came, be it over or not.
+    """
+
+    url: str
+    flavor: str
+    version: str = ""
+    is_connected: bool = False
+    connected_at_s: float | None = None
+    gtid: str = ""
+    file: str = ""
+    position_bytes: int | None = None
+    silent_s: float | None = None
+    end_file: str = ""
+    end_bytes: int | None = None
+    end_problem: str = ""
+    gaps: Sequence[str] = ()
+    warnings: Sequence[str] = ()
+    last_failure: Trouble | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessStatus:
+    """This process.
+
+    Attributes:
+        version: binlane's.
+        python: Python's.
+        process_id: Its number.
+        started_at_s: When it began.
+        cpu_s: Processor time that it has used.
+        resident_bytes: Memory that it has; None where the system does not tell.
+        virtual_bytes: Addresses that it has taken; None likewise.
+        open_descriptors: Files and connections; None likewise.
+        descriptors_max: How many it may open.
+    """
+
+    version: str
+    python: str
+    process_id: int
+    started_at_s: float
+    cpu_s: float
+    resident_bytes: int | None = None
+    virtual_bytes: int | None = None
+    open_descriptors: int | None = None
+    descriptors_max: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerStatus:
+    """One of several processes that serve the MySQL port.
+
+    Attributes:
+        number: Which, from 0.
+        process_id: Its number; None while there is none.
+        sessions: Its clients that are logged in.
+        restarts: How often another process took its place.
+        cpu_s: Processor time that it used.
+        resident_bytes: Its memory; None where the system does not tell.
+    """
+
+    number: int
+    process_id: int | None = None
+    sessions: int = 0
+    restarts: int = 0
+    cpu_s: float = 0.0
+    resident_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PortStatus:
+    """The MySQL port; its counts begin with the process.
+
+    Attributes:
+        address: Where it listens; empty before it does.
+        sessions: Clients that are logged in.
+        sessions_max: How many may be.
+        logins: Clients that connected, by what became of them.
+        judged: Statements, by what became of them.
+        refused: By error number, statements and dumps that binlane refused.
+        faults: Faults of binlane's own while it judged, followed or answered statements.
+        problem: Why statements are not judged, or binlogs hold rows alone; empty if neither.
+        workers: The processes that serve it; none where this one does.
+    """
+
+    address: str = ""
+    sessions: int = 0
+    sessions_max: int | None = None
+    logins: Mapping[str, int] = field(default_factory=dict)
+    judged: Mapping[str, int] = field(default_factory=dict)
+    refused: Mapping[int, int] = field(default_factory=dict)
+    faults: int = 0
+    problem: str = ""
+    workers: Sequence[WorkerStatus] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status:
+    """The whole service.
+
+    Attributes:
+        at_s: When it was so.
+        problem: Why nothing comes from the source, or nothing can be kept; None where all is well.
+        binlogs: All of them, by name.
+        source: The captured server.
+        process: This process.
+        port: The MySQL port.
+        archive_uri: Where copies go; empty without an archive.
+        refused: Replicas whose dumps ended with an error, and why, until they come again.
+    """
+
+    at_s: float
+    problem: str | None
+    binlogs: Sequence[BinlogStatus]
+    source: SourceStatus
+    process: ProcessStatus
+    port: PortStatus = field(default_factory=PortStatus)
+    archive_uri: str = ""
+    refused: Sequence[str] = ()
+
+    @property
+    def problems(self) -> list[str]:
+        """What keeps the process from being healthy, one line each."""
+        found = [self.problem, *self.source.gaps]
+        found += [
+            f"worker {worker.number} of the MySQL port is being started"
+            for worker in self.port.workers
+            if worker.process_id is None
+        ]
+        for binlog in self.binlogs:
+            found += [*binlog.problems, binlog.archive_problem]
+        return [" ".join(problem.split()) for problem in found if problem]
+
+    @property
+    def notes(self) -> list[str]:
+        """What is as somebody wants it, or loses no row, and is worth knowing; one line each."""
+        # Binlogs of rows lack nothing where statements are not judged.
+        has_statements = any(binlog.format != _ROWS for binlog in self.binlogs)
+        found = [self.port.problem] if has_statements else []
+        found += [
+            f"binlog {binlog.name} is stopped by STOP BINLOG"
+            for binlog in self.binlogs
+            if binlog.is_stopped_by_statement
+        ]
+        found += self.refused
+        return [" ".join(note.split()) for note in found if note]

@@ -1,0 +1,1 @@
+"""The log itself: its bytes, events and event groups."""

@@ -1,0 +1,105 @@
+"""Rows of an event → which of their columns changed, and the same rows with fewer columns; pure.
+
+No value is decoded: it has as many bytes as `row_count.value_widths` says. This is the reference;
+`kernels.images` does the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from binlane.errors import CodecError, TruncatedError
+from binlane.log.codec.types import Flavor
+
+Widths = tuple[int, ...]
+"""Bytes of each column's values, or minus those of the length before them: `value_widths`."""
+_Image = dict[int, bytes | None]
+"""The bytes of each value with the length before it, by column; None for NULL."""
+
+
+def changed_columns(images: bytes, widths: Widths, before: int, after: int) -> int:
+    """Which columns differ between before and after image in any row of an UPDATE, a bit each.
+
+    Args:
+        images: Pairs of images, not compressed.
+        widths: Of all columns of the table.
+        before: The columns that before images hold, a bit each.
+        after: Those that after images hold; one that before images lack counts as changed.
+
+    Raises:
+        CodecError: If the bytes are no such images.
+    """
+    changed, pair = after & ~before, _read(images, widths, (before, after))
+    for old, new in zip(pair, pair, strict=True):
+        changed |= sum(1 << column for column, value in new.items() if old.get(column) != value)
+    return changed
+
+
+def cut_images(
+    images: bytes,
+    widths: Widths,
+    present: Sequence[int],
+    kept: Sequence[int],
+    *,
+    flavor: Flavor,
+) -> bytes:
+    """Row images without some of their columns.
+
+    Args:
+        images: Not compressed.
+        widths: Of all columns of the table.
+        present: The columns that images hold, a bit each; of an UPDATE before and after.
+        kept: Those of them that stay, likewise.
+        flavor: MariaDB sets the bits behind those that say what is NULL.
+
+    Raises:
+        CodecError: If the bytes are no such images.
+    """
+    parts: list[bytes] = []
+    for number, image in enumerate(_read(images, widths, present)):
+        values = [
+            value for column, value in image.items() if kept[number % len(kept)] >> column & 1
+        ]
+        nulls = -1 << len(values) if flavor is Flavor.MARIADB else 0
+        for index, value in enumerate(values):
+            nulls |= (value is None) << index
+        length = (len(values) + 7) // 8
+        parts.append((nulls & ((1 << 8 * length) - 1)).to_bytes(length, "little"))
+        parts += [value for value in values if value is not None]
+    return b"".join(parts)
+
+
+def _read(images: bytes, widths: Widths, present: Sequence[int]) -> Iterator[_Image]:
+    """The images one by one; of an UPDATE before and after alternate."""
+    shapes = [[column for column in range(len(widths)) if bits >> column & 1] for bits in present]
+    offset = 0
+    while offset < len(images):
+        start = offset
+        for columns in shapes:
+            image, offset = _image(images, offset, widths, columns)
+            yield image
+        if offset == start:
+            raise CodecError("bytes stand where row images without columns are", offset=start)
+
+
+def _image(
+    images: bytes, offset: int, widths: Widths, columns: Sequence[int]
+) -> tuple[_Image, int]:
+    """An image, and where it ends."""
+    length = (len(columns) + 7) // 8
+    nulls = int.from_bytes(images[offset : offset + length], "little")
+    offset += length
+    image: _Image = {}
+    for index, column in enumerate(columns):
+        if nulls >> index & 1:
+            image[column] = None
+            continue
+        end = offset + widths[column]
+        if widths[column] < 0:
+            end = offset - widths[column]
+            end += int.from_bytes(images[offset:end], "little")
+        image[column] = images[offset:end]
+        offset = end
+    if offset > len(images):
+        raise TruncatedError("the last row ends inside a value", offset=offset)
+    return image, offset

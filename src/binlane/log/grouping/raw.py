@@ -1,0 +1,563 @@
+"""Event groups as bytes, with an index of their events: what the log's spine carries.
+
+A file's bytes go through a window. The kernel `scan` checks each event as the reference decoder
+does and notes where it stands; nothing is decoded. Whole groups come in runs, as many as a window
+holds. Where the kernel meets what it was not made for, be it damage, encryption or a type of old,
+the reference takes over at the next group, and raises what is to be raised: `EventGroup`s come from
+there on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from struct import Struct
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from binlane.errors import CodecError
+from binlane.log.codec.control import FormatDescriptionEvent
+from binlane.log.codec.encryption import KeyRing
+from binlane.log.codec.event import Event, EventHeader, decode_event
+from binlane.log.codec.format import HEADER_LENGTH, Format
+from binlane.log.codec.types import EventType
+from binlane.log.grouping.event_group import EventGroup, group_events, gtid_of
+from binlane.log.grouping.first_event import description_in, format_of
+from binlane.log.grouping.scanner import KnownTable, Numbers, Scanner, Small, is_fast
+from binlane.log.grouping.unexpected import UnexpectedError
+from binlane.log.grouping.walk import Walker
+from binlane.log.grouping.window import PADDING, PIECE_BYTES, Bytes, ByteSource, Window
+from binlane.log.kernels import layout
+from binlane.positions import (
+    AnyGtid,
+    Gtid,
+    GtidPosition,
+    GtidRun,
+    GtidSet,
+    MysqlGtid,
+    Position,
+    uuid_text,
+)
+
+WINDOW_BYTES: Final = 4 << 20
+HELD_BYTES_MAX: Final = 64 << 20
+_SEQUENCE: Final = 17
+_FEW: Final = 8
+# Plain ints: they are looked at once a commit, and a member of an enum is found slowly.
+_GTID_TYPE: Final = int(EventType.GTID)
+_GTID_LOG_TYPE: Final = int(EventType.GTID_LOG)
+# From the event's first byte on.
+_GTID: Final = Struct("<5xI10xQI")
+_MYSQL_GTID: Final = Struct("<20x16sq")
+
+_Offsets = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RawRun:
+    """A run of whole event groups as bytes.
+
+    Attributes:
+        data: Holds the events; what it holds changes when the next run is asked for.
+        base: Position in the file of its first byte.
+        events: The index of events, a column each, as `kernels.layout` has its rows.
+        groups: The groups, a column each.
+        format: Of the FORMAT_DESCRIPTION before them.
+        tables: The table maps by the numbers that the index gives; it only grows.
+        file: Base name of the file.
+    """
+
+    data: Bytes
+    base: int
+    events: Small
+    groups: Numbers
+    format: Format
+    tables: list[KnownTable]
+    file: str
+
+    @property
+    def count(self) -> int:
+        """How many groups there are."""
+        return int(self.groups.shape[1])
+
+    @property
+    def next_position(self) -> int:
+        """Where the last group ends in the file."""
+        end = int(self.events[layout.EVENT_END, self.groups[layout.GROUP_END, -1] - 1])
+        return self.base + end + self.format.checksum_length
+
+    @property
+    def last_timestamp(self) -> int:
+        """Of the last group, in seconds since 1970."""
+        return int(self.groups[layout.GROUP_TIME, -1])
+
+    def head(self, count: int) -> RawRun:
+        """The first groups of the run."""
+        return replace(self, groups=np.ascontiguousarray(self.groups[:, :count]))
+
+    def size_bytes(self, number: int) -> int:
+        """Of a group."""
+        first, end = (
+            self.groups.item(row, number) for row in (layout.GROUP_FIRST, layout.GROUP_END)
+        )
+        start = self.events.item(layout.EVENT_OFFSET, first)
+        return self.events.item(layout.EVENT_END, end - 1) - start
+
+    def kept(self, first: int) -> RawRun:
+        """The groups from one on, as a run of its own that nobody changes.
+
+        Where row images begin, its index does not say.
+        """
+        begin = self.groups.item(layout.GROUP_FIRST, first)
+        end = self.groups.item(layout.GROUP_END, self.count - 1)
+        events = self.events[:, begin:end].copy()
+        start = int(events[layout.EVENT_OFFSET, 0])
+        stop = int(events[layout.EVENT_END, -1]) + self.format.checksum_length
+        for row in (layout.EVENT_OFFSET, layout.EVENT_END):
+            events[row] -= start
+        groups = self.groups[:, first:].copy()
+        groups[layout.GROUP_FIRST] -= begin
+        groups[layout.GROUP_END] -= begin
+        return replace(
+            self,
+            data=np.concatenate([self.data[start:stop], np.zeros(PADDING, np.uint8)]),
+            base=self.base + start,
+            events=events,
+            groups=groups,
+        )
+
+    def timestamp(self, number: int) -> int:
+        """Of a group, in seconds since 1970."""
+        return int(self.groups[layout.GROUP_TIME, number])
+
+    def group(self, number: int) -> EventGroup:
+        """A group, decoded.
+
+        Raises:
+            CodecError: With file and position, if an event in it cannot be decoded.
+        """
+        first, end = self.groups[[layout.GROUP_FIRST, layout.GROUP_END], number]
+        if not (self.events[layout.EVENT_TYPE, first:end] == EventType.PARTIAL_ROW_DATA).any():
+            # The kernel has seen where each event ends; whatever it did not see is told below.
+            with suppress(CodecError):
+                events = tuple(map(self.event, range(first, end)))
+                return EventGroup(gtid=gtid_of(events[0]), events=events, file=self.file)
+        start = int(self.events[layout.EVENT_OFFSET, first])
+        stop = int(self.events[layout.EVENT_END, end - 1]) + self.format.checksum_length
+        walker = Walker(
+            (self.data[start:stop].tobytes(),),
+            file=self.file,
+            position=self.base + start,
+            format_=self.format,
+        )
+        (group,) = group_events(walker.events(), file=self.file)
+        return group
+
+    def gtid(self, number: int) -> AnyGtid | None:
+        """The GTID of a group."""
+        first = self.groups.item(layout.GROUP_FIRST, number)
+        kind = self.events.item(layout.EVENT_TYPE, first)
+        start = self.events.item(layout.EVENT_OFFSET, first)
+        if kind == _GTID_TYPE:
+            server_id, sequence, domain_id = _GTID.unpack_from(self.data.data, start)
+            return Gtid(domain_id, server_id, sequence)
+        if kind == _GTID_LOG_TYPE:
+            source, sequence = _MYSQL_GTID.unpack_from(self.data.data, start)
+            return MysqlGtid(uuid_text(source.hex()), sequence)
+        return gtid_of(self._first_event(number))
+
+    def sequences(self) -> npt.NDArray[np.int64]:
+        """The number in the GTID of each group; -1 where the GTID has a tag, or there is none."""
+        first = self.groups[layout.GROUP_FIRST, : self.count]
+        bodies = self.events[layout.EVENT_OFFSET, first].astype(np.int64) + HEADER_LENGTH
+        types = self.events[layout.EVENT_TYPE, first]
+        found = np.full(self.count, -1, np.int64)
+        for kind, place in ((EventType.GTID, 0), (EventType.GTID_LOG, _SEQUENCE)):
+            is_kind = types == kind
+            found[is_kind] = self._numbers(bodies[is_kind] + place, 8).astype(np.int64)
+        return found
+
+    def follow(self, position: Position) -> tuple[Position, int]:
+        """A position with the groups of the run done, as long as their GTIDs are new and in order.
+
+        Returns:
+            The position, and how many groups these are: all of them, or those before the first
+            that is done already.
+        """
+        if self.count > _FEW:
+            after = self.position_after(position)
+            if self._are_in_order(position):
+                return after, self.count
+        for number in range(self.count):
+            gtid = self.gtid(number)
+            if gtid is not None:
+                if position.covers(gtid):
+                    return position, number
+                position = position.advance(gtid)
+        return position, self.count
+
+    def _are_in_order(self, position: Position) -> bool:
+        """Whether all GTIDs come as they should; False also where that is not seen at once."""
+        first = self.groups[layout.GROUP_FIRST]
+        types = self.events[layout.EVENT_TYPE, first]
+        offsets = self.events[layout.EVENT_OFFSET, first].astype(np.int64)
+        if (types == EventType.GTID).all() and isinstance(position, GtidPosition):
+            bodies = offsets + HEADER_LENGTH
+            domains, sequences = self._numbers(bodies + 8, 4), self._numbers(bodies, 8)
+            order = np.argsort(domains, kind="stable")
+            domains, sequences = domains[order], sequences[order]
+            is_same = domains[1:] == domains[:-1]
+            if (is_same & (sequences[1:] <= sequences[:-1])).any():
+                return False
+            begins = np.append(True, ~is_same)
+            return not any(
+                position.covers(Gtid(int(domain), 0, int(sequence)))
+                for domain, sequence in zip(domains[begins], sequences[begins], strict=True)
+            )
+        if (types == EventType.GTID_LOG).all() and isinstance(position, GtidSet):
+            given = GtidSet.of(self._mysql_gtids(offsets))
+            size = sum(last - first + 1 for run in given.runs for first, last in run.intervals)
+            return size == self.count and not position.intersection(given)
+        return False
+
+    def position_after(
+        self, position: Position, count: int | None = None, *, start: int = 0
+    ) -> Position:
+        """A position with the first groups of the run done, with all of them by default.
+
+        Args:
+            position: Before them.
+            count: How many are done.
+            start: How many of these `position` has.
+        """
+        first = self.groups[layout.GROUP_FIRST, start:count]
+        types = self.events[layout.EVENT_TYPE, first]
+        offsets = self.events[layout.EVENT_OFFSET, first].astype(np.int64)
+        mariadb = offsets[types == EventType.GTID]
+        if mariadb.shape[0]:
+            assert isinstance(position, GtidPosition), "a log is of one flavor"
+            position = position.union(GtidPosition.of(self._mariadb_gtids(mariadb)))
+        mysql = offsets[types == EventType.GTID_LOG]
+        if mysql.shape[0]:
+            assert isinstance(position, GtidSet), "a log is of one flavor"
+            position = position.union(GtidSet.of(self._mysql_gtids(mysql)))
+        for number in np.flatnonzero(types == EventType.GTID_TAGGED_LOG):
+            tagged = self.gtid(start + int(number))
+            assert tagged is not None, "such an event has a GTID"
+            position = position.advance(tagged)
+        return position
+
+    def _mariadb_gtids(self, offsets: _Offsets) -> Iterator[Gtid]:
+        """The highest GTID of each domain."""
+        domains = self._numbers(offsets + HEADER_LENGTH + 8, 4)
+        sequences = self._numbers(offsets + HEADER_LENGTH, 8)
+        order = np.lexsort((sequences, domains))
+        is_last = np.append(np.diff(domains[order]) != 0, True)
+        for at in order[is_last]:
+            server_id = self._numbers(offsets[at : at + 1] + 5, 4)[0]
+            yield Gtid(int(domains[at]), int(server_id), int(sequences[at]))
+
+    def _mysql_gtids(self, offsets: _Offsets) -> list[GtidRun]:
+        """The sequences of each source, as runs without a tag."""
+        bodies = offsets + HEADER_LENGTH
+        uuids = self.data[bodies[:, None] + np.arange(1, 17)]
+        sequences = self._numbers(bodies + _SEQUENCE, 8).astype(np.int64)
+        found, owners = np.unique(uuids, axis=0, return_inverse=True)
+        owners = owners.reshape(-1)
+        return [
+            GtidRun(
+                uuid_text(found[number].tobytes().hex()),
+                "",
+                _intervals(np.unique(sequences[owners == number])),
+            )
+            for number in range(found.shape[0])
+        ]
+
+    def _numbers(self, offsets: _Offsets, size: int) -> npt.NDArray[np.uint64]:
+        """Little-endian numbers of `size` bytes."""
+        padded = np.zeros((offsets.shape[0], 8), np.uint8)
+        padded[:, :size] = self.data[offsets[:, None] + np.arange(size)]
+        return padded.view("<u8").reshape(-1)
+
+    def _first_event(self, number: int) -> Event:
+        return self.event(self.groups.item(layout.GROUP_FIRST, number))
+
+    def event(self, number: int) -> Event:
+        """An event, decoded.
+
+        Raises:
+            CodecError: If it cannot be decoded.
+        """
+        start = self.events.item(layout.EVENT_OFFSET, number)
+        stop = self.events.item(layout.EVENT_END, number) + self.format.checksum_length
+        return decode_event(
+            self.data[start:stop].tobytes(), self.format, position=self.base + start
+        )
+
+
+def _intervals(sequences: _Offsets) -> tuple[tuple[int, int], ...]:
+    """First and last of each run of neighbours among growing numbers."""
+    cuts = np.flatnonzero(np.diff(sequences) != 1)
+    firsts = sequences[np.concatenate([[0], cuts + 1])]
+    lasts = sequences[np.concatenate([cuts, [sequences.shape[0] - 1]])]
+    return tuple(zip(map(int, firsts), map(int, lasts), strict=True))
+
+
+@dataclass(slots=True)
+class LargeGroup:
+    """A group that is too large to be held: whoever takes it reads it as often as need be.
+
+    Attributes:
+        position: Where it begins in the file.
+        format: Of the FORMAT_DESCRIPTION before it.
+        file: As messages shall name it.
+        chunks: Gives its bytes, and maybe those behind it, each time anew.
+        gtid: Of the group; None also where it is not known before the group is read.
+        end: Where it ends; where the file is read, set by whoever took the group, before the next
+            item is asked for.
+        timestamp: Of its last event, in seconds since 1970, where the end is known.
+    """
+
+    position: int
+    format: Format
+    file: str
+    chunks: Callable[[], Iterable[bytes]]
+    gtid: AnyGtid | None = None
+    end: int | None = None
+    timestamp: int = 0
+
+    def events(self) -> Iterator[Event]:
+        """Its events, and maybe those behind it, from the first on.
+
+        Raises:
+            CodecError: With file and position, if one cannot be decoded.
+            StoreError: If the bytes cannot be read again.
+        """
+        walker = Walker(self.chunks(), file=self.file, position=self.position, format_=self.format)
+        return walker.events()
+
+
+Item = RawRun | EventGroup | LargeGroup
+"""What a file gives: its FORMAT_DESCRIPTIONs as control groups, and whole groups in either form."""
+
+
+def raw_groups(  # noqa: PLR0913 - what a file is, and from where on
+    source: ByteSource,
+    *,
+    file: str,
+    name: str,
+    position: int = 0,
+    format_: Format | None = None,
+    keys: KeyRing | None = None,
+    window_bytes: int = WINDOW_BYTES,
+    held_bytes_max: int = HELD_BYTES_MAX,
+) -> Iterator[Item]:
+    """The event groups of one file, from its beginning or from a group on.
+
+    Args:
+        source: The bytes, from `position` on.
+        file: Its name, as messages shall give it.
+        name: Its base name, as groups have it.
+        position: Where a group begins, when `format_` is given.
+        format_: Of the FORMAT_DESCRIPTION before `position`.
+        keys: For an encrypted file, which is read from its beginning only.
+        window_bytes: How many bytes are looked at at once; a larger group makes the window larger.
+        held_bytes_max: Of a group; a larger one is not held.
+
+    Yields:
+        Runs and groups in file order. A run is good until the next item is asked for. Control
+        groups other than FORMAT_DESCRIPTION, and groups that do not end, come from the reference
+        only.
+
+    Raises:
+        CodecError: At the first fault, with file and position, behind all groups before it.
+        StoreError: If the bytes cannot be read.
+    """
+    reader = _Reader(
+        source,
+        file=file,
+        name=name,
+        keys=keys,
+        window_bytes=window_bytes,
+        held_bytes_max=held_bytes_max,
+    )
+    return reader.from_start() if format_ is None else reader.from_group(position, format_)
+
+
+def _scanner(format_: Format) -> Scanner:
+    scanner = Scanner(format_, notes_all=True)
+    # A group that another one cuts off is for the reference to tell of.
+    scanner.state[layout.IS_STRICT] = 1
+    return scanner
+
+
+class _Reader:
+    def __init__(
+        self,
+        source: ByteSource,
+        *,
+        file: str,
+        name: str,
+        keys: KeyRing | None,
+        window_bytes: int,
+        held_bytes_max: int,
+    ) -> None:
+        self._source = source
+        self._file = file
+        self._name = name
+        self._keys = keys
+        self._window_bytes = window_bytes
+        self._held_bytes_max = held_bytes_max
+        self._window = Window(source, size_bytes=window_bytes)
+
+    def from_start(self) -> Iterator[Item]:
+        """Read a file from its beginning."""
+        first = description_in(self._window)
+        if first is None:
+            yield from self._by_reference(Walker(self._rest(0), file=self._file, keys=self._keys))
+            return
+        yield self._control(first)
+        self._scanner = _scanner(format_of(first))
+        self._scanner.state[layout.OFFSET] = first.next_position
+        yield from self._scan_all()
+
+    def from_group(self, position: int, format_: Format) -> Iterator[Item]:
+        """Read a file from a group on."""
+        self._window.base = position
+        if not is_fast(format_):
+            walker = Walker(self._rest(0), file=self._file, position=position, format_=format_)
+            yield from self._by_reference(walker)
+            return
+        self._scanner = _scanner(format_)
+        self._scanner.state[layout.BASE] = position
+        yield from self._scan_all()
+
+    def _control(self, event: Event) -> EventGroup:
+        return EventGroup(gtid=None, events=(event,), file=self._name, is_control=True)
+
+    def _scan_all(self) -> Iterator[Item]:
+        try:
+            yield from self._scan()
+        except UnexpectedError:
+            yield from self._run()
+            yield from self._read_on()
+
+    def _scan(self) -> Iterator[Item]:
+        scanner = self._scanner
+        while True:
+            window = self._window
+            status = scanner.scan(window.data, window.end)
+            if status == layout.DAMAGED:
+                raise UnexpectedError
+            if status == layout.ASK:
+                yield from self._answer()
+                continue
+            is_full = scanner.is_full
+            if not is_full and not window.is_full and window.fill():
+                continue
+            yield from self._run()
+            count = scanner.offset
+            if scanner.is_open:
+                count = scanner.group_position - window.base
+            scanner.forget(count)
+            window.drop(count)
+            if scanner.is_open and window.end > self._held_bytes_max:
+                yield from self._large()
+            elif is_full:
+                scanner.make_room()
+            elif not window.fill():
+                if window.end > scanner.offset:
+                    raise UnexpectedError
+                yield from self._unfinished()
+                return
+
+    def _answer(self) -> Iterator[Item]:
+        """Look at the event that the kernel asks about."""
+        event = self._asked()
+        if isinstance(event.body, FormatDescriptionEvent):
+            yield from self._run()
+            yield self._control(event)
+            self._take_format(event.body.format)
+
+    def _large(self) -> Iterator[LargeGroup]:
+        """Let somebody else read the open group, and go on behind it."""
+        start = self._scanner.group_position
+
+        def chunks() -> Iterator[bytes]:
+            return Window(self._source.reread(start), size_bytes=PIECE_BYTES).rest(0)
+
+        group = LargeGroup(start, self._scanner.format, file=self._file, chunks=chunks)
+        yield group
+        assert group.end is not None, "whoever takes a large group says where it ends"
+        self._source = self._source.reread(group.end)
+        self._window = Window(self._source, size_bytes=self._window_bytes, base=group.end)
+        self._scanner.rewind(group.end)
+
+    def _asked(self) -> Event:
+        scanner, window = self._scanner, self._window
+        start = scanner.offset
+        header = EventHeader.decode(window.bytes(start, start + HEADER_LENGTH))
+        data = window.bytes(start, start + header.length)
+        try:
+            return scanner.look_at(data, window.base + start)
+        except CodecError:
+            raise UnexpectedError from None  # it is raised again behind what came before
+
+    def _take_format(self, format_: Format) -> None:
+        if not is_fast(format_):
+            raise UnexpectedError
+        self._scanner.take_format(format_)
+
+    def _run(self) -> Iterator[RawRun]:
+        """The complete groups that were found since the last run."""
+        scanner = self._scanner
+        count = scanner.group_count
+        if count:
+            yield RawRun(
+                data=self._window.data,
+                base=self._window.base,
+                events=scanner.events,
+                groups=scanner.groups[:, :count].copy(),
+                format=scanner.format,
+                tables=scanner.tables,
+                file=self._name,
+            )
+            scanner.forget(0)
+
+    def _unfinished(self) -> Iterator[EventGroup]:
+        """The group that the file ends in."""
+        if self._scanner.is_open:
+            offset = self._scanner.group_position - self._window.base
+            yield from self._by_reference(self._walker(offset))
+
+    def _read_on(self) -> Iterator[EventGroup]:
+        """Let the reference read on from the open group, or the next event, to the end."""
+        scanner, window = self._scanner, self._window
+        offset = scanner.group_position - window.base
+        if int(window.data[scanner.offset + 4]) == EventType.START_ENCRYPTION:
+            source = self._source.reread(0)
+            chunks = Window(source, size_bytes=self._window_bytes).rest(0)
+            walker = Walker(chunks, file=self._file, keys=self._keys)
+            done = window.base + offset
+            for group in self._by_reference(walker):
+                if group.position >= done:
+                    yield group
+            return
+        yield from self._by_reference(self._walker(offset))
+
+    def _walker(self, offset: int) -> Walker:
+        return Walker(
+            self._rest(offset),
+            file=self._file,
+            position=self._window.base + offset,
+            format_=self._scanner.format,
+        )
+
+    def _rest(self, offset: int) -> Iterator[bytes]:
+        return self._window.rest(offset)
+
+    def _by_reference(self, walker: Walker) -> Iterator[EventGroup]:
+        return group_events(walker.events(), file=self._name)

@@ -1,0 +1,735 @@
+"""Event groups as bytes → the part of them that one binlog gets, as bytes.
+
+Rows are never looked into: which spans stay is decided by table map and text, each known by its
+number, and spans are copied with the end position, checksum and flags that they have at their new
+place. `routing.route` is the reference; a group with anything else in it is left to that.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+from numba.extending import register_jitable
+
+from binlane.log.kernels import route_layout as lay
+from binlane.log.kernels.layout import (
+    EVENT_END,
+    EVENT_MAP,
+    EVENT_OFFSET,
+    EVENT_TYPE,
+    GROUP_END,
+    GROUP_FIRST,
+)
+from binlane.log.kernels.memory import (
+    Bytes,
+    copy_bytes,
+    crc32,
+    is_equal,
+    load_i64,
+    load_u16,
+    load_u32,
+)
+
+Numbers = npt.NDArray[np.int64]
+Small = npt.NDArray[np.int32]
+
+_HEADER: Final = 19
+_CHECKSUM: Final = 4
+_STATEMENT_END: Final = 1
+_CONTEXT: Final = 8
+"""Bytes of a QUERY's body before its context: thread and duration, which differ each time."""
+_NOT_CASCADED: Final = 0x12
+"""Flags of rows: foreign keys are not looked at, or what they do is logged."""
+_CONTEXT_MAX: Final = 4096
+_QUOTE: Final = 39
+_BACKTICK: Final = 96
+_BACKSLASH: Final = 92
+_DOUBLE_QUOTE: Final = 34
+_ONES: Final = 0x0101010101010101
+_HIGHS: Final = -0x7F7F7F7F7F7F7F80
+_QUOTES: Final = _ONES * 39
+_BACKSLASHES: Final = _ONES * 92
+_ZERO: Final = 48
+_NINE: Final = 57
+_POINT: Final = 46
+_LAST_COMMITTED: Final = 26
+_SEQUENCE: Final = 34
+_TIMES: Final = 42
+_MASK32: Final = 0xFFFFFFFF
+
+
+@register_jitable
+def _is_letter(char: int) -> bool:
+    """Whether a byte may be part of a name or number."""
+    return (
+        char >= 128
+        or 97 <= char <= 122
+        or 64 <= char <= 90
+        or _ZERO <= char <= _NINE
+        or char in (95, 36, _POINT)
+    )
+
+
+@register_jitable
+def _is_number(data: Bytes, at: int, end: int) -> bool:
+    """Whether a run of letters is digits alone, with at most one point between them."""
+    points = 0
+    for place in range(at, end):
+        char = data[place]
+        if char == _POINT and place > at and place + 1 < end:
+            points += 1
+        elif char < _ZERO or char > _NINE:
+            return False
+    return points <= 1
+
+
+@register_jitable
+def _has_byte(word: int, repeated: int) -> bool:
+    """Whether a byte stands among eight; it is given eight times."""
+    other = word ^ repeated
+    return bool((other - _ONES) & ~other & _HIGHS)
+
+
+@register_jitable
+def _string_end(data: Bytes, at: int, end: int) -> int:
+    """Behind the string that begins at `at`; -1 if that could be read in two ways, or never ends."""
+    place = at + 1
+    while place < end:
+        while place + 8 <= end:
+            word = load_i64(data, place)
+            if _has_byte(word, _QUOTES) or _has_byte(word, _BACKSLASHES):
+                break
+            place += 8
+        char = data[place]
+        if place >= end:
+            break
+        if char == _BACKSLASH:
+            if place + 1 < end and data[place + 1] == _QUOTE:
+                return -1
+            place += 2
+        elif char != _QUOTE:
+            place += 1
+        elif place + 1 < end and data[place + 1] == _QUOTE:
+            place += 2
+        else:
+            return place + 1
+    return -1
+
+
+@register_jitable
+def _write_shape(data: Bytes, at: int, end: int, out: Bytes) -> int:
+    to = 0
+    place = at
+    while place < end:
+        char = int(data[place])
+        following = place + 1
+        if char == _QUOTE:
+            following = _string_end(data, place, end)
+            if following > 0:
+                out[to] = out[to + 1] = _QUOTE
+                to += 2
+                place = following
+                continue
+        elif char == _BACKTICK:
+            while following < end and data[following] != _BACKTICK:
+                following += 1
+            following = following + 1 if following < end else -1
+        elif char in (_BACKSLASH, _DOUBLE_QUOTE):
+            following = -1
+        elif _is_letter(char):
+            while following < end and _is_letter(int(data[following])):
+                following += 1
+            if _is_number(data, place, following):
+                out[to] = _ZERO
+                to += 1
+                place = following
+                continue
+        if following < 0:
+            copy_bytes(out, 0, data, at, end - at)
+            return end - at
+        copy_bytes(out, to, data, place, following - place)
+        to += following - place
+        place = following
+    return to
+
+
+def shape(data: Bytes, at: int, end: int, out: Bytes) -> int:
+    """Write the shape of a text, as `routing.texts.shape_of` gives it; its length.
+
+    Args:
+        data: Holds the text.
+        at: Where it begins.
+        end: Where it ends.
+        out: Has room for as many bytes, and padding.
+    """
+    return _write_shape(data, at, end, out)
+
+
+@register_jitable
+def _find(
+    key: Bytes, start: int, length: int, kind: int, slots: Numbers, texts: Numbers, arena: Bytes
+) -> int:
+    """The number of a text that is known, -1 if it is not."""
+    value = kind
+    place = start
+    while place + 4 <= start + length:
+        value = (value ^ load_u32(key, place)) * 0x01000193 & 0xFFFFFFFFFF
+        value ^= value >> 15
+        place += 4
+    while place < start + length:
+        value = (value ^ int(key[place])) * 0x01000193 & 0xFFFFFFFFFF
+        place += 1
+    mask = int(slots.shape[0]) - 1
+    slot = (value ^ (value >> 17)) & mask
+    while slots[slot] >= 0:
+        number = slots[slot]
+        if (
+            texts[lay.TEXT_LENGTH, number] == length
+            and texts[lay.TEXT_KIND, number] == kind
+            and is_equal(key, start, arena, texts[lay.TEXT_START, number], length)
+        ):
+            return int(number)
+        slot = (slot + 1) & mask
+    return -1 - slot
+
+
+def find_text(
+    key: Bytes, start: int, length: int, kind: int, slots: Numbers, texts: Numbers, arena: Bytes
+) -> int:
+    """The number of a text that is known, else -1 minus the slot for it."""
+    return _find(key, start, length, kind, slots, texts, arena)
+
+
+@register_jitable
+def _is_bracket(data: Bytes, body: int, end: int) -> bool:
+    """Whether a QUERY is BEGIN, COMMIT or ROLLBACK."""
+    if end - body < 14:
+        return False
+    at = body + 14 + load_u16(data, body + 11) + int(data[body + 8])
+    length = end - at
+    if length == 5:
+        return bool(load_u32(data, at) == 0x49474542 and data[at + 4] == 78)
+    if length == 6:
+        return bool(load_u32(data, at) == 0x4D4D4F43 and load_u16(data, at + 4) == 0x5449)
+    if length == 8:
+        return bool(load_u32(data, at) == 0x4C4C4F52 and load_u32(data, at + 4) == 0x4B434142)
+    return False
+
+
+@register_jitable
+def _is_xa(data: Bytes, body: int, end: int) -> bool:
+    """Whether a QUERY is about an XA transaction."""
+    if end - body < 14:
+        return False
+    at = body + 14 + load_u16(data, body + 11) + int(data[body + 8])
+    return bool(end - at > 3 and load_u16(data, at) == 0x4158 and data[at + 2] == 32)
+
+
+@register_jitable
+def _is_wanted(events: Small, start: int, last: int, roles: Small, wanted: Bytes) -> bool:
+    """Whether the statement of a text maps a table that is in any scope."""
+    for event in range(start, last):
+        role = roles[events[EVENT_TYPE, event]]
+        if role == lay.MAP:
+            if wanted[events[EVENT_MAP, event]]:
+                return True
+        elif role != lay.ROWS and role != lay.OTHER:
+            return False
+    return False
+
+
+def resolve(
+    data: Bytes,
+    events: Small,
+    last: int,
+    roles: Small,
+    slots: Numbers,
+    texts: Numbers,
+    arena: Bytes,
+    scratch: Bytes,
+    wanted: Bytes,
+    text_max: int,
+    state: Numbers,
+) -> int:
+    """Find the numbers of texts and contexts, from event `state[RESOLVE_NEXT]` on.
+
+    Args:
+        data: Holds the events.
+        events: The index of events; receives the numbers.
+        last: How many events there are.
+        roles: What each event type is.
+        slots: Where the number of each known text stands by its hash; a power of two of them.
+        texts: The known texts.
+        arena: Their bytes.
+        scratch: Receives the key of a text that is not known.
+        wanted: Whether each table is in any scope: a text before others is not read.
+        text_max: Bytes of the longest text that is read.
+        state: Where to go on, and what is asked for.
+
+    Returns:
+        1 if the text whose key stands in `scratch` is not known, 0 if all are.
+    """
+    for event in range(state[lay.RESOLVE_NEXT], last):
+        role = roles[events[EVENT_TYPE, event]]
+        if role != lay.TEXT and role != lay.LENGTH_TEXT and role != lay.QUERY:
+            continue
+        at = events[EVENT_OFFSET, event] + _HEADER
+        end = int(events[EVENT_END, event])
+        kind = lay.SHAPE
+        if role == lay.QUERY:
+            kind = lay.CONTEXT
+            if not _is_bracket(data, at, end) or end - at > _CONTEXT_MAX:
+                events[EVENT_MAP, event] = lay.UNREAD
+                continue
+            length = end - at - _CONTEXT
+            copy_bytes(scratch, 0, data, at + _CONTEXT, length)
+        else:
+            at += 1 if role == lay.LENGTH_TEXT else 0
+            if not _is_wanted(events, event + 1, last, roles, wanted):
+                events[EVENT_MAP, event] = lay.UNWANTED
+                continue
+            if end - at > text_max:
+                events[EVENT_MAP, event] = lay.LONG_TEXT
+                continue
+            length = _write_shape(data, at, end, scratch)
+        number = _find(scratch, 0, length, kind, slots, texts, arena)
+        if number < 0:
+            state[lay.RESOLVE_NEXT] = event
+            state[lay.RESOLVE_LENGTH] = length
+            state[lay.RESOLVE_KIND] = kind
+            return 1
+        events[EVENT_MAP, event] = number
+    state[lay.RESOLVE_NEXT] = last
+    return 0
+
+
+@register_jitable
+def _is_named(
+    events: Small,
+    start: int,
+    end: int,
+    number: int,
+    roles: Small,
+    texts: Numbers,
+    needs: Small,
+    names: Small,
+    keep: Bytes,
+) -> bool:
+    """Whether every name that a text has without a database is that of a table that stays.
+
+    Where a table goes, it may be the one that is meant.
+    """
+    first = texts[lay.NEEDS_START, number]
+    for need in range(first, first + texts[lay.NEEDS_COUNT, number]):
+        is_there = False
+        for event in range(start, end):
+            if roles[events[EVENT_TYPE, event]] == lay.MAP:
+                table = events[EVENT_MAP, event]
+                if not keep[table] & lay.KEEP:
+                    return False
+                if names[table] == needs[need]:
+                    is_there = True
+        if not is_there:
+            return False
+    return True
+
+
+@register_jitable
+def _end_statement(
+    events: Small,
+    start: int,
+    end: int,
+    last_rows: int,
+    roles: Small,
+    keep: Bytes,
+    verdicts: Numbers,
+    texts: Numbers,
+    needs: Small,
+    names: Small,
+    actions: Bytes,
+    state: Numbers,
+) -> bool:
+    """Decide on the maps and texts of a statement whose rows were looked at; False if we cannot."""
+    for event in range(start, end):
+        role = roles[events[EVENT_TYPE, event]]
+        if role == lay.MAP:
+            if last_rows < 0:
+                actions[event] = lay.DROP
+        elif role == lay.TEXT or role == lay.LENGTH_TEXT:
+            number = events[EVENT_MAP, event]
+            if number < 0 and last_rows >= 0:
+                return False
+            stays = last_rows >= 0 and verdicts[lay.ACTION, number] == lay.COPY
+            if stays:
+                stays = _is_named(events, start, end, number, roles, texts, needs, names, keep)
+            if last_rows >= 0 and not stays:
+                state[lay.TEXTS_LEFT_OUT] += 1
+            actions[event] = lay.COPY if stays else lay.DROP
+    if last_rows >= 0 and last_rows != end - 1:
+        actions[last_rows] = lay.COPY_END
+    return True
+
+
+@register_jitable
+def _may_cascade(type_code: int, bits: int) -> bool:
+    """Whether rows of a type, of a table with these bits, may change others in scope."""
+    if type_code in (25, 32, 168, 171):
+        return bits & lay.PARENT != 0
+    return type_code in (24, 31, 39, 167, 170) and bits & lay.UPDATED_PARENT != 0
+
+
+@register_jitable
+def _has_lone_map(events: Small, start: int, end: int, roles: Small, keep: Bytes) -> bool:
+    """Whether a statement maps a table of which too little is known, and has no rows of it."""
+    for event in range(start, end):
+        number = events[EVENT_MAP, event]
+        if roles[events[EVENT_TYPE, event]] != lay.MAP or not keep[number] & lay.UNKNOWN:
+            continue
+        is_lone = True
+        for other in range(event + 1, end):
+            if roles[events[EVENT_TYPE, other]] == lay.ROWS:
+                is_lone = is_lone and events[EVENT_MAP, other] != number
+        if is_lone:
+            return True
+    return False
+
+
+@register_jitable
+def _plan(
+    data: Bytes,
+    events: Small,
+    first: int,
+    last: int,
+    roles: Small,
+    keep: Bytes,
+    verdicts: Numbers,
+    texts: Numbers,
+    needs: Small,
+    names: Small,
+    actions: Bytes,
+    state: Numbers,
+) -> int:
+    """Decide what stays of a group: 1 if anything does, 0 if nothing, -1 if it is not for us."""
+    has_effect = 0
+    outside = 0
+    start = first
+    last_rows = -1
+    for event in range(first, last):
+        role = roles[events[EVENT_TYPE, event]]
+        number = events[EVENT_MAP, event]
+        if role == lay.ROWS:
+            actions[event] = lay.DROP
+            flags = load_u16(data, events[EVENT_OFFSET, event] + _HEADER + 6)
+            if number >= 0:
+                if keep[number] & lay.KEEP:
+                    actions[event] = lay.COPY
+                    last_rows = event
+                elif not flags & _NOT_CASCADED:
+                    outside = 1
+                if keep[number] & lay.MERGE:
+                    return -1
+                may_cascade = _may_cascade(events[EVENT_TYPE, event], keep[number])
+                if may_cascade and not flags & _NOT_CASCADED:
+                    return -1
+            if flags & _STATEMENT_END:
+                if outside and _has_lone_map(events, start, event + 1, roles, keep):
+                    return -1
+                outside = 0
+                is_decided = _end_statement(
+                    events,
+                    start,
+                    event + 1,
+                    last_rows,
+                    roles,
+                    keep,
+                    verdicts,
+                    texts,
+                    needs,
+                    names,
+                    actions,
+                    state,
+                )
+                if not is_decided:
+                    return -1
+                if last_rows >= 0:
+                    has_effect = 1
+                start = event + 1
+                last_rows = -1
+        elif role == lay.MAP:
+            actions[event] = lay.COPY if keep[number] & lay.KEEP else lay.DROP
+        elif role == lay.QUERY:
+            if number < 0:
+                return -1
+            actions[event] = verdicts[lay.ACTION, number]
+        elif role == lay.OTHER or role == lay.REFERENCE:
+            return -1
+        else:
+            actions[event] = lay.COPY
+    if last_rows >= 0:
+        return -1
+    for event in range(start, last):
+        role = roles[events[EVENT_TYPE, event]]
+        if role == lay.MAP or role == lay.TEXT or role == lay.LENGTH_TEXT:
+            actions[event] = lay.DROP
+    return has_effect
+
+
+@register_jitable
+def _packed_length(value: int) -> int:
+    if value < 251:
+        return 1
+    if value < 0x10000:
+        return 3
+    return 4 if value < 0x1000000 else 9
+
+
+@register_jitable
+def _length_place(data: Bytes, at: int, end: int) -> int:
+    """Where MySQL's GTID event says how long the transaction is; -1 if it does not."""
+    place = at + _HEADER + _TIMES
+    if place + 7 > end:
+        return -1
+    place += 14 if data[place + 6] & 0x80 else 7
+    return place if place < end else -1
+
+
+@register_jitable
+def _told_length(data: Bytes, place: int) -> int:
+    """How many bytes the number there has."""
+    first = int(data[place])
+    return 1 if first < 251 else (3 if first == 252 else (4 if first == 253 else 9))
+
+
+@register_jitable
+def _store(out: Bytes, at: int, value: int, length: int) -> None:
+    for place in range(length):
+        out[at + place] = (value >> (8 * place)) & 255
+
+
+@register_jitable
+def _kept_length(events: Small, event: int, action: int, verdicts: Numbers) -> int:
+    """Bytes of an event at its new place, but for its checksum."""
+    if action == lay.PUT:
+        return int(_HEADER + _CONTEXT + verdicts[lay.PLACE_LENGTH, events[EVENT_MAP, event]])
+    return int(events[EVENT_END, event] - events[EVENT_OFFSET, event])
+
+
+@register_jitable
+def _seal(out: Bytes, at: int, length: int, state: Numbers) -> None:
+    """Set length, end and checksum of an event that was copied."""
+    total = length + _CHECKSUM
+    state[lay.POSITION] += total
+    _store(out, at + 9, total, 4)
+    _store(out, at + 13, state[lay.POSITION] & _MASK32, 4)
+    _store(out, at + length, crc32(state[lay.CRC32], out, at, length), 4)
+    state[lay.OUT_LENGTH] += total
+    state[lay.EVENTS_KEPT] += 1
+
+
+@register_jitable
+def _write_mysql_gtid(
+    data: Bytes, at: int, end: int, others: int, out: Bytes, state: Numbers
+) -> None:
+    """Write MySQL's GTID event with the length and the clock that it has at its new place."""
+    to = state[lay.OUT_LENGTH]
+    length = end - at
+    place = _length_place(data, at, end)
+    if place < 0:
+        copy_bytes(out, to, data, at, length)
+    else:
+        before, width = place - at, _told_length(data, place)
+        rest = length - before - width
+        wanted = width
+        total = others + before + wanted + rest + _CHECKSUM
+        while _packed_length(total) != wanted:
+            wanted = _packed_length(total)
+            total = others + before + wanted + rest + _CHECKSUM
+        copy_bytes(out, to, data, at, before)
+        if wanted == 1:
+            out[to + before] = total
+        else:
+            out[to + before] = 252 if wanted == 3 else (253 if wanted == 4 else 254)
+            _store(out, to + before + 1, total, wanted - 1)
+        copy_bytes(out, to + before + wanted, data, place + width, rest)
+        length = before + wanted + rest
+    if end - at >= _HEADER + _TIMES and out[to + _HEADER + 25] == 2:
+        sequence = load_i64(data, at + _HEADER + _SEQUENCE)
+        if sequence:
+            committed = load_i64(data, at + _HEADER + _LAST_COMMITTED) + state[lay.CLOCK_BASE]
+            sequence += state[lay.CLOCK_BASE]
+            _store(out, to + _HEADER + _LAST_COMMITTED, committed, 8)
+            _store(out, to + _HEADER + _SEQUENCE, sequence, 8)
+            state[lay.CLOCK] = max(state[lay.CLOCK], sequence)
+    _seal(out, to, length, state)
+
+
+@register_jitable
+def _write(
+    data: Bytes,
+    events: Small,
+    event: int,
+    action: int,
+    verdicts: Numbers,
+    arena: Bytes,
+    out: Bytes,
+    state: Numbers,
+) -> None:
+    """Write an event that stays."""
+    at = events[EVENT_OFFSET, event]
+    to = state[lay.OUT_LENGTH]
+    length = _kept_length(events, event, action, verdicts)
+    if action == lay.PUT:
+        number = events[EVENT_MAP, event]
+        copy_bytes(out, to, data, at, _HEADER + _CONTEXT)
+        copy_bytes(
+            out,
+            to + _HEADER + _CONTEXT,
+            arena,
+            verdicts[lay.PLACE_START, number],
+            verdicts[lay.PLACE_LENGTH, number],
+        )
+    else:
+        copy_bytes(out, to, data, at, length)
+        if action == lay.COPY_END:
+            out[to + _HEADER + 6] |= _STATEMENT_END
+    _seal(out, to, length, state)
+
+
+def copy_groups(
+    data: Bytes,
+    events: Small,
+    groups: Numbers,
+    last: int,
+    roles: Small,
+    keep: Bytes,
+    verdicts: Numbers,
+    texts: Numbers,
+    needs: Small,
+    names: Small,
+    arena: Bytes,
+    out: Bytes,
+    actions: Bytes,
+    state: Numbers,
+) -> int:
+    """Copy what one binlog gets of the groups from `state[NEXT_GROUP]` on.
+
+    Args:
+        data: Holds the events.
+        events: Their index, with the numbers of tables and texts.
+        groups: The groups.
+        last: How many groups there are.
+        roles: What each event type is.
+        keep: What the binlog makes of each table, as bits.
+        verdicts: What it makes of each text.
+        texts: The known texts.
+        needs: Numbers of the names that texts have without a database.
+        names: The number of each table's name.
+        arena: Bytes of contexts that stand in for others.
+        out: Receives the events.
+        actions: Room for one byte an event.
+        state: What lives between two calls, and the counts.
+
+    Returns:
+        DONE, ASK, ROTATE or FULL.
+    """
+    for group in range(state[lay.NEXT_GROUP], last):
+        state[lay.NEXT_GROUP] = group
+        first, end = groups[GROUP_FIRST, group], groups[GROUP_END, group]
+        left_out = state[lay.TEXTS_LEFT_OUT]
+        stays = 1
+        if state[lay.KEEPS_ALL]:
+            for event in range(first, end):
+                actions[event] = lay.COPY
+                role = roles[events[EVENT_TYPE, event]]
+                at = events[EVENT_OFFSET, event] + _HEADER
+                if (
+                    state[lay.KEEPS_ALL] == lay.ASKS
+                    and role == lay.QUERY
+                    and events[EVENT_MAP, event] >= 0
+                ):
+                    actions[event] = verdicts[lay.ACTION, events[EVENT_MAP, event]]
+                if (
+                    role == lay.REFERENCE
+                    or (role == lay.QUERY and _is_xa(data, at, int(events[EVENT_END, event])))
+                    or (
+                        state[lay.KEEPS_ALL] == lay.ASKS
+                        and (
+                            role == lay.OTHER
+                            or (role == lay.QUERY and events[EVENT_MAP, event] == lay.UNREAD)
+                        )
+                    )
+                ):
+                    stays = -1
+        else:
+            stays = _plan(
+                data,
+                events,
+                first,
+                end,
+                roles,
+                keep,
+                verdicts,
+                texts,
+                needs,
+                names,
+                actions,
+                state,
+            )
+        if stays < 0:
+            state[lay.TEXTS_LEFT_OUT] = left_out
+            return lay.ASK
+        if stays == 0:
+            continue
+        if state[lay.POSITION] >= state[lay.LIMIT]:
+            state[lay.TEXTS_LEFT_OUT] = left_out
+            return lay.ROTATE
+        size = 0
+        for event in range(first, end):
+            if actions[event] != lay.DROP:
+                size += _CHECKSUM + _kept_length(events, event, actions[event], verdicts)
+        if state[lay.OUT_LENGTH] + size + 64 > out.shape[0] - 64:
+            state[lay.TEXTS_LEFT_OUT] = left_out
+            state[lay.NEEDED] = size + 128
+            return lay.FULL
+        for event in range(first, end):
+            action = int(actions[event])
+            if action == lay.DROP:
+                continue
+            role = roles[events[EVENT_TYPE, event]]
+            if role == lay.MYSQL_GTID:
+                at, stop = int(events[EVENT_OFFSET, event]), int(events[EVENT_END, event])
+                others = size - (stop - at) - _CHECKSUM
+                _write_mysql_gtid(data, at, stop, others, out, state)
+            else:
+                _write(data, events, event, action, verdicts, arena, out, state)
+                if role == lay.ROWS:
+                    state[lay.ROWS_KEPT] += 1
+        state[lay.GROUPS_KEPT] += 1
+    state[lay.NEXT_GROUP] = last
+    return lay.DONE
+
+
+EXPORTS: Final = (
+    (shape, "int64(uint8[::1], int64, int64, uint8[::1])"),
+    (
+        find_text,
+        "int64(uint8[::1], int64, int64, int64, int64[::1], int64[:, ::1], uint8[::1])",
+    ),
+    (
+        resolve,
+        (
+            "int64(uint8[::1], int32[:, ::1], int64, int32[::1], int64[::1], int64[:, ::1], "
+            "uint8[::1], uint8[::1], uint8[::1], int64, int64[::1])"
+        ),
+    ),
+    (
+        copy_groups,
+        (
+            "int64(uint8[::1], int32[:, ::1], int64[:, ::1], int64, int32[::1], uint8[::1], "
+            "int64[:, ::1], int64[:, ::1], int32[::1], int32[::1], uint8[::1], uint8[::1], "
+            "uint8[::1], int64[::1])"
+        ),
+    ),
+)

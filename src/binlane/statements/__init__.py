@@ -1,0 +1,1 @@
+"""Statements: what they do, what a server would log of them, and what binlogs may hold."""

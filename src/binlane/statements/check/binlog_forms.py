@@ -1,0 +1,40 @@
+"""In which form binlogs hold what a statement does, beside its format: ROW_IMAGE and COMPRESS."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from binlane.statements.session.session import Session
+from binlane.statements.sql.servers import RowImage, smaller
+
+
+class BinlogForm(NamedTuple):
+    """The form of a binlog.
+
+    Attributes:
+        row_image: Which columns its rows hold: its own ROW_IMAGE, or the session's
+            binlog_row_image where that is less.
+        is_compressed: Its files are compressed (COMPRESS).
+    """
+
+    row_image: RowImage = RowImage.FULL
+    is_compressed: bool = False
+
+    @property
+    def clauses(self) -> tuple[str, ...]:
+        """Clauses that make another binlog than one without them."""
+        image = f"ROW_IMAGE='{self.row_image.value}'"
+        return (
+            *((image,) if self.row_image is not RowImage.FULL else ()),
+            *(("COMPRESS='ON'",) if self.is_compressed else ()),
+        )
+
+
+def forms_of(session: Session) -> Mapping[str, BinlogForm]:
+    """By name, the forms in which a session's binlogs have what it does next; none of no binlogs."""
+    image = session.row_image
+    return {
+        one.name: BinlogForm(smaller(one.row_image, image), one.is_compressed)
+        for one in session.definitions or ()
+    }

@@ -1,0 +1,625 @@
+"""The servers' lock list: every table that a statement opens, through all that it uses.
+
+Theory: a server opens the tables that a statement names in the order of the text. A view's tables
+come directly behind it. A table that is written adds, at the end of the list, the tables of its
+triggers and the children of its foreign keys; when the list is through, each stored function
+adds its tables at the end, in the order of the calls, and the functions that these call come to
+the end of the functions. This goes on until nothing is added.
+
+Source: sql_base.cc `open_tables`, `handle_table`, `handle_view`, `handle_routine`, and sp_head.cc,
+of MariaDB 10.11 and MySQL 9.7.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from binlane.names import TableName
+from binlane.statements.policy import refusals
+from binlane.statements.policy.reasons import (
+    OWN_TEXT,
+    ReasonFound,
+    TextPlace,
+    Via,
+    default_facts,
+    parsed_reasons,
+    used_columns,
+)
+from binlane.statements.policy.used_objects import (
+    NO_CHANGES,
+    ROW_DELETES,
+    ROW_UPDATES,
+    body_use,
+    cascaded,
+    columns_behind,
+    identifier,
+    in_server_order,
+    is_merged,
+    roles,
+    updated_uses,
+)
+from binlane.statements.sql.evaluation.functions import is_built_in
+from binlane.statements.sql.facts import RowChange, SetColumn, StatementKind
+from binlane.statements.sql.parser.types import QUALIFIERS
+from binlane.statements.sql.schema import SYSTEM_DATABASES, ForeignKey, Table, TriggerTime
+from binlane.statements.sql.servers import Fact
+from binlane.statements.sql.table_definitions import TableDefinition
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from binlane.statements.policy.refusals import Refusal
+    from binlane.statements.policy.server import Server
+    from binlane.statements.sql.facts import FunctionUse, SetColumn, StatementFacts, TableUse
+    from binlane.statements.sql.schema import Objects, Routine, Trigger, View
+    from binlane.statements.sql.servers import Dialect
+    from binlane.statements.sql.tree.expressions import Call
+
+TABLES_MAX: Final = 10_000
+"""More are not opened: views of views can name any number."""
+_EVENTS: Final = ("INSERT", "UPDATE", "DELETE")
+# What fires which triggers.
+_FIRED: Final = {
+    RowChange.INSERT: {"INSERT"},
+    RowChange.LOAD: {"INSERT"},
+    RowChange.UPDATE: {"UPDATE"},
+    RowChange.DELETE: {"DELETE"},
+    RowChange.REPLACE: {"INSERT", "DELETE"},
+    RowChange.UPSERT: {"INSERT", "UPDATE"},
+    RowChange.SEQUENCE: set[str](),
+}
+# Databases whose tables are made when they are asked, and are in no lock list.
+_UNLOCKED: Final = frozenset({"information_schema"})
+_UPDATED: Final = frozenset({RowChange.UPDATE})
+_ALL_CHANGES: Final = frozenset({RowChange.INSERT, RowChange.UPDATE, RowChange.DELETE})
+_PERFORMANCE_SCHEMA: Final = "performance_schema"
+_SYS: Final = "sys"
+# Databases whose functions come with the server.
+_SYS_FUNCTIONS: Final = frozenset(
+    [
+        "extract_schema_from_file_name",
+        "extract_table_from_file_name",
+        "format_bytes",
+        "format_path",
+        "format_statement",
+        "format_time",
+        "list_add",
+        "list_drop",
+        "ps_is_account_enabled",
+        "ps_is_consumer_enabled",
+        "ps_is_instrument_default_enabled",
+        "ps_is_instrument_default_timed",
+        "ps_is_thread_instrumented",
+        "ps_thread_account",
+        "ps_thread_id",
+        "ps_thread_stack",
+        "ps_thread_trx_info",
+        "quote_identifier",
+        "sys_get_config",
+        "version_major",
+        "version_minor",
+        "version_patch",
+    ]
+)
+"""Those of `sys`, the one database that comes with functions: MariaDB 10.11 and MySQL 9.7 alike."""
+
+
+def is_for_writing(lock: str) -> bool:
+    """Whether a lock that LOCK TABLES names, as `WRITE CONCURRENT`, is for writing."""
+    return "WRITE" in lock.upper().split()
+
+
+@dataclass(slots=True, kw_only=True)
+class Opened:
+    """A place in the list.
+
+    Attributes:
+        name: Of a table or view.
+        changes: What happens to its rows.
+        is_locked_for_write: Also without changes.
+        fires: By what its triggers are opened, which may be more.
+        is_prelocked: The statement's own text does not lead to it, views aside.
+        is_foreign_key: A foreign key leads to it.
+        child_key: That key, where it is its own; None where it leads to a parent.
+        is_sequence: NEXTVAL and its like name it.
+        set_columns: Those that an UPDATE of it, or of what may be it, sets.
+        place: What leads to it, and where in the statement's text it stands.
+        use: Of the text that names it; None for foreign keys.
+        table: What it is; None for views, and what could not be found.
+    """
+
+    name: TableName
+    changes: frozenset[RowChange] = frozenset()
+    is_locked_for_write: bool = False
+    fires: frozenset[RowChange] = NO_CHANGES
+    is_prelocked: bool = False
+    is_foreign_key: bool = False
+    child_key: ForeignKey | None = None
+    is_sequence: bool = False
+    set_columns: tuple[SetColumn, ...] = ()
+    place: TextPlace = OWN_TEXT
+    use: TableUse | None = None
+    table: Table | None = None
+
+    def views(self) -> Iterator[TableName]:
+        """The views that lead to it."""
+        return (via.name for via in self.place.via if via.kind == "view")
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """A routine to be opened."""
+
+    routine: Routine
+    kind: str
+    place: TextPlace
+
+
+@dataclass(slots=True)
+class LockList:
+    """Opens a statement's tables.
+
+    Attributes:
+        objects: Where they are looked up.
+        server: Whose rules.
+        checks_foreign_keys: The session's foreign_key_checks.
+        assumed_engine: Of tables that are not known; None: they are an error.
+        tables: The list.
+        reasons: What the texts of views, routines and triggers raise.
+        functions: Stored functions, in their order.
+        unknown: Tables that are not known, as the statement's text names them.
+        absent: Those that are not there and that its text does not name.
+        errors: What could not be opened, in order.
+        notes: Bodies that could not be understood.
+        hides_prelocked: MariaDB takes none of the tables for one that the text does not lead to.
+    """
+
+    objects: Objects
+    server: Server
+    checks_foreign_keys: bool = True
+    assumed_engine: str | None = None
+    tables: list[Opened] = field(default_factory=list)
+    reasons: list[ReasonFound] = field(default_factory=list)
+    functions: list[TableName] = field(default_factory=list)
+    unknown: list[tuple[TableName, int]] = field(default_factory=list)
+    absent: list[TableName] = field(default_factory=list)
+    errors: list[Refusal] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    hides_prelocked: bool = False
+    _is_prelocking: bool = False
+    _is_joined_update: bool = False
+    _says_default: bool = False
+    _facts: StatementFacts | None = None
+    _unknown_functions: list[Refusal] = field(default_factory=list)
+    _calls: list[_Call] = field(default_factory=list)
+    _known_calls: set[tuple[str, TableName]] = field(default_factory=set)
+
+    def open(self, entries: Iterable[Opened], facts: StatementFacts, database: str) -> None:
+        """Open what a statement names, and everything that this leads to."""
+        self.tables.extend(entries)
+        self._facts = facts
+        self._is_joined_update, self._says_default = facts.is_multi_table, facts.defaults
+        self._add_calls(facts, database, OWN_TEXT)
+        opened = called = 0
+        while opened < len(self.tables) or called < len(self._calls):
+            while opened < len(self.tables):
+                if len(self.tables) > TABLES_MAX:
+                    self.notes.append(f"it opens more than {TABLES_MAX:,} tables")
+                    return
+                self._open(opened)
+                opened += 1
+            while called < len(self._calls):
+                self._open_routine(self._calls[called])
+                called += 1
+        self.errors.extend(self._unknown_functions)
+
+    def _open(self, index: int) -> None:
+        entry = self.tables[index]
+        if entry.table is None:
+            entry.table = self._table(entry)
+        if entry.table is None:
+            self._open_view_or_fail(entry, index)
+            return
+        self._add_merged(entry, entry.table, index)
+        if not (entry.is_locked_for_write or entry.fires):
+            return
+        known = len(self.tables)
+        self._add_triggers(entry)
+        before = self.tables[: index + 1]
+        self._add_children(entry, before)
+        self._begin_prelocking(entry, known)
+        if self.server.has_server_foreign_keys:
+            self._add_parents(entry, entry.table, before)
+        if not entry.is_foreign_key:
+            self._add_default_sequences(entry)
+
+    def _begin_prelocking(self, entry: Opened, known: int) -> None:
+        """Note the first table for which others are locked before the statement runs.
+
+        MariaDB begins with one that foreign keys refer to, also where that adds no table; what
+        functions add later then counts as named by the text.
+
+        Args:
+            entry: The table.
+            known: How many there were before it.
+        """
+        if self._is_prelocking or not self.server.is_mariadb:
+            return
+        is_added = len(self.tables) > known
+        self._is_prelocking = is_added or bool(self.objects.children(entry.name))
+        self.hides_prelocked = self._is_prelocking and not is_added
+
+    def _table(self, entry: Opened) -> Table | None:
+        table = self.objects.table(entry.name)
+        if table is not None:
+            return table
+        if entry.name.database.lower() == _PERFORMANCE_SCHEMA:
+            return _made_up(entry.name, "PERFORMANCE_SCHEMA")
+        if self.assumed_engine is not None and self.objects.view(entry.name) is None:
+            return _made_up(entry.name, self.assumed_engine)
+        return None
+
+    def _open_view_or_fail(self, entry: Opened, index: int) -> None:
+        if entry.name.database.lower() in _UNLOCKED:
+            return
+        view = self.objects.view(entry.name)
+        if view is None:
+            self._fail(entry)
+        elif view.name in entry.views():
+            self.errors.append(refusals.view_recursion(view.name))
+        else:
+            self._open_view(view, entry, index)
+
+    def _open_view(self, view: View, entry: Opened, index: int) -> None:
+        place = _next(entry, Via(kind="view", name=view.name))
+        uses = view.facts.tables
+        columns = columns_behind(view, entry.set_columns)
+        is_join = sum(use.is_outermost for use in uses) > 1
+        is_narrowed = entry.changes == _UPDATED and is_join
+        if is_narrowed:
+            uses = updated_uses(uses, columns, self.objects)
+        members = [_member(use, entry, place, columns, is_narrowed=is_narrowed) for use in uses]
+        if is_join and RowChange.INSERT in entry.changes and not entry.is_prelocked:
+            self._insert_into_one(view, members)
+        if not entry.changes and not is_merged(view, self.server):
+            for member in members:
+                member.is_locked_for_write = False
+        if is_narrowed and not (self.server.is_mariadb and self._is_joined_update):
+            fire_all(members)
+        self.tables[index + 1 : index + 1] = members
+        self.reasons.extend(parsed_reasons(view.facts, self.objects, self.server, place))
+        self._add_calls(view.facts, view.database or view.name.database, place)
+
+    def _insert_into_one(self, view: View, members: Iterable[Opened]) -> None:
+        """INSERT into a joined view is for the table that has the columns; all are locked for it."""
+        named = None if self._facts is None else self._facts.columns
+        if named is None:
+            return
+        columns = columns_behind(view, [SetColumn(qualifier=None, name=name) for name in named])
+        chosen = updated_uses(view.facts.tables, columns, self.objects)
+        for use, member in zip(chosen, members, strict=True):
+            if not use.changes:
+                member.changes = NO_CHANGES
+
+    def _fail(self, entry: Opened) -> None:
+        """Say that there is no such table; of what is only prelocked nobody says it."""
+        self.objects.missed.add(entry.name)
+        if entry.is_prelocked or entry.name.database.lower() == _SYS:
+            return
+        views = list(entry.views())
+        if views:
+            self.errors.append(refusals.invalid_view(views[0]))
+            return
+        self.unknown.append((entry.name, entry.place.offset))
+        has_database = self.objects.has_database(entry.name.database)
+        if all(one.is_sequence for one in self.tables):
+            failure = refusals.no_such_sequence(entry.name)
+        elif self.server.is_mariadb or has_database:
+            failure = refusals.no_such_table(entry.name)
+        else:
+            failure = refusals.no_such_database(entry.name.database)
+        self.errors.append(failure)
+
+    def _add_merged(self, entry: Opened, table: Table, index: int) -> None:
+        """The tables of a MERGE table come behind it, with its lock; others have none."""
+        if table.engine != "MRG_MYISAM":
+            return
+        self.tables[index + 1 : index + 1] = [
+            Opened(
+                name=name,
+                is_locked_for_write=entry.is_locked_for_write,
+                is_prelocked=entry.is_prelocked,
+                place=_next(entry, Via(kind="merge table", name=table.name)),
+            )
+            for name in table.union
+        ]
+
+    def _add_triggers(self, entry: Opened) -> None:
+        # What a foreign key does itself fires triggers in MySQL alone.
+        is_innodb = entry.is_foreign_key and not self.server.has_server_foreign_keys
+        self._add_triggers_of(entry, entry.fires if is_innodb else entry.changes | entry.fires)
+
+    def _add_triggers_of(self, entry: Opened, changes: frozenset[RowChange]) -> None:
+        fired = _events(changes)
+        triggers = self.objects.triggers(entry.name) if fired else ()
+        for event in _EVENTS:
+            for time in TriggerTime:
+                for trigger in triggers:
+                    if event in fired & trigger.events and trigger.time is time:
+                        self._add_trigger(trigger, entry)
+
+    def _add_trigger(self, trigger: Trigger, entry: Opened) -> None:
+        key = ("trigger", trigger.name)
+        if key not in self._known_calls:
+            self._known_calls.add(key)
+            place = _next(entry, Via(kind="trigger", name=trigger.name))
+            self._add_body(trigger, trigger.table.database, place)
+
+    def _add_children(self, entry: Opened, before: Iterable[Opened]) -> None:
+        """The tables that refer to one whose rows go or change.
+
+        Args:
+            entry: The parent.
+            before: The list up to it.
+        """
+        if self.server.is_mariadb:
+            self._add_mariadb_children(entry)
+            return
+        if not self.checks_foreign_keys:
+            return
+        for key in self.objects.children(entry.name):
+            for changes in roles(key, entry.changes | entry.fires):
+                if key.table == entry.name and self.server.has_server_foreign_keys:
+                    self._add_triggers_of(entry, changes)
+                elif changes or self.server.has_server_foreign_keys:
+                    self._add_foreign_table(entry, key.table, changes, before, key=key)
+
+    def _add_mariadb_children(self, entry: Opened) -> None:
+        """What happens to the first parent decides the locks of all below it, and their triggers.
+
+        InnoDB, which keeps the keys by their names, fires none of these.
+        """
+        happens = entry.fires if entry.is_foreign_key else entry.changes | entry.fires
+        if not happens & (ROW_DELETES | ROW_UPDATES):
+            return
+        for key in sorted(self.objects.children(entry.name), key=identifier):
+            changes = cascaded(key, happens)
+            if changes:
+                self._add_foreign_table(entry, key.table, changes, self.tables, happens)
+
+    def _add_parents(self, entry: Opened, table: Table, before: Iterable[Opened]) -> None:
+        """The tables that a new or changed row refers to are read."""
+        events = _events(entry.changes | entry.fires)
+        if self.checks_foreign_keys and events & {"INSERT", "UPDATE"}:
+            for key in table.foreign_keys:
+                self._add_foreign_table(entry, key.parent, NO_CHANGES, before)
+
+    def _add_foreign_table(
+        self,
+        entry: Opened,
+        name: TableName,
+        changes: frozenset[RowChange],
+        before: Iterable[Opened],
+        fires: frozenset[RowChange] = NO_CHANGES,
+        key: ForeignKey | None = None,
+    ) -> None:
+        """Open a table that a foreign key leads to, unless one has led there before.
+
+        MySQL follows each key to its children once, whatever it does there.
+        """
+        if self.server.is_mariadb:
+            is_known = any(
+                each.is_foreign_key
+                and each.name == name
+                and each.is_locked_for_write >= bool(changes)
+                for each in before
+            )
+        else:
+            is_known = name == entry.name or any(
+                each.is_foreign_key
+                and each.name == name
+                and (each.changes == changes if key is None else each.child_key == key)
+                for each in before
+            )
+        if not is_known and self.objects.table(name) is not None:
+            self.tables.append(
+                Opened(
+                    name=name,
+                    changes=changes,
+                    is_locked_for_write=bool(changes),
+                    fires=fires,
+                    is_prelocked=True,
+                    is_foreign_key=True,
+                    child_key=key,
+                    place=_next(entry, Via(kind="foreign key", name=name)),
+                )
+            )
+
+    def _add_default_sequences(self, entry: Opened) -> None:
+        """MariaDB opens the sequences of DEFAULT (NEXT VALUE FOR …) of a table that gets rows.
+
+        It does so too where the text has the word.
+        """
+        table = entry.table
+        says_default = self._says_default and self.server.has(Fact.OPENS_SEQUENCES_FOR_DEFAULT)
+        if table is None or not (says_default or "INSERT" in _events(entry.changes)):
+            return
+        place = _next(entry, Via(kind="default of", name=table.name))
+        # One that the statement gives a value stands where it is, but is opened.
+        columns = table.definition.columns
+        if self._facts is not None and not entry.is_prelocked:
+            columns = tuple(used_columns(table, self._facts))
+        used = {column.name for column in columns}
+        for column in table.definition.columns:
+            if column.has_default_expression and column.default is not None:
+                for use in default_facts(column.default, table.name.database, table.dialect).tables:
+                    opened = opened_by(use, place, is_prelocked=entry.is_prelocked)
+                    if column.name not in used:
+                        opened.changes = NO_CHANGES
+                    self.tables.append(opened)
+
+    def _add_calls(self, facts: StatementFacts, database: str, place: TextPlace) -> None:
+        is_call = facts.effects.kind is StatementKind.CALL
+        for index, use in enumerate(facts.functions):
+            # What CALL names comes first; the server unrolls it, and so does not prelock it.
+            if is_call and index == 0:
+                if place.via:
+                    name = self._called(use, facts, database, place)
+                    self._add_call("procedure", self.objects.procedure(name), use, place)
+                continue
+            if use.database is None and self.objects.is_loadable_function(use.name):
+                continue
+            name = self._called(use, facts, database, place)
+            routine = self.objects.function(name)
+            if routine is None and is_made(use, facts.dialect):
+                self._fail_function(name, place)
+            self._add_call("function", routine, use, place)
+
+    def _called(
+        self, use: FunctionUse, facts: StatementFacts, database: str, place: TextPlace
+    ) -> TableName:
+        caller = place.via[-1].name if place.via else None
+        return self.objects.called(
+            use.database,
+            use.name,
+            database,
+            calls_packages=facts.dialect.calls_packages,
+            caller=caller,
+        )
+
+    def _fail_function(self, name: TableName, place: TextPlace) -> None:
+        """Say that there is no such function; of what only a routine calls it says so itself."""
+        self.objects.missed.add(name)
+        if not place.via:
+            error = refusals.no_such_routine("FUNCTION", name)
+            if not name.database and not self.server.is_mariadb:
+                error = refusals.NO_DATABASE
+            self._unknown_functions.append(error)
+        elif place.via[-1].kind == "view":
+            views = [via.name for via in place.via if via.kind == "view"]
+            if len(views) == len(place.via):
+                self._unknown_functions.append(refusals.invalid_view(views[0]))
+
+    def _add_call(
+        self, kind: str, routine: Routine | None, use: FunctionUse, place: TextPlace
+    ) -> None:
+        if routine is None or (kind, routine.name) in self._known_calls:
+            return
+        self._known_calls.add((kind, routine.name))
+        via = Via(kind=kind, name=routine.name)
+        self._calls.append(_Call(routine, kind, place.then(via, use.offset, use.length)))
+
+    def _open_routine(self, call: _Call) -> None:
+        if call.routine.is_function:
+            self.functions.append(call.routine.name)
+        self._add_body(call.routine, call.routine.name.database, call.place)
+
+    def _add_body(self, program: Routine | Trigger, database: str, place: TextPlace) -> None:
+        used = body_use(program.body, database, program.dialect)
+        if not used.is_understood:
+            last = place.via[-1]
+            self.notes.append(f"the body of {last.kind} {last.name.plain} is not understood")
+        for use in in_server_order(used.tables, self.server):
+            if self.objects.table(use.name) or self.objects.view(use.name):
+                self.tables.append(opened_by(use, place, is_prelocked=True))
+            elif self._is_absent(use):
+                self.absent.append(use.name)
+        for facts in used.facts:
+            self.reasons.extend(parsed_reasons(facts, self.objects, self.server, place))
+            self._add_calls(facts, database, place)
+
+    def _is_absent(self, use: TableUse) -> bool:
+        """Whether what a body names is a table that is not there, for certain."""
+        is_system = use.name.database.lower() in SYSTEM_DATABASES
+        if is_system or self.assumed_engine is not None or self.objects.is_unknown(use.name):
+            return False
+        return self.server.is_mariadb or not use.is_sequence
+
+
+def _events(changes: Iterable[RowChange]) -> set[str]:
+    """The events of triggers that changes fire."""
+    return {event for change in changes for event in _FIRED[change]}
+
+
+def is_made(use: FunctionUse | Call, dialect: Dialect) -> bool:
+    """Whether somebody must have made a function: it did not come with the server."""
+    if use.database is not None:
+        database = use.database.lower()
+        if database == _SYS:
+            return use.name.lower() not in _SYS_FUNCTIONS
+        return not (dialect.may_be_mariadb and database in QUALIFIERS)
+    return not is_built_in(use.name, dialect)
+
+
+def opened_by(
+    use: TableUse, place: TextPlace, set_columns: tuple[SetColumn, ...] = (), *, is_prelocked: bool
+) -> Opened:
+    """What a text names, as it stands in the list; LOCK TABLES is for every change."""
+    is_locked = is_for_writing(use.lock)
+    return Opened(
+        name=use.name,
+        changes=use.changes,
+        is_locked_for_write=bool(use.changes) or use.is_locked_for_update or is_locked,
+        fires=_ALL_CHANGES if is_locked else NO_CHANGES,
+        set_columns=_set_columns(use, set_columns),
+        is_prelocked=is_prelocked,
+        is_sequence=use.is_sequence,
+        place=place if place.via else TextPlace((), use.offset, use.length),
+        use=use,
+    )
+
+
+def _set_columns(use: TableUse, columns: Iterable[SetColumn]) -> tuple[SetColumn, ...]:
+    """The columns that may be those of a table."""
+    return tuple(
+        column
+        for column in columns
+        if column.qualifier is None or column.qualifier.lower() == use.alias.lower()
+    )
+
+
+def fire_all(entries: Iterable[Opened]) -> None:
+    """Open the triggers of all tables that an UPDATE joins, before its targets are known.
+
+    MySQL does so always, MariaDB where the text names but a view.
+    """
+    for entry in entries:
+        if entry.use is not None and entry.use.is_outermost:
+            entry.fires = _UPDATED
+
+
+def _member(
+    use: TableUse,
+    entry: Opened,
+    place: TextPlace,
+    columns: Iterable[SetColumn],
+    *,
+    is_narrowed: bool,
+) -> Opened:
+    """A table of a view: in its own SELECT it gets what happens to the view."""
+    changes = entry.changes if use.is_outermost else frozenset()
+    is_written = entry.is_locked_for_write and use.is_outermost
+    if is_narrowed:
+        changes = use.changes
+        is_written = bool(changes)
+    return Opened(
+        name=use.name,
+        changes=changes,
+        is_locked_for_write=is_written,
+        fires=entry.fires if use.is_outermost else frozenset(),
+        is_prelocked=entry.is_prelocked,
+        is_sequence=use.is_sequence,
+        set_columns=_set_columns(use, columns) if changes else (),
+        place=place,
+        use=use,
+    )
+
+
+def _next(entry: Opened, via: Via) -> TextPlace:
+    """The place of what an entry leads to."""
+    return TextPlace((*entry.place.via, via), entry.place.offset, entry.place.length)
+
+
+def _made_up(name: TableName, engine: str) -> Table:
+    return Table(name=name, definition=TableDefinition(columns=()), engine=engine)

@@ -1,0 +1,94 @@
+"""What MariaDB refuses of generated columns and of defaults that are expressions.
+
+Source: MariaDB 10.11 and 11.8, sql/sql_table.cc `mysql_prepare_alter_table`, sql/item.cc
+`Item_field::check_field_expression_processor`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from binlane.statements.policy.misdeclared import plain_names
+from binlane.statements.policy.refusals import Refusal
+from binlane.statements.sql.facts import StatementFacts
+from binlane.statements.sql.schema import Table
+from binlane.statements.sql.table_definitions import TableColumn
+from binlane.statements.sql.tree.definitions import AlterTable, Column, CreateTable
+
+_CHANGES: Final = frozenset(("MODIFY COLUMN", "CHANGE COLUMN"))
+_STORED: Final = frozenset(("STORED", "PERSISTENT"))
+
+
+def changed_otherwise(facts: StatementFacts, before: Table | None) -> Refusal | None:
+    """1907: a column that becomes VIRTUAL, or is that no more; None if there is none.
+
+    Args:
+        facts: Of ALTER TABLE.
+        before: The table as it was.
+    """
+    tree = facts.tree
+    if not isinstance(tree, AlterTable) or before is None:
+        return None
+    known = {column.name.lower(): column for column in before.definition.columns}
+    for action in tree.actions:
+        for column in action.columns if action.kind in _CHANGES else ():
+            old = known.get((action.name or column.name).lower())
+            if old is None or column.storage.startswith("ROW"):
+                continue
+            is_virtual = column.generated is not None and column.storage not in _STORED
+            was_virtual = old.generated is not None and not old.is_stored and not old.row_time
+            if is_virtual != was_virtual:
+                message = "This is not yet supported for generated columns"
+                symbol = "ER_UNSUPPORTED_ACTION_ON_GENERATED_COLUMN"
+                return Refusal(1907, "HY000", symbol, message)
+    return None
+
+
+def uninitialized(facts: StatementFacts, child: Table) -> Refusal | None:
+    """4029: an expression of a column that needs one which is not computed before it.
+
+    Args:
+        facts: Of CREATE TABLE or ALTER TABLE.
+        child: The table that it makes.
+    """
+    places = {column.name.lower(): at for at, column in enumerate(child.definition.columns)}
+    for column in _new_columns(facts):
+        own = places.get(column.name.lower())
+        if own is None:
+            continue
+        for value in (column.generated, column.default):
+            for name in () if value is None else plain_names(value):
+                at = places.get(name.parts[0].lower())
+                if at is None:
+                    continue
+                other = child.definition.columns[at]
+                if _is_later(other, at, own, is_generated=value is column.generated):
+                    message = (
+                        f"Expression for field `{column.name}` is referring to uninitialized "
+                        f"field `{other.name}`"
+                    )
+                    symbol = "ER_EXPRESSION_REFERS_TO_UNINIT_FIELD"
+                    return Refusal(4029, "01000", symbol, message)
+    return None
+
+
+def _is_later(other: TableColumn, at: int, own: int, *, is_generated: bool) -> bool:
+    """Whether a column has no value yet when an expression of another one is computed."""
+    has_default = other.default_form in ("call", "expression")
+    if other.generated is None and not has_default:
+        return False
+    is_other_generated = other.generated is not None
+    if at == own or (is_other_generated and not is_generated):
+        return True
+    return is_other_generated == is_generated and at >= own
+
+
+def _new_columns(facts: StatementFacts) -> Iterator[Column]:
+    """The columns that a statement defines."""
+    tree = facts.tree
+    if isinstance(tree, CreateTable):
+        yield from (one for one in tree.elements if isinstance(one, Column))
+    elif isinstance(tree, AlterTable):
+        for action in tree.actions:
+            yield from action.columns

@@ -1,0 +1,657 @@
+"""What expressions can refer to, in the session and inside of a routine or trigger.
+
+And what statements assign to local and user variables: SET, SELECT … INTO, `:=`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, TypeVar
+
+from binlane.log.codec.types import Flavor
+from binlane.names import TableName
+from binlane.statements.programs.host import NO_DATA, Host, handles
+from binlane.statements.programs.ways import Condition
+from binlane.statements.sql.evaluation.evaluator import (
+    OwnText,
+    evaluate,
+    has_aggregate,
+    possible_values,
+)
+from binlane.statements.sql.evaluation.statements import (
+    user_variables_assigned,
+    user_variables_named,
+    user_variables_read,
+)
+from binlane.statements.sql.evaluation.values import UNKNOWN, StoredType, Temporal, Text, Value
+from binlane.statements.sql.facts import Assignment, StatementFacts, VariableScope
+from binlane.statements.sql.servers import Dialect
+from binlane.statements.sql.tree.expressions import (
+    Assign,
+    DataType,
+    Expression,
+    Into,
+    Name,
+    Node,
+    Query,
+    Select,
+    UserVariable,
+    children,
+)
+from binlane.statements.sql.tree.statements import (
+    Block,
+    CallProcedure,
+    CursorDeclaration,
+    HandlerDeclaration,
+    LoadData,
+    QueryStatement,
+    Set,
+    Update,
+)
+
+StoredFunction = Callable[[TableName, Sequence[Value]], Value]
+"""Runs a stored function."""
+_NOTHING: Final = Block(0, 0, (), ())
+INTEGER: Final = DataType(0, 0, "INT")
+_Declared = TypeVar("_Declared")
+
+
+@dataclass(frozen=True, slots=True)
+class Body(OwnText):
+    """The text of a body with its tree; a compound statement's is in its facts."""
+
+    tree: Node
+
+    @property
+    def text(self) -> str:
+        """The whole."""
+        return self.sql
+
+    def place(self, offset: int) -> int:
+        """Where a place of the tree is in the text."""
+        return offset
+
+
+class SessionEnvironment:
+    """The session's own: user and system variables, functions; no local variables.
+
+    Attributes:
+        host: The session.
+        database: Where functions without a database are looked up.
+        call_stored: Runs stored functions; without it their values are unknown.
+        on_read: Is told which user variables are read, with their values.
+        on_assign: Is told which user variables are set, and whether they are new.
+    """
+
+    def __init__(
+        self, host: Host, database: str = "", call_stored: StoredFunction | None = None
+    ) -> None:
+        """Start in a database, the default one if none is given."""
+        self.host = host
+        self.database = database or host.database
+        self.call_stored = call_stored
+        self.on_read: Callable[[str, Value], None] | None = None
+        self.on_assign: Callable[[str, bool], None] | None = None
+
+    @property
+    def flavor(self) -> Flavor:
+        """Whose rules are followed."""
+        return Flavor(self.host.server.flavor)
+
+    @property
+    def is_mariadb(self) -> bool:
+        """MariaDB, not MySQL."""
+        return self.host.server.is_mariadb
+
+    @property
+    def dialect(self) -> Dialect:
+        """How the session reads statements."""
+        return self.host.dialect
+
+    @property
+    def collation(self) -> str:
+        """collation_connection."""
+        return self.host.collation
+
+    def default_collation(self, charset: str) -> str:
+        """The collation of a character set where none is named."""
+        return self.host.server.default_collation(charset)
+
+    def local(self, name: str) -> Value:
+        """There are no local variables."""
+        raise LookupError(name)
+
+    def user_variable(self, name: str) -> Value:
+        """The value of `@name`; NULL if it was never set."""
+        value = self.host.programs.user_variables.get(name)
+        if self.on_read is not None:
+            self.on_read(name, value)
+        return value
+
+    def user_variable_values(self, name: str) -> tuple[Value, ...] | None:
+        """All values that `@name` can have; None where they are not known."""
+        value = self.host.programs.user_variables.get(name)
+        return self.host.programs.possible.get(name) if value is UNKNOWN else (value,)
+
+    def assign_user_variable(self, name: str, value: Value) -> None:
+        """Do `@name := value`; points in time are kept as strings."""
+        if isinstance(value, Temporal):
+            value = Text(value.text, "latin1_swedish_ci")
+        if self.on_assign is not None:
+            self.on_assign(name, name not in self.host.programs.user_variables)
+        self.host.programs.know(name, value)
+
+    def system_variable(self, name: str, scope: str = "") -> Value:
+        """The value of `@@name`."""
+        return self.host.system_variable(f"{scope}.{name}" if scope else name)
+
+    def called(self, database: str | None, name: str) -> TableName:
+        """The whole name of a routine that is called here."""
+        calls_packages = self.host.dialect.calls_packages
+        return self.host.objects.called(
+            database, name, self.database, calls_packages=calls_packages
+        )
+
+    def call(self, database: str | None, name: str, arguments: Sequence[Value]) -> Value:
+        """Call a stored function, if there is one."""
+        stored = self.called(database, name)
+        if self.call_stored is None or self.host.objects.function(stored) is None:
+            return UNKNOWN
+        return self.call_stored(stored, arguments)
+
+
+@dataclass(slots=True)
+class Variable:
+    """A local variable or parameter: its name as declared, type and value."""
+
+    name: str
+    type: StoredType
+    value: Value = None
+
+
+@dataclass(slots=True)
+class Cursor:
+    """A cursor: how often a row was fetched since it was opened, and if the last FETCH had one."""
+
+    declaration: CursorDeclaration
+    is_open: bool = False
+    fetched: int = 0
+    has_row: bool | None = None
+
+    def attribute(self, name: str) -> Value:
+        """What `cursor%name` is: FOUND, NOTFOUND, ISOPEN or ROWCOUNT."""
+        if name == "ISOPEN":
+            return int(self.is_open)
+        if name == "ROWCOUNT":
+            return self.fetched
+        return None if self.has_row is None else int(self.has_row == (name == "FOUND"))
+
+
+@dataclass(slots=True)
+class BlockScope:
+    """What a block declares."""
+
+    variables: dict[str, Variable] = field(default_factory=dict)
+    cursors: dict[str, Cursor] = field(default_factory=dict)
+    conditions: dict[str, str] = field(default_factory=dict)
+    handlers: list[HandlerDeclaration] = field(default_factory=list)
+    is_handling: bool = False
+
+
+class RoutineEnvironment(SessionEnvironment):
+    """Inside of a routine or trigger: its scopes come first.
+
+    Attributes:
+        text: Of the body that runs: what its nodes stand for.
+        routine: Its name; of a block outside of routines None.
+        program: What it is, such as `procedure d.p`; empty outside of stored ones.
+        running: Where the statements stand that run, the outermost first.
+        scopes: The innermost last.
+        rows: In a trigger NEW and OLD, whose columns are not known.
+        fetched: How many rows an aggregate function has fetched.
+        is_behind_group: It has fetched all of them.
+    """
+
+    def __init__(
+        self,
+        host: Host,
+        database: str,
+        *,
+        routine: TableName | None = None,
+        call_stored: StoredFunction | None = None,
+        program: str = "",
+    ) -> None:
+        """Start without scopes."""
+        super().__init__(host, database, call_stored)
+        self.text: Body | StatementFacts = Body("", host.dialect, _NOTHING)
+        self.routine = routine
+        self.program = program
+        self.running: list[int] = []
+        self.scopes: list[BlockScope] = []
+        self.rows = False
+        self.fetched = 0
+        self.is_behind_group = False
+        self._row_values: dict[str, Value] = {}
+
+    def called(self, database: str | None, name: str) -> TableName:
+        """The whole name of a routine that is called here; first those of the own package."""
+        calls_packages = self.text.dialect.calls_packages
+        return self.host.objects.called(
+            database, name, self.database, calls_packages=calls_packages, caller=self.routine
+        )
+
+    def value(self, expression: Expression) -> Value:
+        """The value of an expression of the body."""
+        return evaluate(expression, self.text, self)
+
+    def kept_text(self, statement: Node) -> str:
+        """What stands behind a statement that the server keeps with it from the body.
+
+        MySQL's ends with its last token; MariaDB's reaches to the `;` behind it, comments included.
+        """
+        if not self.is_mariadb:
+            return ""
+        body, end = self.text.text, self.text.place(statement.end)
+        place = end
+        while place < len(body):
+            if body.startswith("/*", place):
+                place = body.find("*/", place) + 2
+            elif body.startswith(("#", "--"), place):
+                place = body.find("\n", place) + 1 or len(body)
+            elif body[place].isspace():
+                place += 1
+            else:
+                return body[end:place] if body[place] == ";" else ""
+        return ""
+
+    def set_row(self, values: Mapping[str, Value]) -> None:
+        """Say what is known of NEW, by the columns' names in lower case."""
+        self._row_values = {f"new.{name}": value for name, value in values.items()}
+
+    def first(self, name: str) -> Value:
+        """The value of a parameter after the routine ended."""
+        found = self.scopes[0].variables.get(name.lower())
+        return UNKNOWN if found is None else found.value
+
+    def declare(self, name: str, data_type: DataType, value: Value) -> None:
+        """Declare a variable in the innermost scope, and the fields of a row."""
+        variables, kind = self.scopes[-1].variables, self.stored_type(data_type)
+        is_row = bool(data_type.fields)
+        variables[name.lower()] = Variable(name, kind, UNKNOWN if is_row else kind.store(value))
+        of_fields = None if value is None else UNKNOWN
+        for field_name, field_type in zip(data_type.arguments, data_type.fields, strict=False):
+            of_field = Variable(field_name, self.stored_type(field_type), of_fields)
+            variables[f"{name}.{field_name}".lower()] = of_field
+        if data_type.name == _ROW_OF_ANOTHER:
+            variables[f"{name}.*".lower()] = Variable(name, kind, UNKNOWN)
+
+    def stored_type(self, data_type: DataType) -> StoredType:
+        """What values of a type become; strings of no other collation have the database's."""
+        return StoredType.of(
+            data_type,
+            collation=self.database_collation,
+            default_collation=self.default_collation,
+        )
+
+    @property
+    def database_collation(self) -> str:
+        """The collation of strings whose type names none."""
+        charset = self.host.objects.charset_of_database(self.database)
+        if charset is None:
+            return "latin1_swedish_ci" if self.is_mariadb else "utf8mb4_0900_ai_ci"
+        return self.default_collation(charset)
+
+    # States, for `Ways` --------------------------------------------------------------------------
+
+    def place(self) -> object:
+        """Where in its text the program is."""
+        return tuple(self.running)
+
+    def state(self) -> object:
+        """All that a loop can change here; where it stays the same the loop has no end."""
+        return (
+            self.place(),
+            [
+                (
+                    [variable.value for variable in scope.variables.values()],
+                    [(cursor.is_open, cursor.has_row) for cursor in scope.cursors.values()],
+                    scope.is_handling,
+                )
+                for scope in self.scopes
+            ],
+            self._row_values,
+            (min(self.fetched, 1), self.is_behind_group),
+            self.host.programs.user_variables,
+        )
+
+    def values(self) -> dict[object, Value]:
+        """The values of all that holds one, by what it is."""
+        return {
+            **{
+                (number, name): variable.value
+                for number, scope in enumerate(self.scopes)
+                for name, variable in scope.variables.items()
+            },
+            **{("row", name): value for name, value in self._row_values.items()},
+            **{("user", name): value for name, value in self.host.programs.user_variables.items()},
+        }
+
+    def forget_changes(self, before: Mapping[object, Value]) -> None:
+        """Know no more what changed since: it may change as often again."""
+        changed = {key for key, value in self.values().items() if before.get(key) != value}
+        for number, scope in enumerate(self.scopes):
+            for name, variable in scope.variables.items():
+                if (number, name) in changed:
+                    variable.value = UNKNOWN
+        for name in self._row_values:
+            if ("row", name) in changed:
+                self._row_values[name] = UNKNOWN
+        for name in [*self.host.programs.user_variables]:
+            if ("user", name) in changed:
+                self.assign_user_variable(name, UNKNOWN)
+
+    # What is declared ----------------------------------------------------------------------------
+
+    def handles_no_row(self) -> bool:
+        """Whether a handler waits for a query or cursor without a row."""
+        return any(
+            handles(self.condition(condition) or condition, NO_DATA)
+            for scope in self.scopes
+            if not scope.is_handling
+            for handler in scope.handlers
+            for condition in handler.conditions
+        )
+
+    def find(self, name: str) -> Variable | None:
+        """The variable of a name, in the innermost scope that has one."""
+        return self._innermost(name, [scope.variables for scope in self.scopes])
+
+    def has(self, name: str) -> bool:
+        """Whether there is such a variable, or a column of NEW or OLD."""
+        is_column = self.rows and name.lower().startswith(("new.", "old."))
+        return is_column or self.find(name) is not None or self._is_field(name)
+
+    def _is_field(self, name: str) -> bool:
+        """Whether a name is that of a field of a row, which may have any."""
+        row, _, field_name = name.rpartition(".")
+        return bool(row and field_name) and self.find(f"{row}.*") is not None
+
+    def cursor(self, name: str) -> Cursor | None:
+        """The cursor of a name."""
+        return self._innermost(name, [scope.cursors for scope in self.scopes])
+
+    def condition(self, name: str) -> str | None:
+        """What a declared condition stands for."""
+        return self._innermost(name, [scope.conditions for scope in self.scopes])
+
+    def _innermost(
+        self, name: str, declared: Sequence[Mapping[str, _Declared]]
+    ) -> _Declared | None:
+        found = (each[name.lower()] for each in reversed(declared) if name.lower() in each)
+        return next(found, None)
+
+    def names(self) -> frozenset[str]:
+        """The names of all variables, in lower case."""
+        return frozenset(name for scope in self.scopes for name in scope.variables)
+
+    def hides(self, name: str) -> bool:
+        """Whether a name, or what stands before its first dot, may be something declared here."""
+        is_row = self.rows and name.lower() in ("new", "old")
+        return is_row or self.find(name) is not None or self.find(f"{name}.*") is not None
+
+    def declared(self, name: str) -> tuple[str, Value]:
+        """A variable's name as declared, that of a row's field as given, and its value."""
+        found = self.find(name)
+        if found is None:
+            return name, UNKNOWN
+        return (name if "." in name else found.name), found.value
+
+    def local(self, name: str) -> Value:
+        """The value of a local variable, or of a column of NEW and OLD as far as it was set.
+
+        So are `cursor%FOUND` and its like.
+        """
+        name, _, attribute = name.partition("%")
+        if attribute:
+            cursor = self.cursor(name)
+            return UNKNOWN if cursor is None else cursor.attribute(attribute)
+        found = self.find(name)
+        if found is not None:
+            return found.value
+        if self.rows and "." in name:
+            return self._row_values.get(name.lower(), UNKNOWN)
+        if self._is_field(name):
+            return UNKNOWN
+        raise LookupError(name)
+
+    def assign(self, name: str, value: Value) -> bool:
+        """Set a local variable, or a column of NEW; False if there is none of that name."""
+        found = self.find(name)
+        if found is not None:
+            found.value = found.type.store(value)
+            self._forget_fields(name)
+            return True
+        if self._is_field(name):
+            return True
+        if self.has(name):
+            self._row_values[name.lower()] = value
+            return True
+        return False
+
+    def _forget_fields(self, name: str) -> None:
+        """Know no more what is in the fields of a row that is set as a whole."""
+        start = f"{name.lower()}."
+        scope = next((one for one in reversed(self.scopes) if name.lower() in one.variables), None)
+        for key, variable in () if scope is None else scope.variables.items():
+            if key.startswith(start):
+                variable.value = UNKNOWN
+
+
+_ROW_OF_ANOTHER: Final = "ROW TYPE OF"
+"""The type of a row with the columns of a table or cursor."""
+
+
+def assign_by_set(facts: StatementFacts, environment: SessionEnvironment) -> None:
+    """Do what SET assigns to local and user variables; system variables are left out."""
+    waiting: list[tuple[Assignment, Value]] = []
+    for assignment in facts.assignments:
+        if not is_variable(assignment, environment):
+            continue
+        value = assigned_value(assignment, facts, environment)
+        if assignment.name.startswith("@"):
+            waiting.append((assignment, value))
+        else:
+            assign(assignment, value, facts, environment)
+    # User variables are set when all values are known: `SET @a = 1, @b = @a` reads the old.
+    for assignment, value in waiting:
+        assign(assignment, value, facts, environment)
+
+
+def is_variable(assignment: Assignment, environment: SessionEnvironment) -> bool:
+    """Whether a local or user variable is set, not one of the system."""
+    if assignment.scope is not VariableScope.UNSAID or assignment.name.startswith("@@"):
+        return False
+    if assignment.name.startswith("@"):
+        return True
+    return isinstance(environment, RoutineEnvironment) and environment.has(assignment.name)
+
+
+def assigned_value(
+    assignment: Assignment, facts: StatementFacts, environment: SessionEnvironment
+) -> Value:
+    """What is assigned."""
+    if assignment.node is None:
+        return UNKNOWN
+    return evaluate(assignment.node, facts, environment)
+
+
+def assign(
+    assignment: Assignment, value: Value, facts: StatementFacts, environment: SessionEnvironment
+) -> None:
+    """Give a variable its value, or all that it can be."""
+    if assignment.name.startswith("@"):
+        node, name = assignment.node, assignment.name[1:]
+        if value is not UNKNOWN:
+            environment.assign_user_variable(name, value)
+        else:
+            possible = None if node is None else possible_values(node, facts, environment)
+            give_one_of(name, possible, environment)
+    elif isinstance(environment, RoutineEnvironment):
+        environment.assign(assignment.name, value)
+
+
+def name_variables(facts: StatementFacts, environment: SessionEnvironment) -> None:
+    """Give the user variables that a statement sets their names, where it is the first to do so."""
+    if not facts.user_variables and not isinstance(facts.tree, Set):
+        return
+    names = user_variables_named(facts.whole, facts)
+    tree = facts.tree
+    if environment.is_mariadb and isinstance(tree, Update) and tree.where is not None:
+        names = [*user_variables_read(tree.where, facts), *names]  # as it looks at them
+    for written in names:
+        environment.host.programs.named(written)
+
+
+def assign_in_expressions(facts: StatementFacts, environment: SessionEnvironment) -> None:
+    """Do what `:=` and LOAD DATA assign in a statement; what depends on rows is unknown."""
+    is_load = isinstance(facts.tree, LoadData)
+    if not (facts.user_variables or is_load):
+        return
+    reads_rows = bool(facts.tables) and not facts.row_count
+    if reads_rows or is_load:
+        for name in user_variables_assigned(facts.tree):
+            environment.assign_user_variable(name, UNKNOWN)
+        return
+    for node in _assigning(facts.whole):
+        evaluate(node, facts, environment)
+
+
+def assign_by_select(facts: StatementFacts, environment: SessionEnvironment) -> None:
+    """Do what SELECT … INTO assigns; what comes from tables is unknown."""
+    query = query_of(facts.tree)
+    if query is None or query.into is None:
+        return
+    targets, select = query.into.variables, query.body
+    if not isinstance(select, Select) or len(select.items) != len(targets):
+        for target in targets:
+            give(target, UNKNOWN, environment)
+        return
+    nodes = [item.value for item in select.items]
+    if not select.tables:
+        values = [evaluate(node, facts, environment) for node in nodes]
+        for target, value in zip(targets, values, strict=True):
+            give(target, value, environment)
+        return
+    choices = [
+        possible_values(node, facts, environment) if isinstance(target, UserVariable) else None
+        for target, node in zip(targets, nodes, strict=True)
+    ]
+    for target, choice in zip(targets, choices, strict=True):
+        if choice is not None and isinstance(target, UserVariable):
+            is_set = _is_one_row(query, select)
+            before = () if is_set else environment.user_variable_values(target.name)
+            known = None if before is None else (*choice, *before)
+            give_one_of(target.name, known, environment)
+        else:
+            give(target, UNKNOWN, environment)
+
+
+def assigned_first(statement: Node) -> frozenset[str]:
+    """The user variables that a statement sets by `:=` before it reads them.
+
+    In the order of its text, but for UPDATE, of which the servers look at WHERE first.
+    """
+    if isinstance(statement, Update) and statement.where is not None:
+        read = {node.name for node in _variables(statement.where) if isinstance(node, UserVariable)}
+        return (_assigned_first(statement) - read) | _assigned_first(statement.where)
+    return _assigned_first(statement)
+
+
+def _assigned_first(statement: Node) -> frozenset[str]:
+    reads: dict[str, int] = {}
+    assigned: dict[str, int] = {}
+    for node in _variables(statement):
+        if isinstance(node, Assign):
+            name = node.target.name
+            assigned[name] = min(node.end, assigned.get(name, node.end))
+        else:
+            reads[node.name] = min(node.at, reads.get(node.name, node.at))
+    return frozenset(name for name, end in assigned.items() if name in reads and reads[name] >= end)
+
+
+def _variables(node: Node) -> Iterator[Assign | UserVariable]:
+    """Where user variables are read and assigned."""
+    if isinstance(node, UserVariable):
+        yield node
+    elif isinstance(node, Assign):
+        yield node
+        yield from _variables(node.value)
+    elif not isinstance(node, Into):
+        for each in children(node):
+            yield from _variables(each)
+
+
+def give(target: Node, value: Value, environment: SessionEnvironment) -> None:
+    """Store a value in a user or local variable."""
+    if isinstance(target, UserVariable):
+        environment.assign_user_variable(target.name, value)
+    elif isinstance(target, Name) and isinstance(environment, RoutineEnvironment):
+        environment.assign(".".join(target.parts), value)
+
+
+def give_one_of(name: str, values: Sequence[Value] | None, environment: SessionEnvironment) -> None:
+    """Store in a user variable one of several values; None if they are not known."""
+    values = None if values is None else tuple(dict.fromkeys(values))
+    if values is not None and len(values) == 1:
+        environment.assign_user_variable(name, values[0])
+        return
+    environment.assign_user_variable(name, UNKNOWN)
+    if values is not None:
+        environment.host.programs.possible[name] = values
+
+
+def _assigning(node: Node) -> Iterator[Assign]:
+    """The outermost assignments in a statement, in the order of the text."""
+    if isinstance(node, Assign):
+        yield node
+    elif not isinstance(node, Into):
+        for each in children(node):
+            yield from _assigning(each)
+
+
+def query_of(statement: Node) -> Query | None:
+    """The query of a SELECT."""
+    if isinstance(statement, QueryStatement):
+        return statement.query
+    return statement if isinstance(statement, Query) else None
+
+
+def has_no_row(node: Node, environment: RoutineEnvironment) -> bool:
+    """Whether SELECT … INTO finds nothing on this way; asked only where a handler waits for that."""
+    query = query_of(node)
+    if query is None or query.into is None or not environment.handles_no_row():
+        return False
+    select = query.body
+    if isinstance(select, Select) and (not select.tables or _is_one_row(query, select)):
+        return False
+    return environment.host.programs.ways.choose(condition_of(node, environment)) == 1
+
+
+def _is_one_row(query: Query, select: Select) -> bool:
+    """Whether a query is one of aggregates alone, which always has one row."""
+    has_groups = select.group_by or select.having is not None or query.limit is not None
+    return not has_groups and any(has_aggregate(item.value) for item in select.items)
+
+
+def call_of(facts: StatementFacts) -> CallProcedure:
+    """A CALL."""
+    tree = facts.tree
+    assert isinstance(tree, CallProcedure)
+    return tree
+
+
+def condition_of(node: Node, environment: RoutineEnvironment) -> Condition:
+    """What hangs on data, as it stands in a body."""
+    text = environment.text
+    return Condition(text.text_of(node), environment.program, text.place(node.at))

@@ -1,0 +1,407 @@
+"""What a session gives to the programs that run in it, and what they give back.
+
+Also the errors and other conditions of a program, and which handlers are for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from typing import Final, NamedTuple, Protocol
+
+from binlane.names import TableName, quote
+from binlane.statements.policy.reasons import ReasonFound
+from binlane.statements.policy.refusals import Outcome, Refusal
+from binlane.statements.policy.resolution import ResolvedStatement
+from binlane.statements.policy.server import Server
+from binlane.statements.programs.ways import NoWays, Ways
+from binlane.statements.sql.catalog import SchemaCatalog
+from binlane.statements.sql.evaluation.evaluator import Environment
+from binlane.statements.sql.evaluation.values import UNKNOWN, Temporal, Value, number_text
+from binlane.statements.sql.facts import StatementFacts
+from binlane.statements.sql.schema import Routine, Trigger
+from binlane.statements.sql.servers import ANY, Dialect
+
+
+class LoggedVariable(NamedTuple):
+    """Stands for the USER_VAR event of a variable that a statement reads.
+
+    Attributes:
+        name: Without `@`.
+        value: Before that statement.
+    """
+
+    name: str
+    value: Value
+
+
+class SessionValues(NamedTuple):
+    """Values of the session that a logged text depends on, and that are logged before it.
+
+    Attributes:
+        last_insert_id: LAST_INSERT_ID() is read.
+        insert_id: The server chose AUTO_INCREMENT values.
+        random: RAND() is called.
+    """
+
+    last_insert_id: bool = False
+    insert_id: bool = False
+    random: bool = False
+
+    def with_those(self, other: SessionValues) -> SessionValues:
+        """Those of both."""
+        if other is NO_VALUES:
+            return self
+        return SessionValues(*(one or two for one, two in zip(self, other, strict=True)))
+
+
+NO_VALUES: Final = SessionValues()
+
+NO_DATA: Final = Refusal(
+    *(1329, "02000", "ER_SP_FETCH_NO_DATA"),
+    "No data - zero rows fetched, selected, or processed",
+    is_own=True,
+)
+
+
+def handles(condition: str, raised: Refusal) -> int:
+    """How exactly a handler's condition names what was raised; 0 if it does not.
+
+    Args:
+        condition: `NOT FOUND`, `SQLEXCEPTION`, `SQLWARNING`, `SQLSTATE 23000` or a number.
+        raised: What was raised.
+    """
+    words = condition.upper().replace("'", " ").replace('"', " ").split()
+    if not words:
+        return 0
+    if words[0].isdigit():
+        return 3 if int(words[0]) == raised.errno else 0
+    if words[0] == "SQLSTATE":
+        return 2 if words[-1] == raised.sqlstate else 0
+    named = {"SQLWARNING": "01", "NOT": "02"}.get(words[0])
+    if named is not None:
+        return 1 if raised.sqlstate.startswith(named) else 0
+    is_exception = raised.sqlstate[:2] not in {"00", "01", "02"}
+    return 1 if words[0] in {"SQLEXCEPTION", "OTHERS"} and is_exception else 0
+
+
+def table_in_use(name: TableName, *, is_mariadb: bool) -> Refusal:
+    """1442."""
+    message = (
+        f"Can't update table '{name.table}' in stored function/trigger because it is already used "
+        f"by statement which invoked this stored function/trigger{'' if is_mariadb else '.'}"
+    )
+    return Refusal(1442, "HY000", "ER_CANT_UPDATE_USED_TABLE_IN_SF_OR_TRG", message)
+
+
+STEPS_MAX: Final = 40_000
+"""After so many statements and rounds a program is not followed any longer; after half as many on
+all ways together no further way is."""
+STEPS_BESIDE_OTHERS_MAX: Final = 8_000
+"""The same where other sessions wait meanwhile."""
+CHARACTERS_OF_STEP: Final = 4_096
+"""Characters of variables that a round of a loop may look at for each step."""
+
+
+@dataclass(slots=True)
+class Remembered:
+    """Unsafe reasons of earlier executions of a statement, which servers keep with it.
+
+    Attributes:
+        reasons: Those that were found.
+        is_of_routine: It stands in a procedure.
+        tables: How often each of its tables had been changed then.
+    """
+
+    reasons: list[ReasonFound] = field(default_factory=list)
+    is_of_routine: bool = False
+    tables: tuple[int, ...] = ()
+
+    def copy(self) -> Remembered:
+        """As they are now."""
+        return Remembered(self.reasons.copy(), self.is_of_routine, self.tables)
+
+
+@dataclass(slots=True)
+class Prepared:
+    """A prepared statement.
+
+    Attributes:
+        statements: Its text as PREPARE was given it; all that it can be, where that hangs on data:
+            None stands for none prepared. Empty if it cannot be known.
+        remembered: Of earlier executions.
+        dialect: How PREPARE has read it.
+    """
+
+    statements: tuple[str | None, ...]
+    remembered: Remembered = field(default_factory=Remembered)
+    dialect: Dialect = ANY
+
+
+class Expected(NamedTuple):
+    """How a program goes if nothing is stated of it.
+
+    Attributes:
+        statements: How many it runs.
+        fails: It raises an error without a server.
+    """
+
+    statements: int
+    fails: bool
+
+
+@dataclass(slots=True)
+class Effort:
+    """How much is run for one statement of the client; shared by all programs in it.
+
+    Attributes:
+        steps: Statements and rounds of loops so far.
+        unfollowed: What could not be followed, and so is not known; empty if nothing.
+        steps_of_all: Those of all ways before the one that is followed now.
+        most: So many steps may be taken.
+    """
+
+    steps: int = 0
+    unfollowed: str = ""
+    steps_of_all: int = 0
+    most: int = STEPS_MAX
+
+    def spend(self, steps: int = 1) -> bool:
+        """Take a step, or what takes as long as several; whether there may be more."""
+        self.steps += steps
+        if self.steps > self.most and not self.unfollowed:
+            self.unfollowed = f"it runs more than {self.most:,} statements, which are not followed"
+        return self.steps <= self.most
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether no more ways of the statement are to be followed."""
+        return self.steps_of_all > self.most // 2
+
+    def begin_way(self) -> None:
+        """The statement is followed again, on another way."""
+        self.steps_of_all += self.steps
+        self.steps, self.unfollowed = 0, ""
+
+    def give_up(self, reason: str) -> None:
+        """Take no more steps."""
+        self.steps, self.unfollowed = self.most, reason
+
+    def reset(self) -> None:
+        """A new statement of the client begins."""
+        self.steps = self.steps_of_all = 0
+        self.unfollowed = ""
+
+
+@dataclass(slots=True)
+class ProgramState:
+    """What a session keeps for its programs.
+
+    Attributes:
+        user_variables: By name in lower case.
+        variable_names: Of user variables, as the text that made them writes them; likewise.
+        prepared: By name in lower case.
+        remembered: Unsafe reasons that statements of procedures showed when they ran, by the
+            procedure's name and the statement's place in its body. Both servers keep them until
+            they read their routines anew: `forget_routines`.
+        tables: How often tables were changed in a way for which statements are prepared anew; None
+            stands for all.
+        effort: Of the current statement of the client.
+        ways: Of the current statement of the client.
+        expected: How the program goes that an outcome is stated of, once that was found out.
+        possible: Values of user variables of which one alone is not known.
+        hides_prepared: Statements may be prepared of which nobody knows: the session is followed late.
+    """
+
+    user_variables: dict[str, Value] = field(default_factory=dict)
+    variable_names: dict[str, str] = field(default_factory=dict)
+    prepared: dict[str, Prepared] = field(default_factory=dict)
+    remembered: dict[tuple[TableName, int], Remembered] = field(default_factory=dict)
+    tables: dict[TableName | None, int] = field(default_factory=dict)
+    effort: Effort = field(default_factory=Effort)
+    ways: Ways | NoWays = field(default_factory=NoWays)
+    expected: Expected | None = None
+    possible: dict[str, tuple[Value, ...]] = field(default_factory=dict)
+    hides_prepared: bool = False
+
+    def copy(self) -> ProgramState:
+        """As it is now."""
+        return ProgramState(
+            user_variables=self.user_variables.copy(),
+            variable_names=self.variable_names.copy(),
+            prepared={
+                name: Prepared(one.statements, one.remembered.copy(), one.dialect)
+                for name, one in self.prepared.items()
+            },
+            remembered={place: reasons.copy() for place, reasons in self.remembered.items()},
+            tables=self.tables.copy(),
+            effort=replace(self.effort),
+            ways=self.ways,
+            expected=self.expected,
+            possible=self.possible.copy(),
+            hides_prepared=self.hides_prepared,
+        )
+
+    def named(self, written: str) -> str:
+        """The name of a user variable: as it was written first."""
+        return self.variable_names.setdefault(written.lower(), written)
+
+    def know(self, name: str, value: Value) -> None:
+        """Know the value of a user variable, whatever it was taken for."""
+        self.user_variables[name] = value
+        self.possible.pop(name, None)
+
+    def remembered_of(self, routine: TableName | None, offset: int) -> Remembered:
+        """Where the reasons of a procedure's statement are kept; outside of one they are not."""
+        if routine is None:
+            return Remembered()
+        return self.remembered.setdefault((routine, offset), Remembered(is_of_routine=True))
+
+    def change_tables(self, *names: TableName | None) -> None:
+        """Tables changed, all of them for None: statements that use them are prepared anew."""
+        for name in names:
+            self.tables[name] = self.tables.get(name, 0) + 1
+
+    def changes_of(self, names: Iterable[TableName]) -> tuple[int, ...]:
+        """How often tables changed, the count of all first."""
+        return (self.tables.get(None, 0), *(self.tables.get(name, 0) for name in names))
+
+    def forget_routines(self) -> None:
+        """The servers read all routines anew."""
+        self.remembered.clear()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InnerStatement:
+    """A statement that a program runs, decided and logged as one of its own.
+
+    Attributes:
+        sql: As it stands in the body, or as it was prepared with its values in place.
+        dialect: How `sql` is read.
+        logged: As it is logged: local variables and parameters replaced by their values.
+        database: The default database while it runs.
+        environment: What its expressions can refer to.
+        remembered: Unsafe reasons of earlier executions. They join those of this one; what the
+            decision finds is to be added.
+        outcome: What happened.
+        is_procedure: It stands in the body of a procedure.
+        is_condition: It is the condition of an IF, CASE or loop, or a DEFAULT: what its functions
+            do is then logged at once, outside of the transaction.
+    """
+
+    sql: str
+    dialect: Dialect
+    logged: str
+    database: str
+    environment: Environment
+    remembered: Remembered = field(default_factory=Remembered)
+    outcome: Outcome = field(default_factory=Outcome)
+    is_condition: bool = False
+    is_procedure: bool = True
+
+
+class Host(Protocol):
+    """The session, as programs see it."""
+
+    @property
+    def server(self) -> Server:
+        """Whose rules are followed."""
+
+    @property
+    def objects(self) -> SchemaCatalog:
+        """The server's objects, temporary tables of the session included."""
+
+    @property
+    def database(self) -> str:
+        """The default database."""
+
+    @property
+    def collation(self) -> str:
+        """collation_connection."""
+
+    @property
+    def dialect(self) -> Dialect:
+        """How it reads statements."""
+
+    @property
+    def programs(self) -> ProgramState:
+        """What the session keeps for its programs."""
+
+    def system_variable(self, name: str) -> Value:
+        """The value of `@@name`; `name` in lower case, with its scope if one is given."""
+
+    def quote(self, name: TableName) -> str:
+        """A name as texts that the server writes have it."""
+
+    def has_sql_mode(self, mode: str) -> bool:
+        """Whether a mode, in capitals, is one of sql_mode."""
+
+    def evaluates(self, facts: StatementFacts, database: str) -> Refusal | None:
+        """Note that a program evaluates expressions: arguments of CALL, SET, a condition.
+
+        Returns why their tables cannot be opened, if so.
+
+        One that is unsafe has MySQL log all that follows in the program as rows under MIXED.
+        """
+
+    def denied(self, facts: StatementFacts, database: str) -> Refusal | None:
+        """Why the account whose privileges hold may not run a statement; None if it may."""
+
+    def acting_for(self, program: Routine | Trigger) -> AbstractContextManager[Refusal | None]:
+        """A program runs in the context of its creation, with the privileges of whom it says.
+
+        The error where nobody is that.
+        """
+
+    def resolved(self, facts: StatementFacts, database: str) -> ResolvedStatement:
+        """The tables and functions of a statement."""
+
+    def misnamed(
+        self, facts: StatementFacts, database: str, is_local: Callable[[str], bool]
+    ) -> Refusal | None:
+        """The error of columns that a statement names and that are not there.
+
+        Args:
+            facts: Of the statement.
+            database: Its default database.
+            is_local: Which names are declared around it.
+        """
+
+    def depends_on(
+        self,
+        facts: StatementFacts,
+        resolved: ResolvedStatement,
+        environment: Environment,
+    ) -> SessionValues:
+        """What of the session a statement's text depends on, triggers and functions left out."""
+
+    def refusal_in_body(self, facts: StatementFacts) -> Refusal | None:
+        """Why a SET is refused in a function or trigger; None if it is not."""
+
+    def execute_inner(self, statement: InnerStatement) -> Refusal | None:
+        """Run one statement of a program; the error if it fails.
+
+        What it logs becomes part of what the outermost statement logs.
+        """
+
+
+def printed_variable(variable: LoggedVariable, server: Server) -> str:
+    """What SHOW BINLOG EVENTS of a server prints of a `User var` event."""
+    name, value = variable
+    if value is None:
+        shown = "NULL"
+    elif value is UNKNOWN:
+        shown = "#"
+    elif isinstance(value, int | float | Decimal):
+        shown = number_text(value)
+    elif isinstance(value, Temporal):
+        shown = f"'{value.text}'"
+    else:
+        digits = value.encoded.hex().upper()
+        bytes_text = f"X'{digits}'" if server.is_mariadb else f"0x{digits}"
+        if not digits:
+            bytes_text = '""'
+        shown = f"_{value.charset} {bytes_text} COLLATE {value.collation}"
+    return f"@{quote(name)}={shown}"

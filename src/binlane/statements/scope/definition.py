@@ -1,0 +1,133 @@
+"""A binlog's definition: its name, id, scope, logging mode and row images, and what names are allowed.
+
+Values only; `store` keeps them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from binlane.errors import DefinitionError
+from binlane.statements.scope.scope import Scope
+from binlane.statements.sql.servers import LoggingMode, RowImage
+
+NAME_LENGTH_MAX: Final = 64
+LOG_ID_MAX: Final = 2**63 - 1
+NAME_CHARACTERS: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.$-]*")
+RESERVED_SUFFIX: Final = re.compile(r"\.(?:[0-9]+|index)\Z")
+NAME_HINT: Final = (
+    f"a name has 1 to {NAME_LENGTH_MAX} of the characters A-Z a-z 0-9 _ - . $, begins with a "
+    "letter, digit or _, and does not end in .index or .digits, which its files do"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Definition:
+    """What CREATE BINLOG says of a binlog.
+
+    Attributes:
+        name: Unique name; its files are `<name>.000001` and so on.
+        scope: What it logs.
+        logging_mode: How it logs (FORMAT).
+        log_id: Identity that survives ALTER BINLOG and tells a binlog from a later one of the
+            same name; 1 to 2^63-1.
+        row_image: Which columns its row images hold (ROW_IMAGE).
+        is_compressed: Whether its files are compressed as the source compresses its own (COMPRESS).
+    """
+
+    name: str
+    scope: Scope
+    logging_mode: LoggingMode
+    log_id: int
+    row_image: RowImage = RowImage.FULL
+    is_compressed: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse names that cannot be file names.
+
+        Raises:
+            DefinitionError: If the name is not allowed.
+        """
+        check_name(self.name)
+        assert 0 < self.log_id <= LOG_ID_MAX
+
+
+def check_name(name: str) -> None:
+    """Refuse a binlog name that could not be the beginning of a file name.
+
+    Raises:
+        DefinitionError: If it is not allowed.
+    """
+    if not name:
+        problem = "is empty"
+    elif len(name) > NAME_LENGTH_MAX:
+        problem = f"has {len(name)} characters"
+    elif not NAME_CHARACTERS.fullmatch(name):
+        problem = "has characters that are not allowed"
+    elif found := RESERVED_SUFFIX.search(name):
+        problem = f"ends in {found.group()}"
+    else:
+        return
+    raise DefinitionError(f"incorrect binlog name '{name}': it {problem}", hint=NAME_HINT)
+
+
+def look_up(name: str, definitions: Mapping[str, Definition]) -> Definition:
+    """The definition of a name.
+
+    Args:
+        name: As the user wrote it.
+        definitions: All definitions by name.
+
+    Raises:
+        DefinitionError: If there is none, naming those that exist.
+    """
+    definition = definitions.get(name)
+    if definition is None:
+        raise unknown_binlog(name, definitions)
+    return definition
+
+
+class UnknownBinlogError(DefinitionError):
+    """A name that no binlog has.
+
+    Attributes:
+        binlog: The name.
+    """
+
+    def __init__(self, message: str, *, binlog: str, hint: str) -> None:
+        super().__init__(message, hint=hint)
+        self.binlog = binlog
+
+
+def unknown_binlog(name: str, names: Iterable[str] | None) -> UnknownBinlogError:
+    """The error for a name that no binlog has.
+
+    Args:
+        name: The name.
+        names: Those that there are; None: whoever asks is not to be told.
+    """
+    message, hint = f"unknown binlog '{name}'", "names are case-sensitive"
+    if names is not None:
+        if existing := ", ".join(f"'{other}'" for other in sorted(names)):
+            message, hint = (
+                f"{message}; the binlogs are {existing}",
+                f"{hint}; SHOW BINLOGS lists them",
+            )
+        else:
+            message, hint = f"{message}; there are no binlogs", "make one with CREATE BINLOG"
+    return UnknownBinlogError(message, binlog=name, hint=hint)
+
+
+class DuplicateBinlogError(DefinitionError):
+    """CREATE BINLOG of a name that is taken."""
+
+
+def duplicate_binlog(name: str) -> DuplicateBinlogError:
+    """The error for CREATE BINLOG of a name that is taken."""
+    return DuplicateBinlogError(
+        f"binlog '{name}' exists already",
+        hint="change it with ALTER BINLOG, or say CREATE BINLOG IF NOT EXISTS",
+    )

@@ -1,0 +1,240 @@
+"""The statements that binlane itself answers, as values, and what they make of definitions.
+
+How they are written is read in `parser`; who keeps definitions and who may ask is decided elsewhere.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from binlane.statements.scope.definition import Definition
+from binlane.statements.scope.directives import Directive, altered_scope, created_scope
+from binlane.statements.sql.servers import LoggingMode, RowImage
+from binlane.statements.sql.tree.definitions import Account
+
+
+class DefaultFormat(Enum):
+    """What FORMAT='default' says: the format of the server's binlog_format."""
+
+    DEFAULT = "DEFAULT"
+
+
+@dataclass(frozen=True, slots=True)
+class CreateBinlog:
+    """CREATE BINLOG; what is None is not given."""
+
+    name: str
+    directives: tuple[Directive, ...] = ()
+    logging_mode: LoggingMode | DefaultFormat | None = None
+    if_not_exists: bool = False
+    row_image: RowImage | None = None
+    is_compressed: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AlterBinlog:
+    """ALTER BINLOG; what is None is not given."""
+
+    name: str
+    directives: tuple[Directive, ...] = ()
+    logging_mode: LoggingMode | DefaultFormat | None = None
+    if_exists: bool = False
+    row_image: RowImage | None = None
+    is_compressed: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DropBinlog:
+    """DROP BINLOG."""
+
+    name: str
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class StartBinlog:
+    """START BINLOG; `position` None: from where the binlog stands, else a GTID position as written."""
+
+    name: str
+    position: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StopBinlog:
+    """STOP BINLOG."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShowBinlogs:
+    """SHOW BINLOGS."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShowBinlogStatus:
+    """SHOW MASTER STATUS, SHOW BINARY LOG STATUS, SHOW BINLOG STATUS; `name` None: the account's."""
+
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ShowBinaryLogs:
+    """SHOW BINARY LOGS, SHOW MASTER LOGS."""
+
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ShowBinlogEvents:
+    """SHOW BINLOG EVENTS.
+
+    Attributes:
+        file: Name of a binlog file; None: the first one.
+        position: Where to begin, in bytes; None: at the beginning.
+        skipped_rows: How many events to leave out first.
+        rows_max: How many to show; None: all.
+    """
+
+    file: str | None = None
+    position: int | None = None
+    skipped_rows: int = 0
+    rows_max: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ShowIncidents:
+    """SHOW BINLOG INCIDENTS; `name` None: of all binlogs."""
+
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AcknowledgeIncidents:
+    """ACKNOWLEDGE BINLOG INCIDENTS; `last`: the GTID or `file:position` of the last one, None: all."""
+
+    name: str
+    last: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FlushBinaryLogs:
+    """FLUSH BINARY LOGS; `name` None: all."""
+
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PurgeBinaryLogs:
+    """PURGE BINARY LOGS; either `to_file` or `before`, an expression in SQL, is given."""
+
+    name: str | None = None
+    to_file: str | None = None
+    before: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GrantRead:
+    """GRANT READ ON BINLOG; accounts as they are written."""
+
+    names: tuple[str, ...]
+    accounts: tuple[Account, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RevokeRead:
+    """REVOKE READ ON BINLOG; accounts as they are written."""
+
+    names: tuple[str, ...]
+    accounts: tuple[Account, ...]
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ShowReadGrants:
+    """SHOW GRANTS ON BINLOG; `name` None: on all; `account` None: of all."""
+
+    name: str | None = None
+    account: Account | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ShowReplicas:
+    """SHOW SLAVE HOSTS, SHOW REPLICA HOSTS, SHOW REPLICAS."""
+
+
+BinlogStatement = (
+    CreateBinlog
+    | AlterBinlog
+    | DropBinlog
+    | StartBinlog
+    | StopBinlog
+    | ShowBinlogs
+    | ShowBinlogStatus
+    | ShowBinaryLogs
+    | ShowBinlogEvents
+    | ShowIncidents
+    | AcknowledgeIncidents
+    | FlushBinaryLogs
+    | PurgeBinaryLogs
+    | ShowReplicas
+    | GrantRead
+    | RevokeRead
+    | ShowReadGrants
+)
+
+
+def create(
+    statement: CreateBinlog,
+    log_id: int,
+    *,
+    ignores_case: bool = False,
+    default: LoggingMode = LoggingMode.ROW,
+) -> Definition:
+    """The definition that a CREATE BINLOG makes.
+
+    Args:
+        statement: The statement; without LOG list it logs everything, without ROW_IMAGE full images.
+        log_id: Its new identity, 1 to 2^63-1.
+        ignores_case: The source does not tell names apart by case: `lower_case_table_names`.
+        default: How it logs without FORMAT.
+
+    Raises:
+        DefinitionError: If the name is not allowed, or one clause contradicts another.
+    """
+    return Definition(
+        name=statement.name,
+        scope=created_scope(statement.directives, ignores_case=ignores_case),
+        logging_mode=_mode(statement.logging_mode or DefaultFormat.DEFAULT, default),
+        log_id=log_id,
+        row_image=statement.row_image or RowImage.FULL,
+        is_compressed=bool(statement.is_compressed),
+    )
+
+
+def alter(
+    definition: Definition, statement: AlterBinlog, *, default: LoggingMode = LoggingMode.ROW
+) -> Definition:
+    """The definition after an ALTER BINLOG.
+
+    Args:
+        definition: The one before.
+        statement: What changes.
+        default: What FORMAT='default' means.
+
+    Raises:
+        DefinitionError: If a clause contradicts the definition or another clause.
+    """
+    compressed = statement.is_compressed
+    return replace(
+        definition,
+        scope=altered_scope(definition.scope, statement.directives),
+        logging_mode=_mode(statement.logging_mode or definition.logging_mode, default),
+        row_image=statement.row_image or definition.row_image,
+        is_compressed=definition.is_compressed if compressed is None else compressed,
+    )
+
+
+def _mode(said: LoggingMode | DefaultFormat, default: LoggingMode) -> LoggingMode:
+    return said if isinstance(said, LoggingMode) else default

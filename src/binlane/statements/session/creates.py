@@ -1,0 +1,620 @@
+"""CREATE TABLE and CREATE SEQUENCE.
+
+Where MariaDB's OR REPLACE fails, the old table may be gone already. In row format, CREATE TABLE …
+SELECT logs the definition and the rows as one transaction. Functions of the query may write to other
+tables: their rows are logged with it, in MariaDB those of tables without transactions before the
+definition. MySQL does not allow it.
+
+Source: MariaDB 10.11 sql/sql_table.cc `mysql_create_table_no_lock`; MySQL 9.7 sql/sql_class.cc
+`THD::is_ddl_gtid_compatible`; seed 004, R-log-create-select-statement-format and
+R-log-create-select-row-format; MariaDB 10.11 sql/sql_insert.cc `select_create`, sql/log.cc
+`log_drop_table`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Final
+
+from binlane.log.codec.types import Flavor
+from binlane.names import TableName
+from binlane.statements.policy import refusals
+from binlane.statements.policy.engines import traits
+from binlane.statements.policy.reasons import default_sequences
+from binlane.statements.programs.trace import Trace
+from binlane.statements.session import log_events
+from binlane.statements.session.context_events import context_events, random_seeds
+from binlane.statements.session.ddl import apply, preview
+from binlane.statements.session.decision import (
+    Decided,
+    decide,
+    give_notes,
+    recorders_of,
+    refusal_beyond_locks,
+)
+from binlane.statements.session.log_events import Body
+from binlane.statements.session.rows import LoggedRows, logged_rows, trace_of, with_null_ids
+from binlane.statements.session.state import (
+    SessionState,
+    SessionStatement,
+    TemporaryChange,
+    write_directly,
+)
+from binlane.statements.session.transaction import (
+    BinlogCaches,
+    EngineChanges,
+    EngineUse,
+    WriteContext,
+    engine_changes_of,
+    note_tries,
+)
+from binlane.statements.session.transactions import begins_transaction
+from binlane.statements.sql.facts import TABLE_MAKING_KINDS, StatementKind
+from binlane.statements.sql.schema import Table
+from binlane.statements.sql.servers import Fact, LoggingFormat, LoggingMode
+from binlane.statements.sql.show_create import create_table_text
+from binlane.statements.sql.table_changes import has_invisible_key
+from binlane.statements.sql.table_definitions import TableDefinition
+from binlane.statements.sql.tree.definitions import Column, CreateTable
+
+_ENGINE_NAMES: Final = MappingProxyType(
+    {"INNODB": "InnoDB", "MYISAM": "MyISAM", "ARIA": "Aria", "MRG_MYISAM": "MRG_MyISAM"}
+)
+KINDS: Final = TABLE_MAKING_KINDS - {StatementKind.CREATE_TABLE_SELECT}
+_EARLY_ERRORS: Final = frozenset((1044, 1049, 1064, 1142, 1146, 1347, 4161))
+"""Errors found before a table is replaced: of syntax, privileges and what is missing."""
+_EARLY_QUERY_ERRORS: Final = frozenset((1052, 1054, 1143, 1222, 1241, 1305, 1582))
+"""Those of a query, which is looked at first."""
+_DEFINITION_ERRORS: Final = frozenset(
+    (1005, 1060, 1061, 1063, 1067, 1068, 1070, 1071, 1072, 1073, 1074, 1075, 1113, 1166, 1506)
+)
+"""Errors of the new table's definition, before its query runs."""
+
+
+def execute_create(state: SessionState, statement: SessionStatement) -> None:
+    """Carry out a CREATE TABLE or CREATE SEQUENCE without a query."""
+    recorders = _begin(state, statement)
+    if recorders is not None:
+        _Creation(state, statement, recorders).carry_out()
+
+
+def execute_create_select(state: SessionState, statement: SessionStatement) -> None:
+    """Carry out a CREATE TABLE … SELECT."""
+    recorders = _begin(state, statement)
+    if recorders is None:
+        return
+    new = _CreationWithRows(state, statement, recorders)
+    if new.is_refused():
+        state.fail(refusals.CREATE_SELECT_AND_GTID)
+    elif not (new.exists and new.effects.if_exists and statement.succeeds):
+        new.carry_out()
+        if state.objects.filled is not None and statement.outcome.rows != 0:
+            state.objects.filled.add(new.effects.writes[0])
+    elif state.locked_tables is not None or state.is_read_locked:
+        resolved = state.host.resolved(statement.facts, statement.database)
+        error = refusal_beyond_locks(state, statement.facts, resolved)
+        if error is not None:
+            state.fail(error)
+
+
+def _begin(state: SessionState, statement: SessionStatement) -> frozenset[str] | None:
+    """Commit what is open; the names of the binlogs that log it, None if it is refused."""
+    effects = statement.facts.effects
+    # A sequence gets its first row in a transaction of its own.
+    commits = not effects.is_temporary or effects.kind is StatementKind.CREATE_SEQUENCE
+    recorders = recorders_of(state, statement, commits=commits)
+    if recorders is None:
+        return None
+    if commits:
+        if not begins_transaction(statement.facts):
+            state.implicit_commit()
+    elif refuses_temporary(state, statement):
+        return None
+    return recorders
+
+
+def refuses_temporary(state: SessionState, statement: SessionStatement) -> bool:
+    """Refuse CREATE and DROP TEMPORARY TABLE in a transaction that is logged as statements."""
+    if not (
+        state.is_gtid_enforced
+        and statement.facts.effects.is_temporary
+        and state.is_in_transaction
+        and (
+            any(state.mode(name) is LoggingMode.STATEMENT for name in state.binlogs)
+            or not state.server.has(Fact.TEMPORARY_IN_TRANSACTION)
+        )
+    ):
+        return False
+    state.fail(refusals.TEMPORARY_TABLE_AND_GTID)
+    return True
+
+
+class _Creation:
+    """A table that is about to be made.
+
+    Attributes:
+        state: The session.
+        statement: That makes it.
+        recorders: Names of the binlogs that log its creation.
+        table: What it will be; None if its definition cannot be told.
+        exists: There is one of its kind and name, or a view that IF NOT EXISTS finds.
+    """
+
+    def __init__(
+        self, state: SessionState, statement: SessionStatement, recorders: frozenset[str]
+    ) -> None:
+        self.state, self.statement, self.recorders = state, statement, recorders
+        self.effects = statement.facts.effects
+        name, objects = self.effects.writes[0], state.objects
+        is_temporary = self.effects.is_temporary
+        known = objects.table(name) if is_temporary else objects.base_table(name)
+        self.exists = (known is not None and known.is_temporary == is_temporary) or (
+            not is_temporary and self.effects.if_exists and objects.view(name) is not None
+        )
+        self.table = preview(state, statement, name)
+
+    def carry_out(self) -> None:
+        """Make it, and log that."""
+        state, statement = self.state, self.statement
+        if self.exists and self.effects.if_exists and statement.succeeds:
+            self._log_existing()
+        elif not statement.succeeds:
+            state.fail_as_stated(statement)
+            if self.exists and self.table is not None and self.replaces_before_error:
+                self._log_failed_replacement(self.table)
+        elif self._is_refused_for_sequences():
+            state.fail(refusals.statement_mode_and_row_engine())
+        else:
+            apply(state, statement)
+            if self.effects.is_temporary:
+                self._log_temporary(exists=False)
+            else:
+                self._log_base()
+
+    def _is_refused_for_sequences(self) -> bool:
+        """Whether MariaDB opens a sequence of a DEFAULT to advance it, under mode STATEMENT.
+
+        Where it is not refused, a temporary table is for rows.
+        """
+        state = self.state
+        if not state.server.is_mariadb:
+            return False
+        called = {name for name, _ in default_sequences(self.statement.facts)}
+        if called and self.effects.is_temporary:
+            mixed = (one for one in self.recorders if state.mode(one) is LoggingMode.MIXED)
+            state.temporary.row_binlogs.update(mixed)
+        return not called <= {"LASTVAL"} and any(
+            state.mode(name) is LoggingMode.STATEMENT for name in self.recorders
+        )
+
+    def _log_existing(self) -> None:
+        """CREATE TABLE IF NOT EXISTS of one that exists: MySQL logs it."""
+        state, statement = self.state, self.statement
+        if begins_transaction(statement.facts):
+            self._log_in_transaction()
+        elif self.effects.is_temporary and self.table is not None:
+            self._log_temporary(exists=True)
+        elif not state.server.is_mariadb or state.locked_tables is not None:
+            query = state.query(statement.text, statement.database)
+            write_directly(state, [query], self.recorders)
+
+    def _log_in_transaction(self) -> None:
+        """START TRANSACTION: it is logged when that is committed; a rollback takes it back."""
+        state, statement = self.state, self.statement
+        transaction = state.transaction
+        transaction.is_active = True
+        transaction.created = frozenset(() if self.exists else self.effects.writes)
+        if not self.exists:
+            use = EngineUse(has_two_phases=True, is_changed=True)
+            transaction.changes.engines["INNODB"] = use
+        for name, binlog in state.each_logging().items():
+            if name not in self.recorders:
+                continue
+            seeds = random_seeds(state, name, statement, [self.table])
+            query = state.query(self.text, statement.database)
+            binlog.is_registered = True
+            binlog.transaction_cache.events.extend((*seeds, query))
+            state.execution.log(name, LoggingFormat.STATEMENT)
+
+    def _log_base(self) -> None:
+        if begins_transaction(self.statement.facts):
+            self._log_in_transaction()
+            return
+        state, statement, created = self.state, self.statement, self.table
+        like = None
+        if self.effects.kind is StatementKind.CREATE_TABLE_LIKE and self.effects.reads:
+            like = state.objects.table(self.effects.reads[0])
+        is_like_temporary = like is not None and like.is_temporary and created is not None
+        for name, binlog in state.each_logging().items():
+            if name not in self.recorders:
+                continue
+            text = self.text
+            if is_like_temporary and created is not None and self._writes_copy_anew(name):
+                text = self.definition_text(_with_engine(created))
+            seeds = random_seeds(state, name, statement, [created])
+            query = state.query(text, statement.database, is_atomic=self.is_atomic)
+            binlog.write_directly([*seeds, query])
+            state.execution.log(name, LoggingFormat.STATEMENT)
+
+    def _writes_copy_anew(self, name: str) -> bool:
+        """Whether a copy of a temporary table, of which a replica may not know, is written anew."""
+        if self.state.server.has(Fact.ROWS_OF_TEMPORARY_TABLES):
+            return self.state.mode(name) is not LoggingMode.STATEMENT
+        return self.state.is_row_now(name)
+
+    @property
+    def text(self) -> str:
+        """As it is logged: one with a key that MySQL made is written anew."""
+        node, created = self.statement.facts.tree, self.table
+        if (
+            created is None
+            or not isinstance(node, CreateTable)
+            or not has_invisible_key(created)
+            or node.like is not None  # its key is the other table's
+            or any(isinstance(each, Column) and each.key for each in node.elements)
+        ):
+            return self.statement.text
+        is_transaction = begins_transaction(self.statement.facts)
+        return self.definition_text(created, is_transaction=is_transaction)
+
+    def definition_text(self, created: Table, *, is_transaction: bool = False) -> str:
+        """A definition, written anew as SHOW CREATE TABLE prints it."""
+        text = create_table_text(
+            created,
+            flavor=Flavor(self.state.server.flavor),
+            is_or_replace=self.replaces,
+            sql_modes=frozenset(self.state.variables.text("sql_mode").split(",")),
+            if_not_exists=self.effects.if_exists,
+            is_transaction=is_transaction,
+            quoted=self.state.quote,
+        )
+        if created.name.database == self.statement.database:
+            return text
+        own, whole = self.state.quote(created.name.table), self.state.quote(created.name)
+        return text.replace(own, whole, 1)
+
+    @property
+    def is_atomic(self) -> bool:
+        """Whether MySQL commits the creation together with its log."""
+        created = self.table
+        return (
+            self.state.server.has_atomic_ddl
+            and created is not None
+            and not created.is_temporary
+            and created.engine.upper() == "INNODB"
+        )
+
+    def _log_temporary(self, *, exists: bool) -> None:
+        """CREATE TEMPORARY TABLE without a query."""
+        state, created = self.state, self.table
+        engine_changes = EngineChanges(changed_temporary_tables=True)
+        if created is not None:
+            change = TemporaryChange.NOTHING if exists else TemporaryChange.MADE
+            state.uses_temporary(created, change, replaces=self.replaces)
+        if created is not None and not exists:
+            state.temporary.made(created.name)
+        # The servers look at the engine of a table that they make; of one that is there they know none.
+        has_engine = not exists
+        has_rollback = created is not None and traits(created, state.server).has_rollback
+        counts = dict.fromkeys(self.recorders, has_engine and has_rollback)
+        logged = self.log_temporary(counts, engine_changes)
+        if state.safety is not None and created is not None:
+            state.safety.temporary_created(created.name, logged - {log_events.SOURCE_LOG})
+        state.end_statement(engine_changes, succeeds=True)
+
+    def log_temporary(
+        self,
+        recorders: Mapping[str, bool],
+        engine_changes: EngineChanges,
+        before: Sequence[Body] = (),
+    ) -> frozenset[str]:
+        """Log a temporary table's creation.
+
+        Args:
+            recorders: The binlogs, with: they count it as transactional.
+            engine_changes: What the statement does to engines.
+            before: What stands before its text; the seeds that it needs, if that is nothing.
+
+        Returns:
+            Names of the binlogs that have it now.
+        """
+        state, statement, created = self.state, self.statement, self.table
+        logged = set()
+        for name, binlog in state.binlogs.items():
+            if state.is_in_transaction:
+                binlog.keeps_transaction |= state.server.is_mariadb
+            is_logging = name in state.each_logging()
+            if not is_logging or name not in recorders or not self._is_logged_temporary(name):
+                if created is not None and self.replaces:
+                    binlog.held_temporary.discard(created.name)
+                continue
+            seeds = before or random_seeds(state, name, statement, [created])
+            events = [*seeds, state.query(self.text, statement.database)]
+            if state.is_in_transaction:
+                context = state.write_context(name, engine_changes)
+                binlog.write_statement(events, context, is_transactional=recorders[name])
+            else:
+                binlog.write_directly(events)
+            state.execution.log(name, LoggingFormat.STATEMENT)
+            logged.add(name)
+            if created is not None:
+                binlog.held_temporary.add(created.name)
+        return frozenset(logged)
+
+    def _is_logged_temporary(self, name: str) -> bool:
+        """Whether the creation of a temporary table is logged in a binlog now.
+
+        MySQL logs it under STATEMENT only, MariaDB and MySQL before 8.0.4 also under MIXED, as long
+        as no statement had to be logged as rows while others are open. CREATE SEQUENCE is a text
+        always.
+        """
+        if self.effects.kind is StatementKind.CREATE_SEQUENCE:
+            return True
+        if not self.state.server.has(Fact.ROWS_OF_TEMPORARY_TABLES):
+            return not self.state.is_row_now(name)
+        return self.state.mode(name) is LoggingMode.STATEMENT
+
+    @property
+    def replaces(self) -> bool:
+        """Whether it is MariaDB's CREATE OR REPLACE, which sql_if_exists makes a mere CREATE."""
+        is_tolerant = self.state.variables.is_on("sql_if_exists", default=False)
+        is_or_replace = self.statement.facts.is_or_replace and not is_tolerant
+        return self.state.server.is_mariadb and is_or_replace
+
+    @property
+    def replaces_before_error(self) -> bool:
+        """Whether MariaDB has dropped the old table when the statement fails."""
+        early = _EARLY_ERRORS
+        if self.effects.kind is StatementKind.CREATE_TABLE_SELECT:
+            early |= _EARLY_QUERY_ERRORS
+        return self.replaces and self.statement.outcome.error not in early
+
+    def drop_old(self, created: Table) -> frozenset[str]:
+        """The table that is replaced is gone; the binlogs that know it, if it was temporary."""
+        state = self.state
+        if created.is_temporary:
+            state.uses_temporary(created, TemporaryChange.DROPPED)
+        temporary = "TEMPORARY " if created.is_temporary else ""
+        drop = f"DROP {temporary}TABLE {created.name}"
+        state.objects.apply(drop, database=self.statement.database)
+        if not created.is_temporary:
+            return frozenset()
+        state.temporary.gone(created.name)
+        held = [name for name, one in state.binlogs.items() if created.name in one.held_temporary]
+        for name in held:
+            state.binlogs[name].held_temporary.discard(created.name)
+        if state.safety is not None:
+            state.safety.temporary_dropped(created.name)
+        return frozenset(held)
+
+    def _log_failed_replacement(self, created: Table) -> None:
+        """CREATE OR REPLACE without a query fails: its text is logged, as it dropped a table."""
+        state, names = self.state, self.recorders
+        held = self.drop_old(created)
+        if created.is_temporary:
+            names = frozenset(name for name in names & held if self._is_logged_temporary(name))
+        query = state.query(self.statement.text, self.statement.database)
+        write_directly(state, [query], names)
+
+
+def _with_engine(table: Table) -> Table:
+    """A copy of another table's definition always says its engine."""
+    if "ENGINE" in dict(table.options):
+        return table
+    name = _ENGINE_NAMES.get(table.engine, table.engine)
+    return replace(table, options=(("ENGINE", name), *table.options))
+
+
+class _CreationWithRows(_Creation):
+    """CREATE TABLE … SELECT."""
+
+    decided: Decided
+    trace: Trace
+
+    def is_refused(self) -> bool:
+        """Whether GTID consistency refuses it: the engine does not commit DDL with its rows."""
+        created = self.table
+        return (
+            self.state.is_gtid_enforced
+            and not self.effects.is_temporary
+            and created is not None
+            and not self._is_filled_as_created(created)
+        )
+
+    def _is_filled_as_created(self, created: Table) -> bool:
+        server = self.state.server
+        return server.fills_as_it_creates and traits(created, server).has_two_phases
+
+    def carry_out(self) -> None:
+        """Make it, and log that and its rows."""
+        state, statement = self.state, self.statement
+        decided = decide(state, statement, self.table)
+        if decided is None:
+            self._log_refused_replacement()
+            return
+        self.decided = decided
+        created = self.table
+        if statement.succeeds and self._needs_key_in_statement_mode():
+            state.fail(refusals.invisible_key_and_statement_mode(state.server))
+            return
+        if created is None:
+            # Its definition cannot be told; what is logged of it neither.
+            created = self.table = Table(
+                name=self.effects.writes[0],
+                definition=TableDefinition(columns=()),
+                engine=statement.facts.engine or "INNODB",
+                is_temporary=self.effects.is_temporary,
+            )
+        trace = trace_of(state, statement, decided)
+        self.trace = with_null_ids(state, statement, decided.resolved, trace)
+        if trace.error is not None and statement.succeeds:
+            self.statement = statement = statement.failing(trace.error)
+        if not statement.succeeds:
+            if state.server.is_mariadb:
+                self._log_failed_rows()
+            self._fail(created)
+            return
+        apply(state, statement)
+        if created.is_temporary:
+            self._log_temporary_with_rows(created)
+        else:
+            self._log_base_with_rows(created)
+
+    def _needs_key_in_statement_mode(self) -> bool:
+        """Whether MySQL would make a key whose values hang on the order of rows.
+
+        It does not ask whether the session logs.
+        """
+        created, state = self.table, self.state
+        if created is None or not has_invisible_key(created):
+            return False
+        names = self.recorders if state.is_logging else state.binlogs
+        return any(state.mode(name) is LoggingMode.STATEMENT for name in names)
+
+    def _log_base_with_rows(self, created: Table) -> None:
+        state, statement, decided = self.state, self.statement, self.decided
+        logged = set()
+        for name, binlog in state.each_logging().items():
+            if name not in decided.verdicts or decided.is_filtered(name):
+                continue
+            if decided.verdicts[name].logging_format is LoggingFormat.ROW:
+                self._log_created_rows(binlog, created)
+                state.execution.log(name, LoggingFormat.ROW)
+                if state.objects.temporary_tables():
+                    state.temporary.row_binlogs.add(name)
+            else:
+                query = state.query(statement.text, statement.database, is_atomic=self.is_atomic)
+                binlog.write_directly([*self._context_events(created), query])
+                state.execution.log(name, LoggingFormat.STATEMENT)
+            logged.add(name)
+        give_notes(state, decided, frozenset(logged))
+        if state.server.is_mariadb:
+            # It decides twice where rows are logged although the mode is STATEMENT.
+            rows = (name for name in logged if decided.formats[name] is LoggingFormat.ROW)
+            give_notes(state, decided, frozenset(rows))
+        state.reset_characteristics()
+
+    def _context_events(self, created: Table) -> list[Body]:
+        return context_events(self.state, self.statement, self.decided, self.trace, created=created)
+
+    def _log_temporary_with_rows(self, created: Table) -> None:
+        state, decided = self.state, self.decided
+        engine_changes = engine_changes_of(state.server, decided.resolved, self.trace.runs)
+        engine_changes.changed_temporary_tables = True
+        recorders = {
+            name: verdict.is_mixed_unsafe or traits(created, state.server).has_rollback
+            for name, verdict in decided.verdicts.items()
+            if verdict.logging_format is LoggingFormat.STATEMENT
+        }
+        # MariaDB notes under STATEMENT what it leaves out because it is in row format for a time.
+        forced = frozenset(decided.verdicts) & state.temporary.row_binlogs
+        before = self._context_events(created)
+        rows = logged_rows(state, decided.resolved, self.trace)
+        for name in decided.verdicts:
+            if name in recorders:
+                continue
+            if state.server.is_mariadb:
+                state.temporary.row_binlogs.add(name)
+            context = state.write_context(name, engine_changes, LoggingFormat.ROW)
+            if rows is not None:
+                rows.write(state.binlogs[name], context)
+                state.execution.log(name, LoggingFormat.ROW)
+        state.temporary.made(created.name)
+        state.uses_temporary(created, TemporaryChange.FILLED, replaces=self.replaces)
+        logged = self.log_temporary(recorders, engine_changes, before)
+        give_notes(state, decided, logged | forced)
+        if state.safety is not None:
+            state.safety.temporary_created(created.name, logged - {log_events.SOURCE_LOG})
+        state.end_statement(engine_changes, succeeds=True, formats=decided.formats)
+
+    def _log_created_rows(self, binlog: BinlogCaches, created: Table) -> None:
+        """Log a table's definition with its rows."""
+        state, resolved = self.state, self.decided.resolved
+        is_filled = self._is_filled_as_created(created)
+        text = self.definition_text(created, is_transaction=is_filled)
+        definition = state.query(text, self.statement.database)
+        engine_changes = engine_changes_of(state.server, resolved, self.trace.runs)
+        if not state.server.is_mariadb:
+            note_tries(state.server, resolved, engine_changes)
+        context = self._own_context(binlog, engine_changes)
+        binlog.start(context)
+        if state.server.is_mariadb or is_filled:
+            binlog.transaction_cache.events.append(definition)
+        else:
+            binlog.write_directly([definition])
+        rows = self._rows_with_definition()
+        if rows is not None:
+            rows.write(binlog, context)
+        binlog.end_statement(context)
+
+    def _log_failed_rows(self) -> None:
+        """Log what functions of a query changed for good before it failed."""
+        state, decided = self.state, self.decided
+        engine_changes = engine_changes_of(state.server, decided.resolved, self.trace.runs)
+        for name, logging_format in decided.formats.items():
+            binlog = state.binlogs[name]
+            if logging_format is not LoggingFormat.ROW:
+                continue
+            if state.objects.temporary_tables():
+                state.temporary.row_binlogs.add(name)
+            context = self._own_context(binlog, engine_changes)
+            rows = self._rows_with_definition()
+            if rows is not None:
+                rows.write(binlog, context)
+                binlog.transaction_cache.truncate(binlog.transaction_cache.before_statement or 0)
+                binlog.end_statement(context)
+
+    def _rows_with_definition(self) -> LoggedRows | None:
+        """The rows; MariaDB logs those of the tables that the text names with the definition."""
+        resolved = self.decided.resolved
+        named: frozenset[TableName] = frozenset()
+        if self.state.server.is_mariadb:
+            named = frozenset(one.name for one in resolved.accesses if not one.is_prelocked)
+        return logged_rows(self.state, resolved, self.trace, definition=named)
+
+    def _own_context(self, binlog: BinlogCaches, engine_changes: EngineChanges) -> WriteContext:
+        """It is a transaction by itself, whatever autocommit says."""
+        context = self.state.write_context(binlog.name, engine_changes, LoggingFormat.ROW)
+        return context._replace(is_in_transaction=False)
+
+    def _fail(self, created: Table) -> None:
+        """It leaves nothing, except that OR REPLACE dropped the old table."""
+        state, statement, verdicts = self.state, self.statement, self.decided.verdicts
+        state.fail_as_stated(statement)
+        if not self.exists or not self.replaces_before_error:
+            return
+        held = self.drop_old(created)
+        event = self._drop_event(created)
+        is_run = statement.outcome.error not in _DEFINITION_ERRORS
+        has_two_phases = traits(created, state.server).has_two_phases
+        for name, binlog in state.each_logging().items():
+            if name not in verdicts or (created.is_temporary and name not in held):
+                continue
+            if verdicts[name].logging_format is LoggingFormat.ROW:
+                if state.variables.settings.is_autocommit:
+                    # Else it waits for the end of a transaction, and is undone with the statement.
+                    binlog.write_group([event], log_events.ROLLBACK)
+                continue
+            if is_run and not created.is_temporary and has_two_phases:
+                binlog.write_directly([state.query(statement.text, statement.database)])
+            binlog.write_directly([event])
+
+    def _drop_event(self, created: Table) -> Body:
+        temporary = "TEMPORARY " if created.is_temporary else ""
+        text = (
+            f"DROP {temporary}TABLE IF EXISTS {self.state.quote(created.name)}"
+            "/* Generated to handle failed CREATE OR REPLACE */"
+        )
+        return self.state.query(text, "" if created.is_temporary else self.statement.database)
+
+    def _log_refused_replacement(self) -> None:
+        """MariaDB decides when the old table is gone already, and logs that."""
+        state, created, error = self.state, self.table, self.state.execution.error
+        is_of_log = error is not None and error.symbol.startswith("ER_BINLOG_")
+        if created is None or created.is_temporary or not self.replaces or not is_of_log:
+            return
+        drop = f"DROP TABLE IF EXISTS {created.name}"
+        state.objects.apply(drop, database=self.statement.database)
+        write_directly(state, [self._drop_event(created)])

@@ -1,0 +1,822 @@
+"""Statements that are logged as their text in every mode, and commit what is open.
+
+Where MariaDB's fail, they log what they had done; MySQL's undo it.
+
+Source: MariaDB 10.11 sql/sql_view.cc `mysql_drop_view`, sql/sql_db.cc `mysql_rm_db_internal`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from types import MappingProxyType
+from typing import Final
+
+from binlane.log.codec.transaction import GtidEvent
+from binlane.names import TableName
+from binlane.statements.policy.engines import traits
+from binlane.statements.policy.reasons import (
+    default_sequences,
+    gives_unsafe_default,
+    has_random_default,
+)
+from binlane.statements.programs.environment import SessionEnvironment
+from binlane.statements.session.alter_phases import (
+    AT_ONCE,
+    IN_PHASES,
+    UNDONE_IN_PHASES,
+    is_in_two_phases,
+)
+from binlane.statements.session.context_events import random_seeds, views_behind
+from binlane.statements.session.decision import note_unsafe, recorders_of
+from binlane.statements.session.log_events import START_ALTER, Body
+from binlane.statements.session.logged_texts import account_text, definition_text
+from binlane.statements.session.rows import release_ranges
+from binlane.statements.session.state import (
+    LockedTables,
+    SessionState,
+    SessionStatement,
+    TemporaryChange,
+    write_directly,
+)
+from binlane.statements.session.transaction import EngineChanges
+from binlane.statements.session.transactions import KEY_CACHE
+from binlane.statements.session.unchanged import note_emptied
+from binlane.statements.sql.accounts import Changed, change
+from binlane.statements.sql.catalog import SchemaCatalog
+from binlane.statements.sql.facts import (
+    DDL_KINDS,
+    TABLE_DROPPING_KINDS,
+    TABLE_MAKING_KINDS,
+    StatementFacts,
+    StatementKind,
+)
+from binlane.statements.sql.schema import Table
+from binlane.statements.sql.servers import Fact, LoggingMode
+from binlane.statements.sql.tree.definitions import (
+    AccountStatement,
+    AlterAction,
+    AlterTable,
+    ObjectStatement,
+)
+
+_REFERENCE_SYSTEMS: Final = (
+    StatementKind.CREATE_REFERENCE_SYSTEM,
+    StatementKind.DROP_REFERENCE_SYSTEM,
+)
+_DATABASE_KINDS: Final = frozenset(
+    (StatementKind.CREATE_DATABASE, StatementKind.ALTER_DATABASE, StatementKind.DROP_DATABASE)
+)
+_TABLE_KINDS: Final = frozenset(
+    (
+        StatementKind.ALTER_TABLE,
+        StatementKind.RENAME_TABLE,
+        StatementKind.TRUNCATE_TABLE,
+        StatementKind.CREATE_INDEX,
+        StatementKind.DROP_INDEX,
+        StatementKind.ALTER_SEQUENCE,
+    )
+)
+_OPENING_KINDS: Final = (_TABLE_KINDS - {StatementKind.RENAME_TABLE}) | {StatementKind.MAINTENANCE}
+_OPENING_PROGRAMS: Final = frozenset(
+    (
+        *(StatementKind.CREATE_VIEW, StatementKind.ALTER_VIEW),
+        *(StatementKind.CREATE_TRIGGER, StatementKind.DROP_TRIGGER),
+    )
+)
+"""What is no table, but makes MariaDB open some."""
+_MAINTENANCE: Final = ("ANALYZE", "OPTIMIZE", "REPAIR")
+_UNLOGGED_FLUSH: Final = frozenset(
+    (*("LOGS", "BINARY", "MASTER", "SLAVE", "REPLICA", "BINLOG", "HOT"),)
+)
+_UNDONE_KINDS: Final = frozenset((StatementKind.RENAME_TABLE, StatementKind.ALTER_TABLE))
+"""What has done nothing where it fails: the server says so, whatever binlogs would."""
+_LOCKS: Final = frozenset(("WITH READ LOCK", "FOR EXPORT"))
+_WITHOUT_COMMIT: Final = ("CHECKSUM", "HELP")
+
+
+def execute_ddl(state: SessionState, statement: SessionStatement) -> None:
+    """Carry out a statement of data definition, account management or maintenance."""
+    before = state.objects.table(writes[0]) if (writes := statement.facts.effects.writes) else None
+    fails_late = not statement.succeeds and is_in_two_phases(state, statement, before)
+    is_undone = statement.failure is not None and statement.facts.effects.kind in _UNDONE_KINDS
+    is_undone &= not fails_late
+    recorders = frozenset() if is_undone else recorders_of(state, statement, commits=True)
+    if recorders is None:
+        return
+    if _commits(state, statement):
+        state.implicit_commit()
+    if not statement.succeeds:
+        state.fail_as_stated(statement)
+        if fails_late:
+            query = state.query(statement.text, statement.database)
+            opened = _opened(state, statement)
+            _log(state, statement, recorders, query, opened, UNDONE_IN_PHASES)
+        log_what_was_done(state, statement, recorders)
+        return
+    if _changes_nothing(state, statement):
+        return
+    text = _text(state, statement)
+    is_atomic = state.server.has_atomic_ddl and _is_atomic(state, statement)
+    _lock_flushed(state, statement)
+    temporary = _temporary_table(state, statement)
+    if temporary is not None:
+        new_name = dict(statement.facts.effects.renames).get(temporary.name)
+        state.uses_temporary(temporary, TemporaryChange.ALTERED, new_name=new_name)
+        _turn_to_rows(state, statement)
+    logging = _logging(state, statement, recorders, temporary)
+    dropped = _dropped_with_database(state, statement)
+    opened = _opened(state, statement) if state.server.is_mariadb else ()
+    apply(state, statement)
+    openings = IN_PHASES if is_in_two_phases(state, statement, before) else AT_ONCE
+    opened = (*opened, *_opened(state, statement))
+    _leave_dropped(state, statement)
+    if temporary is not None:
+        _follow_rename(state, statement, temporary)
+    if text is None:
+        return
+    database = "" if statement.facts.effects.kind in _DATABASE_KINDS else statement.database
+    for event in dropped:
+        write_directly(state, [event], logging)
+    query = state.query(text, database, is_atomic=is_atomic)
+    _log(state, statement, logging, query, opened, openings)
+    _note_sequences(state, statement, logging)
+    state.end_statement(EngineChanges(), succeeds=True)
+
+
+def _log(
+    state: SessionState,
+    statement: SessionStatement,
+    names: frozenset[str],
+    query: Body,
+    opened: Sequence[Table],
+    openings: Sequence[GtidEvent],
+) -> None:
+    """Log a statement in some binlogs, with the seeds that it needs, once for each opening."""
+    for name in names:
+        for opening in openings:
+            is_begun = opening is not START_ALTER
+            seeds = random_seeds(state, name, statement, opened, is_begun=is_begun)
+            write_directly(state, [*seeds, query], frozenset((name,)), opening)
+    _turn_to_rows(state, statement)
+
+
+def _turn_to_rows(state: SessionState, statement: SessionStatement) -> None:
+    """What gives an unsafe DEFAULT turns MariaDB to rows under MIXED; temporary tables keep that."""
+    if not state.server.is_mariadb or not state.objects.temporary_tables():
+        return
+    if gives_unsafe_default(statement.facts, state.server):
+        mixed = (name for name in state.binlogs if state.mode(name) is LoggingMode.MIXED)
+        state.temporary.row_binlogs.update(mixed)
+
+
+def _logging(
+    state: SessionState,
+    statement: SessionStatement,
+    recorders: frozenset[str],
+    temporary: Table | None,
+) -> frozenset[str]:
+    """The binlogs that log a statement, which may be about a temporary table."""
+    names = frozenset(state.each_logging())
+    # MariaDB logs RENAME TABLE whole, also where a replica has none of its temporary tables.
+    if temporary is None or statement.facts.effects.kind is StatementKind.RENAME_TABLE:
+        return names & recorders
+    return frozenset(name for name in names if _logs_temporary(state, name, temporary))
+
+
+def _note_sequences(
+    state: SessionState, statement: SessionStatement, logging: frozenset[str]
+) -> None:
+    """MariaDB notes that ALTER TABLE gives a DEFAULT that advances a sequence."""
+    if state.server.is_mariadb:
+        found = [one for name, one in default_sequences(statement.facts) if name == "NEXTVAL"]
+        note_unsafe(state, dict.fromkeys(logging, found))
+
+
+def _opened(state: SessionState, statement: SessionStatement) -> tuple[Table, ...]:
+    """The tables of which the statement gets all expressions ready, as they are now.
+
+    MySQL does so with those that it makes anew, MariaDB with all that it opens.
+    """
+    facts = statement.facts
+    kinds = _OPENING_KINDS
+    names = facts.effects.writes
+    if state.server.is_mariadb:
+        kinds |= _OPENING_PROGRAMS
+        triggers = map(state.objects.trigger, facts.effects.objects)
+        of_triggers = (one.table for one in triggers if one is not None)
+        renamed = (new for _, new in facts.effects.renames)
+        names = (*names, *facts.effects.reads, *renamed, *of_triggers)
+    elif _only_renames(facts) or facts.verb.startswith(("ANALYZE", "REPAIR")):
+        return ()
+    else:
+        new = dict(facts.effects.renames)
+        names = tuple(new.get(name, name) for name in names)
+    if facts.effects.kind not in kinds:
+        return ()
+    views = views_behind(state, names)
+    names = (*names, *(use.name for view in views for use in view.facts.tables))
+    tables = (state.objects.table(name) for name in names)
+    return tuple(table for table in tables if table is not None)
+
+
+def _only_renames(facts: StatementFacts) -> bool:
+    tree = facts.tree
+    actions = tree.actions if isinstance(tree, AlterTable) else ()
+    return bool(facts.effects.renames) and all(one.kind == "RENAME" for one in actions)
+
+
+def _dropped_with_database(state: SessionState, statement: SessionStatement) -> list[Body]:
+    """MySQL drops a database's tables without atomic DDL one by one before it."""
+    effects = statement.facts.effects
+    if effects.kind is not StatementKind.DROP_DATABASE or not state.server.has_atomic_ddl:
+        return []
+    tables = [
+        state.objects.base_table(name)
+        for name in sorted(state.objects.tables, key=lambda name: name.table)
+        if name.database in effects.databases
+    ]
+    return [
+        state.query(
+            f"DROP TABLE IF EXISTS {state.quote(table.name.table)} /* generated by server */",
+            table.name.database,
+        )
+        for table in tables
+        if table is not None and not traits(table, state.server).has_two_phases
+    ]
+
+
+def _leave_dropped(state: SessionState, statement: SessionStatement) -> None:
+    """A session whose default database is dropped has none."""
+    effects = statement.facts.effects
+    if effects.kind is StatementKind.DROP_DATABASE and state.database in effects.databases:
+        state.database = ""
+
+
+def _changes_nothing(state: SessionState, statement: SessionStatement) -> bool:
+    """Whether it is MariaDB's ALTER … IF EXISTS of tables or accounts that do not exist."""
+    effects = statement.facts.effects
+    if effects.kind is StatementKind.ACCOUNT and state.server.is_mariadb:
+        tree = statement.facts.tree
+        assert isinstance(tree, AccountStatement)
+        is_loose = tree.verb == "ALTER USER" and "IF EXISTS" in tree.options
+        return is_loose and not _changed_accounts(state, statement).is_done
+    is_sequence = effects.kind is StatementKind.ALTER_SEQUENCE  # no temporary one
+    find = state.objects.base_table if is_sequence else state.objects.table
+    return (
+        (is_sequence or effects.kind is StatementKind.ALTER_TABLE)
+        and (effects.if_exists or state.variables.is_on("sql_if_exists", default=False))
+        and not any(find(name) or state.objects.is_unknown(name) for name in effects.writes)
+    )
+
+
+def _commits(state: SessionState, statement: SessionStatement) -> bool:
+    verb = statement.facts.verb
+    if verb.startswith(_WITHOUT_COMMIT):
+        return False
+    return not (state.server.is_mariadb and verb.startswith(KEY_CACHE))
+
+
+def _text(state: SessionState, statement: SessionStatement) -> str | None:
+    """What is logged; None if nothing is."""
+    facts = statement.facts
+    kind = facts.effects.kind
+    if facts.is_local or kind is StatementKind.SERVER or _is_undo(statement):
+        return None
+    if kind is StatementKind.MAINTENANCE and not facts.verb.startswith(_MAINTENANCE):
+        return None
+    action = _maintained_partitions(statement)
+    if action is not None and (action.is_local or action.words[0] == "CHECK"):
+        return None
+    if kind is StatementKind.FLUSH and _is_unlogged_flush(state, statement):
+        return None
+    if kind in _REFERENCE_SYSTEMS and _is_left_alone(state, statement):
+        return None
+    if kind is StatementKind.ACCOUNT:
+        return account_text(state, statement)
+    return definition_text(state, statement)
+
+
+def _is_left_alone(state: SessionState, statement: SessionStatement) -> bool:
+    """Whether IF [NOT] EXISTS leaves the spatial reference systems as they are."""
+    effects, tree = statement.facts.effects, statement.facts.tree
+    assert isinstance(tree, ObjectStatement)
+    is_made = effects.kind is StatementKind.CREATE_REFERENCE_SYSTEM
+    return effects.if_exists and state.objects.reference_system(tree.number) is is_made
+
+
+def _maintained_partitions(statement: SessionStatement) -> AlterAction | None:
+    """ALTER TABLE that only maintains partitions, as ANALYZE and its like do tables."""
+    tree = statement.facts.tree
+    if not isinstance(tree, AlterTable):
+        return None
+    for action in tree.actions:
+        if action.kind == "PARTITION" and action.words[0] in (*_MAINTENANCE, "CHECK"):
+            return action
+    return None
+
+
+def _is_undo(statement: SessionStatement) -> bool:
+    """UNDO TABLESPACE: of the server itself, never of a replica."""
+    tree = statement.facts.tree
+    return isinstance(tree, ObjectStatement) and "UNDO" in tree.words
+
+
+def _lock_flushed(state: SessionState, statement: SessionStatement) -> None:
+    """FLUSH TABLES … WITH READ LOCK and FOR EXPORT lock as LOCK TABLES does, or keep all from writing."""
+    facts = statement.facts
+    if facts.verb != "FLUSH TABLES" or _LOCKS.isdisjoint(facts.options):
+        return
+    names = facts.effects.writes
+    if not names:
+        state.is_read_locked = True
+        return
+    locks = tuple((name, name.table.lower(), False) for name in names)
+    isolation = state.characteristics.isolation
+    state.locked_tables = LockedTables((), locks, frozenset(), isolation)
+
+
+def _is_unlogged_flush(state: SessionState, statement: SessionStatement) -> bool:
+    facts = statement.facts
+    words = facts.verb.split()[1:2]
+    is_relay = state.server.is_mariadb and words == ["RELAY"]
+    has_locks = not _LOCKS.isdisjoint(facts.options)
+    return is_relay or has_locks or not _UNLOGGED_FLUSH.isdisjoint(words)
+
+
+def _temporary_table(state: SessionState, statement: SessionStatement) -> Table | None:
+    """The temporary table that ALTER, RENAME, TRUNCATE or an index statement is about."""
+    effects = statement.facts.effects
+    if effects.kind not in _TABLE_KINDS:
+        return None
+    if effects.kind is StatementKind.RENAME_TABLE and not state.server.is_mariadb:
+        return None  # MySQL renames no temporary tables
+    names = (*(old for old, _ in effects.renames), *effects.writes)
+    tables = (state.objects.table(name) for name in names)
+    return next((table for table in tables if table is not None and table.is_temporary), None)
+
+
+def _logs_temporary(state: SessionState, name: str, table: Table) -> bool:
+    """Whether a change of a temporary table's definition is logged."""
+    if state.server.is_mariadb:
+        return table.name in state.binlogs[name].held_temporary and not state.is_row_now(name)
+    return state.mode(name).value == "STATEMENT"
+
+
+def _follow_rename(state: SessionState, statement: SessionStatement, table: Table) -> None:
+    """A renamed temporary table is the same in the binlogs; one that is altered is made anew."""
+    effects = statement.facts.effects
+    name = dict(effects.renames).get(table.name, table.name)
+    if effects.kind is not StatementKind.TRUNCATE_TABLE:
+        state.temporary.made(name, instead_of=table.name)
+        if state.safety is not None:
+            state.safety.temporary_renamed(table.name, name)
+    renames = effects.kind is StatementKind.RENAME_TABLE
+    for binlog_name, binlog in state.binlogs.items():
+        # What is renamed by a text counts as made by one.
+        if table.name in binlog.held_temporary or (
+            renames and binlog_name in state.each_logging() and not state.is_row_now(binlog_name)
+        ):
+            binlog.held_temporary.discard(table.name)
+            binlog.held_temporary.add(name)
+
+
+def _is_atomic(state: SessionState, statement: SessionStatement) -> bool:
+    """Whether MySQL commits the statement together with its log, and says so in its text."""
+    check = _ATOMIC.get(statement.facts.effects.kind)
+    return check is not None and check(state, statement)
+
+
+def _has_atomic_tables(state: SessionState, statement: SessionStatement) -> bool:
+    """All of its tables are in an engine with atomic DDL, before and after."""
+    effects = statement.facts.effects
+    if _maintained_partitions(statement) is not None:
+        return False
+    names = {*effects.writes, *(old for old, _ in effects.renames)}
+    if effects.kind is StatementKind.RENAME_TABLE:  # MySQL renames no temporary tables
+        renamed = [table for name in names if (table := state.objects.base_table(name)) is not None]
+        has_view = any(state.objects.base_view(name) is not None for name in names)
+        return (has_view or bool(renamed)) and all(
+            traits(one, state.server).has_two_phases for one in renamed
+        )
+    if any(_leaves_as_it_is(state, statement, name) for name in effects.writes):
+        return False
+    before = [state.objects.table(name) for name in names]
+    after = [preview(state, statement, name) for name in effects.writes]
+    tables = [table for table in (*before, *after) if table is not None]
+    if any(table.is_temporary for table in tables) and (
+        effects.kind is not StatementKind.TRUNCATE_TABLE
+    ):
+        return False
+    return bool(tables) and all(traits(table, state.server).has_two_phases for table in tables)
+
+
+def _leaves_as_it_is(state: SessionState, statement: SessionStatement, name: TableName) -> bool:
+    """Whether ALTER TABLE asks for nothing that is not so; measured on MySQL 9.7.4."""
+    tree, table = statement.facts.tree, state.objects.table(name)
+    if not isinstance(tree, AlterTable) or table is None:
+        return False
+
+    def is_needless(action: AlterAction) -> bool:
+        if action.kind == "ALTER CONSTRAINT":
+            own = action.name.lower()
+            # One without a name has one of the server's.
+            is_unenforced = own in table.unenforced or ("" in table.unenforced and "_chk_" in own)
+            return action.words == ("ENFORCED",) and not is_unenforced
+        is_same = all(old == new for old, new in statement.facts.effects.renames)
+        return (action.kind == "RENAME" and is_same) or (
+            action.kind in ("ALGORITHM", "LOCK") and "COPY" not in action.words
+        )
+
+    return all(is_needless(action) for action in tree.actions)
+
+
+def _changes_database(state: SessionState, statement: SessionStatement) -> bool:
+    effects = statement.facts.effects
+    if not effects.if_exists or effects.kind is StatementKind.ALTER_DATABASE:
+        return True
+    exists = any(state.objects.has_database(name) for name in effects.databases)
+    return exists is (effects.kind is StatementKind.DROP_DATABASE)
+
+
+def _exists(state: SessionState, kind: StatementKind, name: TableName) -> bool:
+    objects = state.objects
+    if kind in (StatementKind.CREATE_VIEW, StatementKind.DROP_VIEW):
+        return objects.base_view(name) is not None
+    if kind in (StatementKind.CREATE_TRIGGER, StatementKind.DROP_TRIGGER):
+        return objects.trigger(name) is not None
+    if kind in (StatementKind.CREATE_EVENT, StatementKind.DROP_EVENT):
+        return objects.event(name)
+    if kind in (StatementKind.CREATE_LIBRARY, StatementKind.DROP_LIBRARY):
+        return objects.library(name)
+    return objects.procedure(name) is not None or objects.function(name) is not None
+
+
+def _creates(state: SessionState, statement: SessionStatement) -> bool:
+    effects = statement.facts.effects
+    return not effects.if_exists or not any(
+        _exists(state, effects.kind, name) for name in effects.objects
+    )
+
+
+def _drops(state: SessionState, statement: SessionStatement) -> bool:
+    effects = statement.facts.effects
+    return not effects.if_exists or any(
+        _exists(state, effects.kind, name) for name in effects.objects
+    )
+
+
+def _always(_: SessionState, __: SessionStatement) -> bool:
+    return True
+
+
+_ATOMIC: Final[Mapping[StatementKind, Callable[[SessionState, SessionStatement], bool]]] = (
+    MappingProxyType(
+        {
+            **dict.fromkeys(_TABLE_KINDS, _has_atomic_tables),
+            **dict.fromkeys(_DATABASE_KINDS, _changes_database),
+            StatementKind.CREATE_VIEW: _creates,
+            StatementKind.ALTER_VIEW: _always,
+            StatementKind.DROP_VIEW: _drops,
+            StatementKind.CREATE_ROUTINE: _creates,
+            StatementKind.ALTER_ROUTINE: _always,
+            StatementKind.DROP_ROUTINE: _drops,
+            StatementKind.CREATE_TRIGGER: _creates,
+            StatementKind.DROP_TRIGGER: _drops,
+            StatementKind.CREATE_EVENT: _creates,
+            StatementKind.ALTER_EVENT: _always,
+            StatementKind.DROP_EVENT: _drops,
+            StatementKind.ACCOUNT: _always,
+            StatementKind.TABLESPACE: _always,
+            StatementKind.CREATE_LIBRARY: _creates,
+            StatementKind.ALTER_LIBRARY: _always,
+            StatementKind.DROP_LIBRARY: _drops,
+            StatementKind.CREATE_REFERENCE_SYSTEM: _always,
+            StatementKind.DROP_REFERENCE_SYSTEM: _always,
+        }
+    )
+)
+
+
+# Changes of the objects ---------------------------------------------------------------------------
+
+
+def apply(state: SessionState, statement: SessionStatement) -> None:
+    """Do to the objects what a statement does."""
+    known = len(state.objects.problems)
+    _apply(state.objects, state, statement)
+    if len(state.objects.problems) > known:
+        problem = state.objects.problems[-1]
+        state.programs.effort.unfollowed = f"what it makes is not known: {problem.message}"
+
+
+def preview(state: SessionState, statement: SessionStatement, name: TableName) -> Table | None:
+    """The table that a statement is about to make."""
+    objects = state.objects.copy()
+    _apply(objects, state, statement)
+    effects = statement.facts.effects
+    if effects.kind in TABLE_MAKING_KINDS and not effects.is_temporary:
+        # A temporary table of that name does not hide it from the statement that makes it.
+        return objects.base_table(name)
+    return objects.table(name)
+
+
+def _apply(objects: SchemaCatalog, state: SessionState, statement: SessionStatement) -> None:
+    variables = state.variables
+    objects.apply(
+        statement.sql,
+        database=statement.database,
+        dialect=statement.facts.dialect,
+        generates_primary_key=variables.is_on("sql_generate_invisible_primary_key", default=False),
+        engine=variables.text("default_storage_engine") or variables.text("storage_engine") or None,
+        temporary_engine=variables.text("default_tmp_storage_engine") or None,
+        connection=variables.connection,
+        context=variables.context,
+        environment=SessionEnvironment(state.host),
+        account=state.identity.account,
+        knows_accounts=state.knows_accounts,
+    )
+
+
+# What MariaDB has done when a statement fails -----------------------------------------------------
+
+
+_UNKNOWN_VIEW: Final = 4092
+_IS_REFERRED_TO: Final = 1451
+_LOGGED_IN_PART: Final = frozenset((1269, 1396))
+"""Errors of accounts that are not as they should be: REVOKE ALL, and CREATE, DROP and the like."""
+
+
+def log_what_was_done(
+    state: SessionState, statement: SessionStatement, recorders: frozenset[str]
+) -> None:
+    """Log what a statement did before its error, and do it."""
+    if not state.server.is_mariadb:
+        return
+    effects = statement.facts.effects
+    error = statement.outcome.error
+    event = None
+    if effects.kind is StatementKind.DROP_VIEW and error == _UNKNOWN_VIEW:
+        event = _drop_views(state, statement)
+    elif effects.kind is StatementKind.DROP_DATABASE and error == _IS_REFERRED_TO:
+        event = _drop_tables_of(state, effects.databases[0])
+    elif effects.kind is StatementKind.ACCOUNT:
+        event = _change_accounts(state, statement)
+    if event is not None:
+        write_directly(state, [event], recorders)
+
+
+def _changed_accounts(state: SessionState, statement: SessionStatement) -> Changed:
+    """What an account statement does to the accounts that are known."""
+    tree = statement.facts.tree
+    assert isinstance(tree, AccountStatement)
+    situation = state.account_situation(statement.database, is_complete=True)
+    return change(state.objects.accounts, tree, situation)
+
+
+def _change_accounts(state: SessionState, statement: SessionStatement) -> Body | None:
+    """The accounts that are as they should be are changed; of some errors the text is logged."""
+    is_done = _changed_accounts(state, statement).is_done
+    _apply(state.objects, state, statement)
+    is_logged = is_done and statement.outcome.error in _LOGGED_IN_PART
+    return state.query(statement.text, statement.database) if is_logged else None
+
+
+def _drop_views(state: SessionState, statement: SessionStatement) -> Body | None:
+    """Those that exist are dropped; the whole text is logged."""
+    names = [
+        name for name in statement.facts.effects.objects if state.objects.view(name) is not None
+    ]
+    for name in names:
+        state.objects.apply(f"DROP VIEW {name}", database=statement.database)
+    return state.query(statement.text, statement.database) if names else None
+
+
+def _drop_tables_of(state: SessionState, database: str) -> Body | None:
+    """The tables and views that no table of another database refers to."""
+    objects = state.objects
+    dropped: list[TableName] = []
+    for name in objects.names_in(database):
+        if all(key.table in (*dropped, name) for key in objects.children(name)):
+            dropped.append(name)
+    for name in dropped:
+        what = "TABLE" if objects.view(name) is None else "VIEW"
+        objects.apply(f"DROP {what} {name}", database=database)
+    if not dropped:
+        return None
+    listed = ",".join(state.quote(name.table) for name in dropped)
+    return state.query(f"DROP TABLE IF EXISTS {listed}", database)
+
+
+# What statements that were prepared, and those to come, find behind it ------------------------------
+
+_CHANGES_ROUTINES: Final = frozenset(
+    (
+        StatementKind.CREATE_ROUTINE,
+        StatementKind.ALTER_ROUTINE,
+        StatementKind.CREATE_VIEW,
+        StatementKind.ALTER_VIEW,
+        StatementKind.CREATE_TRIGGER,
+    )
+)
+"""After these the servers read routines anew; likewise after DROP of something that is there."""
+_CHANGES_TABLES: Final = frozenset(
+    (StatementKind.CREATE_INDEX, StatementKind.DROP_INDEX, StatementKind.CREATE_TRIGGER)
+)
+_REOPENS_TABLES: Final = frozenset(
+    (
+        *(StatementKind.ALTER_TABLE, StatementKind.RENAME_TABLE, StatementKind.TRUNCATE_TABLE),
+        *(StatementKind.MAINTENANCE, StatementKind.FLUSH),
+    )
+)
+_TEMPORARY_KINDS: Final = frozenset(
+    (
+        *(StatementKind.CREATE_TABLE, StatementKind.CREATE_TABLE_LIKE),
+        *(StatementKind.CREATE_TABLE_SELECT, StatementKind.DROP_TABLE),
+    )
+)
+_EMPTYING: Final = frozenset(
+    (
+        StatementKind.CREATE_TABLE,
+        StatementKind.CREATE_TABLE_LIKE,
+        StatementKind.TRUNCATE_TABLE,
+    )
+)
+_REBUILDS: Final = _CHANGES_TABLES | {StatementKind.ALTER_TABLE, StatementKind.TRUNCATE_TABLE}
+_OF_KEYS: Final = frozenset(("ENABLE KEYS", "DISABLE KEYS"))
+_COUNTING_ENGINES: Final = frozenset(("MYISAM", "MEMORY"))
+"""Engines that know how many rows a table has."""
+_ONLY_LOOKS: Final = ("ANALYZE", "CHECK", "CACHE INDEX", "LOAD INDEX", "FLUSH")
+_CHANGES_NO_TABLE: Final = frozenset(("RENAME", "ENABLE KEYS", "DISABLE KEYS", "PARTITION"))
+"""What ALTER TABLE does that leaves MariaDB's statements prepared."""
+
+
+@contextmanager
+def consequences(state: SessionState, facts: StatementFacts) -> Iterator[None]:
+    """Around a statement: what it leaves of prepared statements, routines and empty tables."""
+    changes_routines = _changes_routines(state, facts)
+    emptied = _emptied_table(state, facts)
+    triggers = map(state.objects.trigger, facts.effects.objects)
+    of_trigger = next((one.table for one in triggers if one is not None), None)
+    reopened = _reopened_tables(state, facts) if state.locked_tables else frozenset()
+    yield
+    if state.locked_tables is not None and reopened and state.execution.error is None:
+        order = sorted(state.locked_tables.written, key=reopened.__contains__)
+        state.locked_tables = state.locked_tables._replace(written=tuple(order))
+    if state.locked_tables is not None and state.execution.error is None:
+        anew = _isolated_anew(state, facts, state.locked_tables)
+        isolation = state.characteristics.isolation
+        state.locked_tables = state.locked_tables.opening_anew(anew, isolation)
+        if facts.effects.kind in TABLE_DROPPING_KINDS:
+            gone = [name for name in facts.effects.drops if not _is_there(state, name)]
+            state.locked_tables = state.locked_tables.without(gone)
+    if state.execution.error is None:
+        if changes_routines:
+            state.programs.forget_routines()
+        state.programs.change_tables(*_changed_tables(state, facts))
+        _note_ready(state, facts, of_trigger)
+        _note_empty(state, facts, emptied)
+        release_ranges(state, facts)
+
+
+def _is_there(state: SessionState, name: TableName) -> bool:
+    return state.objects.base_table(name) is not None or state.objects.is_unknown(name)
+
+
+def _changes_routines(state: SessionState, facts: StatementFacts) -> bool:
+    """Whether the servers read their routines anew after a statement.
+
+    MariaDB does so too when temporary tables come and go.
+
+    Source: measured on MariaDB 10.11.19 and 11.8.6 and MySQL 9.7.4.
+    """
+    effects, objects = facts.effects, state.objects
+    if effects.kind in _CHANGES_ROUTINES:
+        return True
+    if effects.kind is StatementKind.DROP_VIEW:
+        return any(objects.base_view(name) is not None for name in effects.objects)
+    if effects.kind is StatementKind.DROP_TRIGGER:
+        return any(objects.trigger(name) is not None for name in effects.objects)
+    if effects.kind is StatementKind.DROP_ROUTINE:
+        find = objects.function if "FUNCTION" in facts.verb else objects.procedure
+        return any(find(name) is not None for name in effects.objects)
+    if not (state.server.is_mariadb and effects.kind in _TEMPORARY_KINDS):
+        return False
+    if effects.kind is not StatementKind.DROP_TABLE:
+        return effects.is_temporary
+    tables = map(objects.table, effects.drops)
+    return any(table is not None and table.is_temporary for table in tables)
+
+
+def _note_ready(state: SessionState, facts: StatementFacts, of_trigger: TableName | None) -> None:
+    """What MySQL has got ready, or no longer has, of tables whose DEFAULT calls RAND().
+
+    Source: measured on MySQL 9.7.4.
+    """
+    effects, verb = facts.effects, facts.verb
+    if state.server.is_mariadb or effects.kind not in DDL_KINDS:
+        return
+    if verb.startswith("ANALYZE") or effects.kind in _TRIGGER_KINDS:
+        for name in (*effects.writes, of_trigger):
+            state.ready_tables.pop(name, None)
+    elif effects.kind in _LEAVING_OPEN or verb.startswith("OPTIMIZE"):
+        new = dict(effects.renames)
+        names = () if _only_renames(facts) else (new.get(name, name) for name in effects.writes)
+        tables = map(state.objects.base_table, names)
+        random = (table.name for table in tables if table is not None and has_random_default(table))
+        state.get_ready([*random])
+
+
+_TRIGGER_KINDS: Final = (StatementKind.CREATE_TRIGGER, StatementKind.DROP_TRIGGER)
+_LEAVING_OPEN: Final = (
+    StatementKind.ALTER_TABLE,
+    StatementKind.CREATE_INDEX,
+    StatementKind.DROP_INDEX,
+)
+
+
+def _changed_tables(state: SessionState, facts: StatementFacts) -> tuple[TableName | None, ...]:
+    """The tables whose statements are prepared anew after a statement; None stands for all.
+
+    Source: measured on MariaDB 10.11.19 and 11.8.6 and MySQL 9.7.4.
+    """
+    effects = facts.effects
+    if effects.kind in _CHANGES_TABLES or effects.kind is StatementKind.DROP_TABLE:
+        return (*effects.writes, *effects.drops)
+    if effects.kind in _TEMPORARY_KINDS:
+        return effects.writes if effects.is_temporary else ()
+    if effects.kind not in _REOPENS_TABLES:
+        return ()
+    if state.server.is_mariadb:
+        tree = facts.tree
+        is_changed = isinstance(tree, AlterTable) and any(
+            action.kind not in _CHANGES_NO_TABLE for action in tree.actions
+        )
+        return effects.writes if is_changed else ()
+    if effects.kind is StatementKind.FLUSH and facts.verb == "FLUSH TABLES":
+        return effects.writes or (None,)
+    return () if facts.verb.startswith(_ONLY_LOOKS) else effects.writes
+
+
+def _reopened_tables(state: SessionState, facts: StatementFacts) -> frozenset[TableName]:
+    """What MariaDB opens anew under LOCK TABLES, and has behind the others from then on.
+
+    Source: measured on MariaDB 10.11.19.
+    """
+    effects, tree = facts.effects, facts.tree
+    if not state.server.is_mariadb:
+        return frozenset()
+    if effects.kind is StatementKind.DROP_TRIGGER:
+        triggers = map(state.objects.trigger, effects.objects)
+        return frozenset(one.table for one in triggers if one is not None)
+    if isinstance(tree, AlterTable) and all(one.kind in _OF_KEYS for one in tree.actions):
+        return frozenset()
+    is_rebuilt = effects.kind in _REBUILDS or facts.verb.startswith(("OPTIMIZE", "REPAIR"))
+    return frozenset(effects.writes) if is_rebuilt else frozenset()
+
+
+def _isolated_anew(
+    state: SessionState, facts: StatementFacts, locked: LockedTables
+) -> tuple[TableName, ...]:
+    """The tables that are opened under LOCK TABLES with the isolation level of this moment.
+
+    Source: measured on MariaDB 10.11.19 and MySQL 9.7.4; MariaDB leaves it as ALTER TABLE found it.
+    """
+    names = facts.effects.writes
+    if facts.verb == "FLUSH TABLES" and _LOCKS.isdisjoint(facts.options):
+        return names or tuple(name for name, _, _ in locked.locks)
+    if facts.effects.is_temporary and facts.effects.kind in TABLE_MAKING_KINDS:
+        return names
+    is_altered = facts.effects.kind is StatementKind.ALTER_TABLE and not state.server.is_mariadb
+    return names if is_altered or facts.effects.kind is StatementKind.TRUNCATE_TABLE else ()
+
+
+def _emptied_table(state: SessionState, facts: StatementFacts) -> TableName | None:
+    """The table that is empty behind a statement."""
+    effects, objects = facts.effects, state.objects
+    if effects.kind not in _EMPTYING:
+        return None
+    name = effects.writes[0]
+    if effects.kind is not StatementKind.TRUNCATE_TABLE:
+        is_there = objects.table(name) if effects.is_temporary else objects.base_table(name)
+        if is_there is not None and is_there.is_temporary == effects.is_temporary:
+            return None
+    return name
+
+
+def _note_empty(state: SessionState, facts: StatementFacts, emptied: TableName | None) -> None:
+    """Know which tables are empty behind DDL that succeeded."""
+    effects, filled = facts.effects, state.objects.filled
+    if state.empty_tables and effects.kind in DDL_KINDS:
+        state.empty_tables.difference_update((*effects.writes, *effects.drops))
+    if filled is not None:
+        filled.update([new for old, new in effects.renames if old in filled])
+    if effects.kind in TABLE_DROPPING_KINDS:
+        note_emptied(state, effects.drops)
+    if emptied is None:
+        return
+    note_emptied(state, (emptied,))
+    table = state.objects.table(emptied)
+    is_asked = state.server.has(Fact.UPDATES_AS_QUERIES)
+    if is_asked and table is not None and table.engine in _COUNTING_ENGINES:
+        state.empty_tables.add(emptied)

@@ -1,0 +1,696 @@
+"""Statements that read or change rows, and what they append to each binlog's caches.
+
+The rows of MariaDB's INSERT DELAYED and REPLACE DELAYED are inserted by another thread, in
+transactions and with a binlog_format of its own, the server's. Where that is STATEMENT, and where
+other tables take part, it is an ordinary INSERT.
+
+Source: seed 004, R-log-statement-format and R-log-row-format; MariaDB 10.11 sql/log.cc,
+sql/handler.cc and sql/sql_insert.cc `Delayed_insert::handle_inserts`, MySQL 9.7 sql/binlog.cc and
+sql/handler.cc.
+
+
+UPDATE and DELETE of tables that hold no rows, BLACKHOLE's: measured on MariaDB 10.11.19, whose
+optimizer asks the engine how many rows a key has, and on MySQL 9.7.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from functools import cached_property
+from typing import Final
+
+from binlane.statements.policy.engines import traits
+from binlane.statements.policy.misnamed import unfilled
+from binlane.statements.policy.refusals import Outcome, Refusal
+from binlane.statements.policy.resolution import ResolvedStatement, TableAccess
+from binlane.statements.policy.server import Server
+from binlane.statements.programs.trace import RowRun, Trace
+from binlane.statements.programs.ways import Condition, NoWays
+from binlane.statements.session import log_events
+from binlane.statements.session.context_events import context_events, value_events
+from binlane.statements.session.decision import (
+    Decided,
+    decide,
+    fails_at_once,
+    fails_before_locking,
+    forget,
+    give_notes,
+    is_not_locked,
+)
+from binlane.statements.session.log_events import SOURCE_LOG, Body
+from binlane.statements.session.logged_texts import load_event
+from binlane.statements.session.rows import (
+    LoggedRows,
+    holds_for_all,
+    is_joined_to_nothing,
+    is_proven_empty,
+    is_row_logged,
+    logged_rows,
+    trace_of,
+    with_null_ids,
+)
+from binlane.statements.session.state import SessionState, SessionStatement
+from binlane.statements.session.transaction import (
+    BinlogCaches,
+    EngineChanges,
+    WriteContext,
+    engine_changes_of,
+    note_tries,
+)
+from binlane.statements.session.unchanged import (
+    fails_foreign_keys,
+    note_rows,
+    tries_own_rows,
+    tries_unchanged,
+)
+from binlane.statements.sql.facts import READING_KINDS, RowChange, StatementFacts, StatementKind
+from binlane.statements.sql.schema import Table, TriggerTime
+from binlane.statements.sql.servers import Fact, LoggingFormat, LoggingMode
+from binlane.statements.sql.tree.expressions import (
+    Expression,
+    Literal,
+    Name,
+    Node,
+    Operation,
+    Select,
+    Subquery,
+)
+from binlane.statements.sql.tree.statements import Delete, Insert, Update
+
+_PROVEN_EMPTY: Final = Outcome(rows=0, is_proven_empty=True)
+_DUPLICATE_KEYS: Final = frozenset((1022, 1062, 1169))
+_BEFORE_FILES: Final = frozenset((2, 13, 29, 1017, 1045, 1085, 1227, 1290, 3948, 4166))
+"""Errors of LOAD DATA before it reads its file: there is none, or it may not be read."""
+_IN_USE: Final = 1442
+_WITHOUT_NEW_ROWS: Final = frozenset((RowChange.UPDATE, RowChange.DELETE))
+
+
+def execute_rows(state: SessionState, statement: SessionStatement) -> None:
+    """Carry out a statement that reads or changes rows."""
+    _begin(state, statement)
+    decided = _open(state, statement)
+    if decided is None:
+        return
+    statement = _with_rows_known(state, statement, decided)
+    statement, trace = _traced(state, statement, decided)
+    trace = with_null_ids(state, statement, decided.resolved, trace)
+    if trace.error is not None and statement.succeeds:
+        statement = statement.failing(trace.error)
+    if not _was_foreseen(state, decided, trace):
+        return
+    is_left_to_others = any(is_delayed(state, name, decided.resolved) for name in decided.verdicts)
+    runs = () if is_left_to_others else trace.runs
+    engine_changes = engine_changes_of(state.server, decided.resolved, runs)
+    if statement.succeeds and (
+        _tries_rows(state, statement, decided.resolved) or _empties_table(state, statement, decided)
+    ):
+        note_tries(state.server, decided.resolved, engine_changes)
+    written = _written(state)
+    logged = _StatementLog(state, statement, decided, trace, engine_changes).write()
+    if statement.facts.effects.kind is not StatementKind.LOAD_DATA:
+        # Functions of SELECT, DO and SET are logged, and noted, one by one.
+        times = len(trace.calls) if statement.facts.effects.kind in READING_KINDS else 1
+        for _ in range(times):
+            give_notes(state, decided, logged)
+    if not statement.succeeds and not _is_passed_over(state, statement, trace):
+        state.fail_as_stated(statement)
+    if statement.succeeds or engine_changes.changed_nontransactional:
+        _remember_writes(state, decided)
+        _fill(state, decided.resolved)
+        note_rows(state, statement, decided.resolved)
+    state.end_statement(
+        engine_changes,
+        succeeds=statement.succeeds,
+        formats=decided.formats,
+        keeps_rows_open=_keeps_rows_open(state, decided.resolved),
+    )
+    state.opened(_looked_at(decided.resolved))
+    if not state.is_in_transaction and (written < _written(state) or _is_begun(state, decided)):
+        state.reset_characteristics()
+
+
+def _is_passed_over(state: SessionState, statement: SessionStatement, trace: Trace) -> bool:
+    """Whether a statement that a function stopped has no error all the same: MariaDB's DO.
+
+    What the functions did is rolled back as far as that goes.
+    """
+    is_do = statement.facts.effects.kind is StatementKind.DO and state.server.is_mariadb
+    return is_do and trace.error is not None
+
+
+def _traced(
+    state: SessionState, statement: SessionStatement, decided: Decided
+) -> tuple[SessionStatement, Trace]:
+    """Follow a statement; where its triggers write what is in use, also as one without rows."""
+    variables = dict(state.programs.user_variables)
+    trace = trace_of(state, statement, decided)
+    facts, outcome = statement.facts, statement.outcome
+    may_find_none = isinstance(facts.tree, Update | Delete) or facts.has_query
+    is_in_use = trace.error is not None and trace.error.errno == _IN_USE
+    if not is_in_use or outcome != Outcome() or not may_find_none:
+        return statement, trace
+    ways, target = state.programs.ways, next(iter(_own_targets(decided.resolved)), None)
+    if target is None or isinstance(ways, NoWays):
+        return statement, trace
+    if not ways.choose(Condition(f"a row for {target.name.plain}")):
+        return statement, trace
+    state.programs.user_variables = variables
+    statement = replace(statement, outcome=replace(outcome, rows=0))
+    return statement, trace_of(state, statement, decided)
+
+
+def _unfilled(state: SessionState, statement: SessionStatement, decided: Decided) -> Refusal | None:
+    """The error of rows that lack values: of an INSERT into a table, with nothing beside it."""
+    kinds = (StatementKind.INSERT, StatementKind.REPLACE)
+    accesses = decided.resolved.accesses
+    if statement.facts.effects.kind not in kinds or decided.resolved.functions or not accesses:
+        return None
+    table = accesses[0].table
+    triggers = state.objects.triggers(table.name)
+    is_before = any(one.time is TriggerTime.BEFORE and "INSERT" in one.events for one in triggers)
+    if is_before or accesses[0].via or not accesses[0].changes:
+        return None
+    return unfilled(
+        statement.facts,
+        table,
+        server=state.server,
+        is_strict=state.variables.is_strict,
+        is_kept=not traits(table, state.server).has_rollback,
+    )
+
+
+def _begin(state: SessionState, statement: SessionStatement) -> None:
+    """LOAD DATA turns MariaDB to rows as it begins, whatever it comes to, and logged or not."""
+    is_load = statement.facts.effects.kind is StatementKind.LOAD_DATA
+    if is_load and state.server.is_mariadb and state.objects.temporary_tables():
+        mixed = (name for name in state.binlogs if state.mode(name) is LoggingMode.MIXED)
+        state.temporary.row_binlogs.update(mixed)
+
+
+def _keeps_rows_open(state: SessionState, resolved: ResolvedStatement) -> bool:
+    """Whether MySQL has not yet ended the rows of a statement when it ends.
+
+    Under LOCK TABLES it closes the tables of one that locks others, but nothing more. Source:
+    MySQL 9.7 sql/sql_base.cc `close_thread_tables`, measured.
+    """
+    if state.locked_tables is None or state.server.is_mariadb:
+        return False
+    return bool(resolved.functions) or any(
+        access.is_prelocked
+        or (access.is_locked_for_write and any(state.objects.children(access.name)))
+        for access in resolved.accesses
+    )
+
+
+def _written(state: SessionState) -> int:
+    """How many events the statement of the client has in the binlogs so far."""
+    return sum(len(one.written) for name, one in state.binlogs.items() if name != SOURCE_LOG)
+
+
+def _is_begun(state: SessionState, decided: Decided) -> bool:
+    """Whether an engine that has transactions took part, if only by being read."""
+    resolved = decided.resolved
+    accesses = (*resolved.accesses, *resolved.dictionary)
+    return any(traits(access.table, state.server).is_transactional for access in accesses)
+
+
+def _with_rows_known(
+    state: SessionState, statement: SessionStatement, decided: Decided
+) -> SessionStatement:
+    """Say of a statement that changes no rows whatever is in its tables that it changes none.
+
+    So does one that fails for rows without a value.
+    """
+    if not statement.succeeds:
+        return statement
+    if (lack := _unfilled(state, statement, decided)) is not None:
+        return statement.failing(lack)
+    facts, resolved = statement.facts, decided.resolved
+    if is_proven_empty(state, statement, resolved) or looks_up_nothing(
+        facts, resolved, state.server
+    ):
+        return replace(statement, outcome=_PROVEN_EMPTY)
+    if state.empty_tables and _is_of_empty_table(state, statement, decided):
+        return replace(statement, outcome=_PROVEN_EMPTY)
+    if finds_no_rows(facts, resolved):
+        return replace(statement, outcome=replace(statement.outcome, rows=0))
+    return statement
+
+
+def _looked_at(resolved: ResolvedStatement) -> Iterator[Table]:
+    """What is read without a part in the decision, but begins its engine's transaction."""
+    yield from (access.table for access in resolved.dictionary)
+    yield from (access.table for access in resolved.accesses if access.table.is_sequence)
+
+
+def _was_foreseen(state: SessionState, decided: Decided, trace: Trace) -> bool:
+    """Whether all tables that were changed were known at the decision; else `state` knows of one.
+
+    What a function or trigger names may have been read since, which changes no version of the
+    objects.
+    """
+    if not trace.runs:
+        return True
+    accessed = {access.name for access in decided.resolved.accesses}
+    unforeseen = next((run.table for run in trace.runs if run.table not in accessed), None)
+    if unforeseen is not None:
+        forget(decided.plan)
+        state.programs.effort.unfollowed = f"{unforeseen.plain} was not known at the decision"
+    return unforeseen is None
+
+
+def _open(state: SessionState, statement: SessionStatement) -> Decided | None:
+    """Open the tables and decide; None if the statement comes to nothing, which `state` knows."""
+    if is_not_locked(state, statement):
+        return None
+    if not statement.succeeds:
+        resolved = state.host.resolved(statement.facts, statement.database)
+        # MySQL looks at the text before it decides.
+        is_early = not state.server.is_mariadb and fails_at_once(statement, resolved)
+        if is_early or fails_before_locking(state, statement, resolved):
+            state.fail_as_stated(statement)
+            return None
+    decided = decide(state, statement)
+    if decided is not None and fails_at_once(statement, decided.resolved):
+        state.opened(access.table for access in decided.resolved.accesses)
+        state.fail_as_stated(statement)
+        return None
+    return decided
+
+
+def _tries_rows(
+    state: SessionState, statement: SessionStatement, resolved: ResolvedStatement
+) -> bool:
+    """Whether a statement gives its engine rows that need not all be kept."""
+    facts = statement.facts
+    if statement.outcome.is_proven_empty:
+        return False
+    if facts.effects.kind is StatementKind.UPDATE:
+        return tries_unchanged(state, facts, resolved)
+    kinds = (StatementKind.INSERT, StatementKind.REPLACE)
+    if facts.effects.kind not in kinds:
+        return False
+    if facts.has_query:
+        return tries_own_rows(state, statement, resolved)
+    return statement.outcome.rows != 0 or not fails_foreign_keys(state, facts, resolved)
+
+
+def _empties_table(state: SessionState, statement: SessionStatement, decided: Decided) -> bool:
+    """Whether a statement asks its engine to delete all rows at once, which counts as a change."""
+    facts = statement.facts
+    if (
+        not isinstance(facts.tree, Delete)
+        or "HISTORY" in facts.tree.modifiers
+        or facts.is_multi_table
+        or not holds_for_all(state, statement, decided.resolved)
+        or facts.has_returning
+        or facts.limits
+        or statement.outcome.is_proven_empty
+    ):
+        return False
+    is_text = LoggingFormat.STATEMENT in decided.formats.values()
+    targets = [access.name for access in _own_targets(decided.resolved)]
+    triggers = [one for name in targets for one in state.objects.triggers(name)]
+    return is_text and not any("DELETE" in trigger.events for trigger in triggers)
+
+
+def _remember_writes(state: SessionState, decided: Decided) -> None:
+    """Tell the rules of several binlogs what was written, and which binlogs log it."""
+    changes = decided.changes
+    if state.safety is None or changes is None:
+        return
+    recorders = frozenset(
+        name
+        for name, logging_format in decided.own_formats.items()
+        if changes.writes or logging_format is LoggingFormat.STATEMENT
+    )
+    state.safety.executed(
+        changes, recorders, state.held_temporary(), is_in_transaction=state.is_in_transaction
+    )
+
+
+class _StatementLog:
+    """Logs one statement in all binlogs that take it; what is the same in all is found once."""
+
+    def __init__(
+        self,
+        state: SessionState,
+        statement: SessionStatement,
+        decided: Decided,
+        trace: Trace,
+        engine_changes: EngineChanges,
+    ) -> None:
+        self._state = state
+        self._statement = statement
+        self._decided = decided
+        self._trace = trace
+        self._engine_changes = engine_changes
+
+    @cached_property
+    def _rows(self) -> LoggedRows | None:
+        return logged_rows(self._state, self._decided.resolved, self._trace)
+
+    @cached_property
+    def _is_transactional(self) -> bool:
+        """Whether the statement itself counts as one of a transactional table."""
+        return _is_transactional(self._state, self._decided.resolved)
+
+    @cached_property
+    def _text(self) -> tuple[Body, ...]:
+        """The statement as its text, with the values that belong to it."""
+        state, statement, decided = self._state, self._statement, self._decided
+        before = context_events(state, statement, decided, self._trace)
+        is_left_out = statement.outcome.rows == 0 and isinstance(statement.facts.tree, Insert)
+        if is_left_out and fails_foreign_keys(state, statement.facts, decided.resolved):
+            before = [event for event in before if event is not log_events.INSERT_ID]
+        if statement.facts.effects.kind is StatementKind.LOAD_DATA:
+            return (*before, load_event(state, statement))
+        text = text_without_delay(state, statement)
+        return (*before, state.query(text, statement.database))
+
+    def write(self) -> frozenset[str]:
+        """Log it; the names of the binlogs in which it was."""
+        self._stay_in_rows()
+        decided = self._decided
+        return frozenset(
+            name
+            for name, binlog in self._state.each_logging().items()
+            if name in decided.verdicts and not decided.is_filtered(name) and self._write_in(binlog)
+        )
+
+    def _stay_in_rows(self) -> None:
+        """Stay in row format as long as the server does, also where nothing is logged."""
+        state = self._state
+        for name, logging_format in self._decided.formats.items():
+            if logging_format is not LoggingFormat.ROW:
+                continue
+            resolved = self._decided.resolved
+            if state.objects.temporary_tables() and (resolved.accesses or resolved.functions):
+                state.temporary.row_binlogs.add(name)
+            if self._statement.is_inner:
+                state.execution.row_binlogs.add(name)
+
+    def _write_in(self, binlog: BinlogCaches) -> bool:
+        state, statement = self._state, self._statement
+        verdict = self._decided.verdicts[binlog.name]
+        assert verdict.logging_format is not None
+        if is_delayed(state, binlog.name, self._decided.resolved):
+            return log_delayed(state, binlog, self._trace)
+        context = state.write_context(binlog.name, self._engine_changes, verdict.logging_format)
+        if verdict.logging_format is LoggingFormat.ROW:
+            return self._write_rows(binlog, context)
+        if not statement.succeeds and not self._engine_changes.changed_nontransactional:
+            self._give_up_file(binlog, context)
+            return False
+        if statement.outcome.is_proven_empty:
+            return False
+        if statement.facts.effects.kind in READING_KINDS:
+            return self._write_calls(binlog, context, is_mixed_unsafe=verdict.is_mixed_unsafe)
+        is_transactional = verdict.is_mixed_unsafe or (
+            self._is_transactional
+            and not _updates_nothing(state, statement, self._decided.resolved)
+        )
+        _note_temporary(state, binlog, self._decided.resolved, context, is_transactional)
+        if statement.facts.effects.kind is StatementKind.LOAD_DATA:
+            self._write_file(binlog, context)
+        binlog.write_statement(self._text, context, is_transactional=is_transactional)
+        state.execution.log(binlog.name, LoggingFormat.STATEMENT)
+        return True
+
+    def _write_rows(self, binlog: BinlogCaches, context: WriteContext) -> bool:
+        statement = self._statement
+        if self._rows is None:
+            is_duplicate = statement.outcome.error in _DUPLICATE_KEYS
+            if is_duplicate and _fires_before(self._state, self._decided.resolved):
+                binlog.start(context)  # rows were there, and went with the statement
+            return statement.succeeds and not statement.outcome.is_proven_empty
+        self._rows.write(binlog, context)
+        if statement.succeeds or self._engine_changes.changed_nontransactional:
+            self._state.execution.log(binlog.name, LoggingFormat.ROW)
+        return True
+
+    def _write_file(self, binlog: BinlogCaches, context: WriteContext) -> None:
+        """The content of LOAD DATA's file, read to its end; MySQL's cache hangs on the table alone.
+
+        The values that the statement depends on come before the file as they do before its text.
+        """
+        events = [*self._text[:-1], log_events.BEGIN_LOAD]
+        if self._state.server.is_mariadb or self._is_transactional:
+            binlog.write_statement(events, context, is_transactional=self._is_transactional)
+            return
+        binlog.start(context)
+        binlog.statement_cache.events.extend(events)
+
+    def _give_up_file(self, binlog: BinlogCaches, context: WriteContext) -> None:
+        """The content of a file of which no row was kept, and that it is not needed.
+
+        Nothing is left of it in a transaction, or where the table can be rolled back.
+        """
+        error = self._statement.outcome.error
+        is_load = self._statement.facts.effects.kind is StatementKind.LOAD_DATA
+        if not is_load or self._is_transactional or error in _BEFORE_FILES:
+            return
+        is_mariadb = self._state.server.is_mariadb
+        if is_mariadb and binlog.is_logged_in_transaction(context, is_transactional=False):
+            return
+        values = self._text[:-1]
+        if error not in _DUPLICATE_KEYS:  # a row that is none gets no number
+            values = tuple(one for one in values if one is not log_events.INSERT_ID)
+        binlog.start(context)
+        binlog.statement_cache.events += (
+            *(*values, log_events.BEGIN_LOAD),
+            *(*values, log_events.DELETE_FILE),
+        )
+
+    def _write_calls(
+        self, binlog: BinlogCaches, context: WriteContext, *, is_mixed_unsafe: bool
+    ) -> bool:
+        """Log the function calls of a statement that is itself not logged."""
+        state, resolved = self._state, self._decided.resolved
+        tables = {access.name: access.table for access in resolved.accesses}
+        done: list[RowRun] = []
+        for call in self._trace.calls:
+            written = [tables[name] for name in call.writes if name in tables]
+            done += [RowRun(table.name, "") for table in written]
+            context = context._replace(
+                engine_changes=engine_changes_of(state.server, resolved, done)
+            )
+            events: list[Body] = [
+                *value_events(call.values),
+                *call.user_variables,
+                state.query(call.text, self._statement.database),
+            ]
+            state.execution.log(binlog.name, LoggingFormat.STATEMENT)
+            if self._statement.is_condition:
+                binlog.write_directly(events)
+                continue
+            is_transactional = any(traits(table, state.server).has_rollback for table in written)
+            binlog.write_statement(
+                events, context, is_transactional=is_transactional or is_mixed_unsafe
+            )
+        return bool(self._trace.calls)
+
+
+def _fires_before(state: SessionState, resolved: ResolvedStatement) -> bool:
+    """Whether rows of transactional tables are written before those of the statement's target."""
+    fired = {
+        step.name
+        for access in _own_targets(resolved)
+        for step in state.objects.triggers(access.name)
+        if step.time is TriggerTime.BEFORE
+    }
+    return any(
+        access.changes
+        and is_row_logged(access.table, state.server)
+        and traits(access.table, state.server).has_rollback
+        and not fired.isdisjoint(step.name for step in access.via)
+        for access in resolved.accesses
+    )
+
+
+def _is_transactional(state: SessionState, resolved: ResolvedStatement) -> bool:
+    """Whether the statement itself counts as one of a transactional table."""
+    return any(traits(access.table, state.server).has_rollback for access in _own_targets(resolved))
+
+
+def _updates_nothing(
+    state: SessionState, statement: SessionStatement, resolved: ResolvedStatement
+) -> bool:
+    """Whether it is an UPDATE or DELETE of several tables of which MariaDB found no row to change.
+
+    Only with the first row that it changes does it learn whether its tables are transactional. One
+    whose subquery reads its table is of several tables, too.
+    """
+    facts = statement.facts
+    if state.server.is_mariadb and is_joined_to_nothing(state, statement):
+        return True
+    return (
+        state.server.is_mariadb
+        and facts.effects.kind is StatementKind.UPDATE
+        and statement.outcome.rows == 0
+        and (
+            facts.is_multi_table
+            or (state.server.has(Fact.UPDATES_AS_QUERIES) and _becomes_join(facts.tree))
+            or _reads_what_it_updates(resolved)
+        )
+    )
+
+
+def _reads_what_it_updates(resolved: ResolvedStatement) -> bool:
+    named = [access.name for access in resolved.accesses if not access.is_prelocked]
+    return any(named.count(access.name) > 1 for access in _own_targets(resolved))
+
+
+def _is_of_empty_table(state: SessionState, statement: SessionStatement, decided: Decided) -> bool:
+    """Whether UPDATE or DELETE is of one table that is known to be empty, and asks for its rows."""
+    facts = statement.facts
+    if not isinstance(facts.tree, Update | Delete) or facts.is_multi_table:
+        return False
+    if _becomes_join(facts.tree) or _empties_table(state, statement, decided):
+        return False
+    return all(access.name in state.empty_tables for access in _own_targets(decided.resolved))
+
+
+def _fill(state: SessionState, resolved: ResolvedStatement) -> None:
+    """Tables that get rows are empty no more."""
+    if not state.empty_tables:
+        return
+    for access in resolved.accesses:
+        if access.changes - _WITHOUT_NEW_ROWS:
+            state.empty_tables.discard(access.name)
+
+
+def _becomes_join(tree: Node) -> bool:
+    """Whether WHERE of UPDATE or DELETE asks for a value of IN (SELECT … FROM …), or = ANY."""
+    if not isinstance(tree, Update | Delete) or tree.where is None:
+        return False
+    where = tree.where
+    is_all = isinstance(where, Operation) and where.operator == "AND"
+    conditions = where.operands if isinstance(where, Operation) and is_all else (where,)
+    return any(
+        isinstance(one, Operation)
+        and one.operator in ("IN", "= ANY")
+        and not one.is_negated
+        and isinstance(one.operands[-1], Subquery)
+        and isinstance(one.operands[-1].query.body, Select)
+        and bool(one.operands[-1].query.body.tables)
+        for one in conditions
+    )
+
+
+def _own_targets(resolved: ResolvedStatement) -> Iterable[TableAccess]:
+    return (access for access in resolved.accesses if access.changes and not access.is_prelocked)
+
+
+def _note_temporary(
+    state: SessionState,
+    binlog: BinlogCaches,
+    resolved: ResolvedStatement,
+    context: WriteContext,
+    is_transactional: bool,  # noqa: FBT001 - as the statement counts
+) -> None:
+    """Note statements on non-transactional temporary tables in the transaction cache.
+
+    MariaDB counts those that read them, and those that change no row.
+    """
+    if any(
+        access.table.is_temporary and not traits(access.table, state.server).has_rollback
+        for access in resolved.accesses
+    ) and binlog.is_logged_in_transaction(context, is_transactional=is_transactional):
+        context.engine_changes.changed_nontransactional_temporary = True
+
+
+# INSERT DELAYED -----------------------------------------------------------------------------------
+
+
+_WORD: Final = "DELAYED"
+
+
+def is_delayed(state: SessionState, name: str, resolved: ResolvedStatement) -> bool:
+    """Whether another thread inserts a statement's rows, as a binlog sees it."""
+    return resolved.is_delayed and state.delayed_mode(name) is not LoggingMode.STATEMENT
+
+
+def log_delayed(state: SessionState, binlog: BinlogCaches, trace: Trace) -> bool:
+    """Log the rows that another thread inserts, in a group of their own.
+
+    Where the session keeps the log of its source, it has what is its own there, and this is not.
+    """
+    events: list[Body] = []
+    for run in trace.runs:
+        rows = log_events.ended(log_events.rows(run.kind, run.table, state.server))
+        events += [log_events.MappedTable(run.table), rows]
+    if events and not state.logs_source:
+        binlog.written.extend(log_events.group(events, log_events.COMMIT, state.server))
+        state.execution.log(binlog.name, LoggingFormat.ROW)
+    return bool(events)
+
+
+def text_without_delay(state: SessionState, statement: SessionStatement) -> str:
+    """A statement as it is logged if its rows are not delayed after all."""
+    facts = statement.facts
+    if not (facts.is_delayed and state.server.is_mariadb) or statement.is_in_body:
+        return statement.text
+    if facts.has_query or facts.is_on_duplicate:
+        return statement.text
+    if not isinstance(facts.tree, Insert) or facts.tree.delayed_at < 0:
+        return statement.text
+    at = facts.place(facts.tree.delayed_at)
+    return statement.text[:at] + statement.text[at + len(_WORD) :]
+
+
+def looks_up_nothing(facts: StatementFacts, resolved: ResolvedStatement, server: Server) -> bool:
+    """Whether UPDATE or DELETE of one BLACKHOLE table names a value for all of a unique key.
+
+    Such a statement is known to change nothing before it runs, and is logged in no format.
+    """
+    tree = facts.tree
+    table = _empty_table(facts, resolved)
+    if table is None or not isinstance(tree, (Update, Delete)) or tree.where is None:
+        return False
+    if not server.has(Fact.ASKS_EMPTY_ENGINES):
+        return False
+    columns = {column.name.lower() for column in table.definition.columns}
+    given = set(_looked_up(tree.where, columns))
+    return any(
+        given.issuperset(column.lower() for column in key.columns) for key in table.unique_keys
+    )
+
+
+def finds_no_rows(facts: StatementFacts, resolved: ResolvedStatement) -> bool:
+    """Whether UPDATE or DELETE of one BLACKHOLE table has no rows to change, whatever it asks.
+
+    Its text is logged all the same, and in row format there is nothing to log.
+    """
+    return _empty_table(facts, resolved) is not None
+
+
+def _empty_table(facts: StatementFacts, resolved: ResolvedStatement) -> Table | None:
+    """The BLACKHOLE table that alone UPDATE or DELETE changes."""
+    if not isinstance(facts.tree, (Update, Delete)) or facts.is_multi_table:
+        return None
+    own = [one for one in resolved.accesses if not one.is_prelocked and one.changes]
+    if len(own) != 1 or own[0].table.engine != "BLACKHOLE":
+        return None
+    return own[0].table
+
+
+def _looked_up(condition: Expression, columns: set[str]) -> Iterator[str]:
+    """The columns, in small letters, that a condition compares with values that no row has."""
+    if not isinstance(condition, Operation) or condition.is_negated:
+        return
+    operands = condition.operands
+    if condition.operator == "AND":
+        for operand in operands:
+            yield from _looked_up(operand, columns)
+    elif condition.operator in ("=", "<=>"):
+        for name, value in (tuple(operands), tuple(reversed(operands))):
+            is_local = isinstance(value, Name) and value.parts[-1].lower() not in columns
+            if isinstance(name, Name) and (is_local or isinstance(value, (Literal, Subquery))):
+                yield name.parts[-1].lower()
+    elif condition.operator == "IN" and isinstance(operands[0], Name):
+        if all(isinstance(value, Literal) for value in operands[1:]):
+            yield operands[0].parts[-1].lower()
+    elif condition.operator == "IS NULL" and isinstance(operands[0], Name):
+        yield operands[0].parts[-1].lower()

@@ -1,0 +1,823 @@
+"""A client's session: statements go in one by one, each binlog's new events come out.
+
+Here each statement gets to the module that knows its kind. No server is asked: what a statement
+does is told by its text, the objects and, where that is not enough, its stated outcome.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from functools import partial
+from types import MappingProxyType
+from typing import Final
+
+from binlane.errors import StatementError
+from binlane.names import TableName
+from binlane.statements.policy.misnamed import misnamed
+from binlane.statements.policy.privileges import Identity, denied, denied_inside
+from binlane.statements.policy.reasons import Reason, symbol
+from binlane.statements.policy.refusals import NO_OUTCOME, Outcome, Refusal, Why
+from binlane.statements.policy.resolution import Opening, ResolvedStatement, resolve
+from binlane.statements.policy.server import Isolation, Server
+from binlane.statements.programs import runner
+from binlane.statements.programs.environment import SessionEnvironment, name_variables
+from binlane.statements.programs.host import InnerStatement, ProgramState, SessionValues
+from binlane.statements.programs.routines import trimmed
+from binlane.statements.scope.definition import Definition
+from binlane.statements.session import creates, ddl, drops, lookups, settings, transactions
+from binlane.statements.session.context_events import SessionUse
+from binlane.statements.session.creates import execute_create_select
+from binlane.statements.session.decision import (
+    Plan,
+    fails_under_locks,
+    plan_of,
+    refusal_beyond_locks,
+)
+from binlane.statements.session.dml import execute_rows
+from binlane.statements.session.drops import drop_at_disconnect
+from binlane.statements.session.log_events import SOURCE_LOG
+from binlane.statements.session.missing import (
+    OPEN_OR_RUN,
+    is_stated_of_parser,
+    missing,
+    no_database,
+    unparsed,
+)
+from binlane.statements.session.recurring import Attempt, Foreseen, Recurring
+from binlane.statements.session.report import BinlogResult, Note, StatementResult, Unanalysed
+from binlane.statements.session.safety import ScopeSafety
+from binlane.statements.session.settings import execute_set, refusal_in_function, system_value
+from binlane.statements.session.state import Execution, Handler, SessionState, SessionStatement
+from binlane.statements.session.transaction import BinlogCaches, PreparedXa, Transaction
+from binlane.statements.session.transactions import execute_lock, fails_read_only, is_forbidden
+from binlane.statements.session.variables import OF_BINLOGS, Variables
+from binlane.statements.session.ways import follow
+from binlane.statements.sql.accounts import ROOT, AccountName, default_roles
+from binlane.statements.sql.catalog import SchemaCatalog
+from binlane.statements.sql.evaluation.evaluator import Environment, evaluate
+from binlane.statements.sql.evaluation.values import Text, Value
+from binlane.statements.sql.facts import (
+    DDL_KINDS,
+    READING_KINDS,
+    TABLE_DROPPING_KINDS,
+    WRITING_KINDS,
+    StatementFacts,
+    StatementKind,
+)
+from binlane.statements.sql.parser import TOO_DEEP
+from binlane.statements.sql.reading import read
+from binlane.statements.sql.schema import Routine, Trigger
+from binlane.statements.sql.servers import Dialect, LoggingMode, RowImage
+from binlane.statements.sql.tokens import ServerText, server_text
+from binlane.statements.sql.tree.definitions import AccountStatement, CreateView
+from binlane.statements.sql.tree.expressions import Literal, UserVariable
+from binlane.statements.sql.tree.statements import Prepare
+
+_POSITIONS: Final = {symbol(reason): reason.position for reason in Reason}
+_BINLOG: Final = "binlog"
+_DEADLOCK: Final = 1213
+"""For which engines roll back the whole transaction, not the statement alone."""
+_CREATES_PROGRAMS: Final = frozenset(
+    {
+        *(StatementKind.CREATE_TRIGGER, StatementKind.CREATE_ROUTINE, StatementKind.CREATE_EVENT),
+        StatementKind.CREATE_PACKAGE,
+    }
+)
+_DEFINITIONS: Final = _CREATES_PROGRAMS | {StatementKind.CREATE_VIEW, StatementKind.ALTER_VIEW}
+"""What the server keeps, and logs, without executable comments."""
+
+
+class Session:
+    """A session of `root@localhost`.
+
+    Attributes:
+        programs: What it keeps for its programs.
+        state: All that it is; for who goes along with it.
+        recurring: Its statements that come again; likewise.
+    """
+
+    def __init__(  # noqa: PLR0913 - each by its name
+        self,
+        *,
+        server: Server,
+        objects: SchemaCatalog,
+        definitions: Sequence[Definition] | None = None,
+        database: str = "",
+        assume_engine: str | None = None,
+        account: AccountName = ROOT,
+        logs_source: bool = False,
+    ) -> None:
+        """Begin a session.
+
+        Args:
+            server: Whose rules are followed.
+            objects: The server's objects; the session's DDL changes them.
+            definitions: The binlogs; None for one of the server's own, without a scope, that
+                binlog_format rules.
+            database: The default database.
+            assume_engine: Engine of tables that nothing is known of; None refuses them.
+            account: Whose session it is; one that the objects do not know may do everything.
+            logs_source: Beside the binlogs keep, as `SOURCE_LOG`, the log of the source that the
+                session runs on: without a scope, always rows, whatever the client sets.
+        """
+        names = [_BINLOG] if definitions is None else [one.name for one in definitions]
+        if logs_source:
+            names.append(SOURCE_LOG)
+        variables = Variables(server, global_values=_global_values(objects))
+        objects.server_version = objects.server_version or server.version
+        objects.knows_components &= not logs_source
+        self.state = SessionState(
+            server=server,
+            objects=objects,
+            database=database,
+            variables=variables,
+            binlogs={name: BinlogCaches(name, server) for name in names},
+            host=self,
+            safety=None if definitions is None else ScopeSafety(definitions),
+            assume_engine=assume_engine,
+            knows_accounts=bool(objects.accounts),
+            identity=Identity(account, default_roles(objects.accounts, account)),
+            account_name=account,
+            transaction=Transaction(own=variables.settings.characteristics),
+        )
+        self.recurring = Recurring(self.state)
+
+    def follow(self, before: Session) -> None:
+        """Come after a session that ended: its prepared XA transactions are still there."""
+        left = before.state.prepared_xa.left
+        self.state.prepared_xa = PreparedXa(dict(left), dict(left))
+
+    @property
+    def definitions(self) -> Sequence[Definition] | None:
+        """The binlogs as they are now; None for one of the server's own."""
+        safety = self.state.safety
+        return None if safety is None else safety.definitions
+
+    @property
+    def dialect(self) -> Dialect:
+        """How the session's texts are read."""
+        return self.state.variables.settings.dialect
+
+    @property
+    def server(self) -> Server:
+        """Whose rules are followed."""
+        return self.state.server
+
+    @property
+    def objects(self) -> SchemaCatalog:
+        """The server's objects."""
+        return self.state.objects
+
+    @property
+    def database(self) -> str:
+        """The default database."""
+        return self.state.database
+
+    @property
+    def collation(self) -> str:
+        """collation_connection."""
+        if self.state.variables.connection is not None:
+            return self.state.variables.connection[1]
+        return self.server.default_collation("utf8mb4")
+
+    @property
+    def programs(self) -> ProgramState:
+        """What the session keeps for its programs."""
+        return self.state.programs
+
+    @property
+    def is_in_transaction(self) -> bool:
+        """In a transaction of several statements: BEGIN or autocommit=0."""
+        return self.state.is_in_transaction
+
+    @property
+    def is_transaction_active(self) -> bool:
+        """Whether a transaction has begun to work: the servers' SERVER_STATUS_IN_TRANS."""
+        return self.state.transaction.is_active
+
+    def begin_to_work(self) -> None:
+        """Know that the transaction has begun to work, if nothing of it is logged yet."""
+        if not self.state.transaction.is_active:
+            self.recurring.leave()
+            self.state.transaction.is_active = True
+
+    @property
+    def logs_rows_alone(self) -> bool:
+        """Whether every binlog has what the session changes in rows; sql_log_bin is not asked."""
+        state = self.state
+        if state.safety is None or state.variables.is_format_set:
+            return state.variables.settings.logging_mode is LoggingMode.ROW
+        return state.safety.logs_rows_alone
+
+    @property
+    def row_image(self) -> RowImage:
+        """The columns of rows that binlogs are to have: binlog_row_image."""
+        return self.state.variables.settings.row_image
+
+    @property
+    def may_log_rows(self) -> bool:
+        """Whether every binlog may have in rows what the session changes: none has statements alone."""
+        state = self.state
+        if state.safety is None or state.variables.is_format_set:
+            return state.variables.settings.logging_mode is not LoggingMode.STATEMENT
+        modes = {one.logging_mode for one in state.safety.definitions}
+        return LoggingMode.STATEMENT not in modes
+
+    @property
+    def has_row_binlogs(self) -> bool:
+        """Whether some binlog has all that the session changes in rows, or there is none."""
+        state = self.state
+        if state.safety is None or state.variables.is_format_set:
+            return state.variables.settings.logging_mode is LoggingMode.ROW
+        modes = {one.logging_mode for one in state.safety.definitions}
+        return not modes or LoggingMode.ROW in modes
+
+    @property
+    def locks_reads(self) -> bool:
+        """Whether the transaction's isolation level keeps what a change only reads as it is."""
+        return self.state.characteristics.isolation >= Isolation.REPEATABLE_READ
+
+    @property
+    def has_scopes(self) -> bool:
+        """Whether a binlog does not log everything."""
+        safety = self.state.safety
+        return safety is not None and any(not one.scope.is_unscoped for one in safety.definitions)
+
+    def system_variable(self, name: str) -> Value:
+        """The value of `@@name` as far as it is known."""
+        return system_value(self.state.variables, name)
+
+    def begin_with(self, values: Mapping[str, str], before: Session | None = None) -> None:
+        """Have the values of the binlogs' variables with which a session begins.
+
+        Args:
+            values: What SET GLOBAL gave them, in capitals, by name. A global binlog_format holds as
+                one that the session sets: for all binlogs.
+            before: A session in whose place this one goes on, with what was set in that one.
+        """
+        self.recurring.leave()
+        own: dict[str, str] = {}
+        if before is not None:
+            variables = before.state.variables
+            own = {name: variables.values.get(name, "") for name in OF_BINLOGS}
+            if not variables.is_format_set:
+                del own["binlog_format"]
+        own = {name: value for name, value in own.items() if value}
+        self.state.variables.begin_with(values, own)
+
+    def know_global(self, values: Mapping[str, str]) -> None:
+        """Know what sessions begin with from now on; this one stays as it is.
+
+        Args:
+            values: As for `begin_with`.
+        """
+        self.recurring.leave()
+        self.state.variables.know_global(values)
+
+    def binlog_variable(self, name: str, *, is_global: bool = False) -> str:
+        """The value that a variable of the binlogs has; empty where nobody has set it.
+
+        Args:
+            name: In lower case.
+            is_global: What sessions begin with is meant.
+
+        Returns:
+            In capitals, such as `ROW` or `1`. A binlog_format that nobody set is that of all
+            binlogs, MIXED where they differ, and the source's own without any: ROW.
+        """
+        variables = self.state.variables
+        values = variables.global_values if is_global else variables.values
+        if name != "binlog_format" or (variables.is_format_set and not is_global):
+            return values.get(name, "")
+        safety = self.state.safety
+        modes = set() if safety is None else {mode.value for mode in safety.modes.values()}
+        modes = modes or {LoggingMode.ROW.value}
+        return values.get(name, "") or (modes.pop() if len(modes) == 1 else "MIXED")
+
+    def quote(self, name: TableName) -> str:
+        """A name as texts that the server writes have it."""
+        return self.state.quote(name)
+
+    def has_sql_mode(self, mode: str) -> bool:
+        """Whether a mode, in capitals, is one of sql_mode."""
+        return mode in self.state.variables.text("sql_mode").split(",")
+
+    def execute(self, statement: str, outcome: Outcome = NO_OUTCOME) -> StatementResult:
+        """Run one statement.
+
+        Args:
+            statement: Its text, without a delimiter.
+            outcome: What happened, where the text does not tell it.
+        """
+        state = self.state
+        state.number += 1
+        number = state.number
+        result = self._execute(_bare(statement), outcome)
+        if state.logs_source:
+            for binlog in state.binlogs.values():
+                if binlog.transaction_cache.events:
+                    binlog.transaction_cache.mark(number)
+        return result
+
+    def preview(self, statement: str, outcome: Outcome = NO_OUTCOME) -> StatementResult:
+        """Tell what a statement would do; nothing of the session changes.
+
+        Args:
+            statement: As for `execute`.
+            outcome: Likewise.
+        """
+        foreseen = self.foresee(statement, outcome)
+        if foreseen is not None:
+            return foreseen.result
+        before = self.snapshot()
+        try:
+            return self.execute(statement, outcome)
+        finally:
+            self.restore(before)
+
+    def foresee(self, statement: str, outcome: Outcome = NO_OUTCOME) -> Foreseen | None:
+        """Tell what a statement will do if that is known from others like it; else None."""
+        return self.recurring.foresee(_bare(statement), outcome)
+
+    def _execute(self, text: str, outcome: Outcome) -> StatementResult:
+        state = self.state
+        known = self.recurring.again(text, outcome)
+        if isinstance(known, StatementResult):
+            return known
+        state.execution = Execution(number=state.number)
+        state.programs.effort.reset()
+        had = self._as_had(text)
+        facts = self._read(had.read, state.database)
+        is_understood = facts.error is None and facts.effects.stopped_at is None
+        if not is_understood and self._defines(text):
+            return self._result()
+        if facts.error is not None:
+            state.fail(_syntax_error(facts, outcome))
+            return self._result()
+        if facts.effects.stopped_at is not None:
+            unanalysed = _unanalysed(facts)
+            state.abandon(facts, None, unanalysed.reason)
+            return self._result(unanalysed=unanalysed)
+        sql, logged = had.read, had.logged
+        if had.stored != text and facts.effects.kind in _DEFINITIONS:
+            sql = logged = had.stored
+            facts = self._read(sql, state.database)
+        return self._run(
+            SessionStatement(
+                sql=sql, text=logged, facts=facts, database=state.database, outcome=outcome
+            ),
+            known,
+        )
+
+    def _run(self, command: SessionStatement, attempt: Attempt | None) -> StatementResult:
+        """Carry out a statement; nothing is left half done."""
+        state, facts = self.state, command.facts
+        before = None
+        try:
+            if attempt is not None and not attempt.begins(state, facts):
+                attempt = None
+            is_followed = self._may_branch(facts)
+            if is_followed or facts.effects.kind in DDL_KINDS:
+                before = state.snapshot()
+            unknown = state.transaction.unknown
+            if before is not None and is_followed:
+                carry_out = partial(self._carry_out, command)
+                result = follow(state, carry_out, self._followed, command.outcome, before)
+            else:
+                self._carry_out(command)
+                result = self._followed()
+        except RecursionError:
+            state.abandon(facts, before, TOO_DEEP)
+            return self._unfollowed(TOO_DEEP)
+        except Exception as error:
+            state.abandon(facts, before, repr(error))
+            raise
+        if attempt is not None:
+            attempt.was(state, result)
+        if result.unanalysed is not None:
+            state.abandon(facts, before, result.unanalysed.reason)
+        elif unknown and any(one.logged_as or one.bodies for one in result.binlogs.values()):
+            reason = f"a statement of its transaction was not analysed: {unknown}"
+            return replace(result, unanalysed=Unanalysed(reason=reason, offset=0, length=0))
+        return result
+
+    def _may_branch(self, facts: StatementFacts) -> bool:
+        """Whether a statement runs programs, which may go on in more than one way."""
+        if runner.is_program(facts):
+            return True
+        objects = self.objects
+        if not objects.has_programs:
+            return False
+        if facts.shape is not None:
+            return self.recurring.plan(facts).may_branch
+        return any(
+            objects.triggers(use.name) or objects.view(use.name) for use in facts.tables
+        ) or any(
+            objects.function(
+                objects.called(
+                    use.database,
+                    use.name,
+                    self.database,
+                    calls_packages=facts.dialect.calls_packages,
+                )
+            )
+            is not None
+            for use in facts.functions
+        )
+
+    def _followed(self) -> StatementResult:
+        """What the statement did; nothing is told of one that was not followed to its end."""
+        unfollowed = self.state.programs.effort.unfollowed
+        result = self._result()
+        return self._unfollowed(unfollowed) if unfollowed else result
+
+    def _unfollowed(self, reason: str) -> StatementResult:
+        """What is told of a statement that was not followed to its end: nothing of what it logs."""
+        return StatementResult(
+            binlogs={name: BinlogResult() for name in self.state.binlogs},
+            unanalysed=Unanalysed(reason=reason, offset=0, length=0),
+        )
+
+    def denied(self, facts: StatementFacts, database: str) -> Refusal | None:
+        """Why the account whose privileges hold may not run a statement; None if it may."""
+        asked = self.state.asked(facts, database)
+        return None if asked is None else denied(asked) or denied_inside(asked)
+
+    def acting_for(self, program: Routine | Trigger) -> AbstractContextManager[Refusal | None]:
+        """As of `Host`."""
+        return self.state.acting_for(program)
+
+    def resolved(self, facts: StatementFacts, database: str) -> ResolvedStatement:
+        """The tables and functions of a statement."""
+        resolved = self._plan(facts, database).resolved
+        return resolved if facts.shift is None else resolved.moved(facts.shift)
+
+    def executed(self, facts: StatementFacts) -> Sequence[StatementFacts]:
+        """The statements that EXECUTE or EXECUTE IMMEDIATE may run, as far as they are known."""
+        tree = facts.tree
+        if not isinstance(tree, Prepare):
+            return ()
+        texts: Sequence[str | None] = ()
+        dialect = self.dialect
+        if tree.verb == "EXECUTE" and (found := self.programs.prepared.get(tree.name.lower())):
+            texts, dialect = found.statements, found.dialect
+        elif tree.verb == "EXECUTE IMMEDIATE" and isinstance(tree.source, Literal | UserVariable):
+            value = evaluate(tree.source, facts, SessionEnvironment(self))
+            texts = (value.content,) if isinstance(value, Text) else ()
+        return [read(trimmed(one), database=self.database, dialect=dialect) for one in texts if one]
+
+    def opened_by(self, facts: StatementFacts, database: str) -> ResolvedStatement:
+        """As `resolved`, with the places of the first statement of its shape."""
+        return self._plan(facts, database).resolved
+
+    def misnamed(
+        self, facts: StatementFacts, database: str, is_local: Callable[[str], bool]
+    ) -> Refusal | None:
+        """The error of columns that a statement names and that are not there."""
+        if self._plan(facts, database).misnamed is None:
+            return None
+        return misnamed(
+            facts, self.objects, server=self.server, database=database, is_local=is_local
+        )
+
+    def _plan(self, facts: StatementFacts, database: str) -> Plan:
+        """What is known of all statements of the same shape."""
+        return plan_of(facts, replace(self.state.opening(database), assume_engine=None))
+
+    def depends_on(
+        self,
+        facts: StatementFacts,
+        resolved: ResolvedStatement,
+        environment: Environment,
+    ) -> SessionValues:
+        """What of the session a statement's text depends on, triggers and functions left out."""
+        assert isinstance(environment, SessionEnvironment)
+        return SessionUse(facts, resolved, environment).values()
+
+    def refusal_in_body(self, facts: StatementFacts) -> Refusal | None:
+        """Why a SET is refused in a function or trigger; None if it is not."""
+        return refusal_in_function(facts.assignments)
+
+    def evaluates(self, facts: StatementFacts, database: str) -> Refusal | None:
+        """Note that a program evaluates expressions.
+
+        The servers decide for them as for statements, MariaDB where they open tables: one that is
+        unsafe under MIXED leaves the program in row format.
+        """
+        state = self.state
+        if (
+            state.locked_tables is not None
+            or state.is_read_locked
+            or (facts.tables and state.is_in_transaction)
+        ):
+            resolved = self.resolved(facts, database)
+            refusal = refusal_beyond_locks(state, facts, resolved)
+            if refusal is not None:
+                return refusal
+            state.opened(one.table for one in resolved.accesses)
+        if state.server.is_mariadb and not facts.tables:
+            return None
+        mixed = [name for name in state.binlogs if state.mode(name) is LoggingMode.MIXED]
+        if not mixed:
+            return None
+        if resolve(facts, Opening(state.objects, state.server, database)).reasons:
+            state.execution.row_binlogs.update(mixed)
+        return None
+
+    def execute_inner(self, inner: InnerStatement) -> Refusal | None:
+        """Run one statement of a program; what it does belongs to the outermost statement."""
+        state = self.state
+        facts = read(inner.sql, database=inner.database, dialect=inner.dialect)
+        if facts.effects.stopped_at is not None:
+            state.programs.effort.unfollowed = _unanalysed(facts).reason
+            return None
+        statement = SessionStatement(
+            sql=inner.sql,
+            text=inner.logged,
+            facts=facts,
+            database=inner.database,
+            outcome=inner.outcome,
+            is_inner=True,
+            is_condition=inner.is_condition,
+            remembered=inner.remembered,
+            environment=inner.environment,
+        )
+        if facts.effects.kind in DDL_KINDS:
+            state.programs.ways.changes_objects(inner.sql)
+        with state.numbered(), state.execution.inner(is_in_procedure=inner.is_procedure):
+            self._carry_out(statement)
+            if state.execution.error is not None:
+                state.execution.failed.add(state.execution.number)
+            return state.execution.error
+
+    def snapshot(self) -> SessionState:
+        """The session as it is now: for `restore`, as often as it is wanted."""
+        self.recurring.leave()
+        return self.state.snapshot()
+
+    def restore(self, snapshot: SessionState) -> None:
+        """Be again as `snapshot` was taken."""
+        self.recurring.leave()
+        self.state.restore(snapshot)
+
+    def disconnect(self) -> StatementResult:
+        """End the session: roll back what is open, drop its temporary tables."""
+        self.recurring.leave()
+        state = self.state
+        state.number += 1
+        state.execution = Execution(number=state.number)
+        transactions.leave_xa_at_end(state)
+        # Its text is in UTF-8, whatever set the client was in.
+        with state.variables.running(None):
+            if state.server.is_mariadb:
+                drop_at_disconnect(state)
+                state.roll_back()
+            else:
+                state.roll_back()
+                drop_at_disconnect(state)
+        return self._result()
+
+    def _read(self, text: str, database: str) -> StatementFacts:
+        return read(text, database=database, dialect=self.state.variables.settings.dialect)
+
+    def _as_had(self, text: str) -> ServerText:
+        """A statement as the server has it, with respect to executable comments."""
+        return server_text(text, self.state.variables.settings.dialect)
+
+    def _defines(self, text: str) -> bool:
+        """Whether a statement was CREATE, ALTER or DROP BINLOG, which is then carried out.
+
+        Where the session goes along with a source, that does not know such statements.
+        """
+        state = self.state
+        safety = state.safety
+        if safety is None or state.logs_source:
+            return False
+        try:
+            is_definition = safety.define(
+                text,
+                state.objects,
+                ansi_quotes=state.variables.settings.dialect.ansi_quotes,
+                ignores_case=state.objects.ignores_case,
+            )
+            if not is_definition:
+                return False
+        except StatementError as error:
+            told = (error.errno, error.sqlstate, "BINLANE_DEFINITION", str(error))
+            state.fail(Refusal(*told, why=(Why(hint=error.hint),)))
+            return True
+        self._have_caches()
+        return True
+
+    def have(self, definitions: Sequence[Definition]) -> None:
+        """Have these binlogs from here on: somebody else defined them.
+
+        Those that were there before keep what waits in their caches.
+        """
+        self.recurring.leave()
+        assert self.state.safety is not None, "there are definitions, not the server's own log"
+        self.state.safety.have(definitions)
+        self._have_caches()
+
+    def _have_caches(self) -> None:
+        """Keep caches for the binlogs that are defined."""
+        state = self.state
+        assert state.safety is not None, "the caller has looked"
+        state.binlogs = {
+            one.name: state.binlogs.get(one.name) or BinlogCaches(one.name, state.server)
+            for one in state.safety.definitions
+        } | {name: one for name, one in state.binlogs.items() if name == SOURCE_LOG}
+        state.safety.mode_changed(state.modes())
+
+    def _carry_out(self, statement: SessionStatement) -> None:
+        state = self.state
+        with settings.statement_settings(state, statement) as are_set:
+            if are_set:
+                self._carry_out_set(statement)
+        is_xa = state.transaction.xa_phase is not None
+        if statement.outcome.error == _DEADLOCK and not (statement.is_inner or is_xa):
+            state.roll_back()
+
+    def _carry_out_set(self, statement: SessionStatement) -> None:
+        """Carry out a statement whose SET STATEMENT is done."""
+        state = self.state
+        state.execution.note_settings(state.variables.settings, is_inner=statement.is_inner)
+        name_variables(statement.facts, SessionEnvironment(self))
+        for name, binlog in state.binlogs.items():
+            binlog.status_vars = state.variables.status_vars()
+            binlog.is_compressing = state.compresses
+            state.is_row_now(name)
+        if self._hangs_on_unknown(statement.facts):
+            state.programs.effort.unfollowed = "what was made of its programs was not analysed"
+            return
+        if is_stated_of_parser(statement):
+            state.fail_as_stated(statement)
+            return
+        failure = self._refusal_at_once(statement)
+        if failure is not None:
+            state.fail(failure)
+            return
+        if fails_under_locks(state, statement):
+            return
+        begins = transactions.begins_transaction(statement.facts)
+        if not begins and fails_read_only(state, statement):
+            return
+        failure = missing(state, statement) if _is_told_by_objects(statement) else None
+        if failure is not None and failure.errno != statement.outcome.error:
+            statement = statement.failing(failure)
+        if is_forbidden(state, statement):
+            pass
+        elif runner.is_program(statement.facts):
+            self._run_program(statement)
+        else:
+            handler = _HANDLERS.get(statement.facts.effects.kind, _do_nothing)
+            with ddl.consequences(state, statement.facts):
+                handler(state, statement)
+
+    def _refusal_at_once(self, statement: SessionStatement) -> Refusal | None:
+        """Why a statement comes to nothing, found before its objects are looked at."""
+        state, facts = self.state, statement.facts
+        failure = unparsed(state, statement) or no_database(statement)
+        if not statement.is_condition:
+            failure = failure or transactions.refusal_behind_table(state, facts)
+        failure = failure or _denied_at_once(state, statement)
+        if failure is None and transactions.begins_transaction(facts):
+            failure = transactions.begin_with_table(state, statement)
+        return failure
+
+    def _hangs_on_unknown(self, facts: StatementFacts) -> bool:
+        """Whether a statement names programs that nobody knows; one that makes them anew does not."""
+        unknown = self.state.unknown_programs
+        if not unknown:
+            return False
+        effects = facts.effects
+        if effects.kind in _CREATES_PROGRAMS and facts.is_or_replace:
+            self.state.unknown_programs -= {*effects.objects}
+            return False
+        named = {
+            *effects.objects,
+            *effects.calls,
+            *(TableName(use.database or self.database, use.name) for use in facts.functions),
+        }
+        return not unknown.isdisjoint(named)
+
+    def _run_program(self, statement: SessionStatement) -> None:
+        state = self.state
+        error = runner.run(statement.facts, statement.outcome, self)
+        if error is not None:
+            is_stated = error.is_stated or error.errno == statement.outcome.error
+            state.fail(replace(error, is_stated=is_stated))
+        if not statement.is_inner:
+            state.execution.notes = _merged(state.execution.notes)
+
+    def _result(self, unanalysed: Unanalysed | None = None) -> StatementResult:
+        pending = self.state.execution
+        binlogs: dict[str, BinlogResult] = {}
+        for name, binlog in self.state.binlogs.items():
+            bodies, runs = binlog.take_written()
+            binlogs[name] = BinlogResult(
+                logged_as=pending.logged_as(name),
+                bodies=bodies,
+                server=self.state.server,
+                steps=tuple(pending.steps.get(name, ())),
+                unsafe=tuple(dict.fromkeys(pending.unsafe.get(name, ()))),
+                runs=runs,
+            )
+        return StatementResult(
+            error=pending.error,
+            notes=tuple(pending.notes),
+            binlogs=binlogs,
+            unanalysed=unanalysed,
+        )
+
+
+def _bare(statement: str) -> str:
+    return statement.strip().rstrip(";").rstrip()
+
+
+def _denied_at_once(state: SessionState, statement: SessionStatement) -> Refusal | None:
+    """Why a statement comes to nothing that commits nothing before it is denied."""
+    is_asked = statement.succeeds and statement.facts.effects.kind in OPEN_OR_RUN
+    asked = state.asked(statement.facts, statement.database) if is_asked else None
+    return None if asked is None else denied(asked)
+
+
+def _global_values(objects: SchemaCatalog) -> dict[str, str]:
+    return {name: value.strip().strip("'\"").upper() for name, value in objects.settings().items()}
+
+
+def _syntax_error(facts: StatementFacts, outcome: Outcome) -> Refusal:
+    """That the server's grammar does not take a statement: nothing of the session changes."""
+    error, token = facts.error, facts.effects.stopped_at
+    assert error is not None, "the caller has looked"
+    assert token is not None, "it says where"
+    return Refusal(
+        *(outcome.error or error.errno, error.sqlstate, "ER_PARSE_ERROR", str(error)),
+        is_stated=outcome.error is not None,
+        why=(Why(offset=token.offset, length=max(1, len(token.text))),),
+    )
+
+
+def _unanalysed(facts: StatementFacts) -> Unanalysed:
+    token = facts.effects.stopped_at
+    assert token is not None
+    text = token.text[:80]
+    where = f"at {text!r}" if text else "at the end of the statement"
+    return Unanalysed(
+        reason=facts.too_much or f"the statement is not understood {where}",
+        offset=token.offset,
+        length=max(1, len(token.text)),
+    )
+
+
+def _is_told_by_objects(statement: SessionStatement) -> bool:
+    """Whether objects tell why a statement fails, whatever error the script states.
+
+    Not all is known of accounts, DROP TABLE goes on behind a table that is missing, and ALTER VIEW
+    opens what its query names before it looks for the view.
+    """
+    if statement.succeeds:
+        return True
+    facts = statement.facts
+    is_of_several = facts.effects.kind in TABLE_DROPPING_KINDS
+    return not (is_of_several or isinstance(facts.tree, AccountStatement | CreateView))
+
+
+def _merged(notes: Sequence[Note]) -> list[Note]:
+    """The notes of a program's statements: each reason once, in the order of the server.
+
+    It stands for the first statement whose note the client is told of, if there is one.
+    """
+    told = [note for note in notes if note.is_told]
+    first = {note.reason: note for note in (*reversed(notes), *reversed(told))}
+    return sorted(first.values(), key=lambda note: _POSITIONS[note.reason])
+
+
+def _do_nothing(state: SessionState, statement: SessionStatement) -> None:
+    """What changes nothing that is logged."""
+    if not statement.succeeds:
+        state.fail_as_stated(statement)
+
+
+_HANDLERS: Final[Mapping[StatementKind, Handler]] = MappingProxyType(
+    {
+        **dict.fromkeys(WRITING_KINDS | READING_KINDS, execute_rows),
+        **dict.fromkeys(DDL_KINDS, ddl.execute_ddl),
+        **dict.fromkeys(creates.KINDS, creates.execute_create),
+        StatementKind.CREATE_TABLE_SELECT: execute_create_select,
+        **dict.fromkeys(TABLE_DROPPING_KINDS, drops.execute_drop),
+        StatementKind.SET: execute_set,
+        StatementKind.BEGIN: transactions.begin,
+        StatementKind.COMMIT: transactions.commit,
+        StatementKind.ROLLBACK: transactions.roll_back,
+        StatementKind.SAVEPOINT: transactions.set_savepoint,
+        StatementKind.ROLLBACK_TO: transactions.roll_back_to,
+        StatementKind.RELEASE_SAVEPOINT: transactions.release_savepoint,
+        StatementKind.XA: transactions.execute_xa,
+        StatementKind.LOCK: execute_lock,
+        StatementKind.SESSION: lookups.look_or_use,
+        StatementKind.HANDLER: lookups.handle,
+    }
+)

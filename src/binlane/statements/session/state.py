@@ -1,0 +1,810 @@
+"""What a session shares between its binlogs, and how its transactions begin and end.
+
+Handlers of statements (`dml`, `ddl`, `settings` …) work on it; `session` chooses the handler.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields, replace
+from enum import IntEnum
+from typing import Final, NamedTuple
+
+from binlane.log.codec.client_text import text_of_name
+from binlane.log.codec.query import QueryEvent
+from binlane.log.codec.transaction import GtidEvent
+from binlane.log.codec.types import Flavor
+from binlane.names import TableName
+from binlane.statements.policy.engines import engine_traits, traits
+from binlane.statements.policy.privileges import (
+    Asked,
+    Identity,
+    Rights,
+    denied_to_definer,
+    no_definer,
+)
+from binlane.statements.policy.refusals import Outcome, Refusal, refusal
+from binlane.statements.policy.resolution import Opening
+from binlane.statements.policy.server import Characteristics, Isolation, Server
+from binlane.statements.programs.environment import RoutineEnvironment
+from binlane.statements.programs.host import Host, ProgramState, Remembered
+from binlane.statements.session.log_events import SOURCE_LOG, STANDALONE, Body, query
+from binlane.statements.session.report import Note
+from binlane.statements.session.safety import ScopeSafety
+from binlane.statements.session.transaction import (
+    BinlogCaches,
+    EngineChanges,
+    PreparedXa,
+    Transaction,
+    WriteContext,
+)
+from binlane.statements.session.variables import Settings, Variables
+from binlane.statements.sql.accounts import OWN, ROOT, AccountName, Situation, named
+from binlane.statements.sql.catalog import SchemaCatalog
+from binlane.statements.sql.evaluation.evaluator import Environment
+from binlane.statements.sql.facts import (
+    DDL_KINDS,
+    VIEW_KINDS,
+    StatementEffects,
+    StatementFacts,
+    StatementKind,
+)
+from binlane.statements.sql.keywords import needs_quotes
+from binlane.statements.sql.schema import Routine, Table, Trigger
+from binlane.statements.sql.servers import LoggingFormat, LoggingMode, RowImage
+from binlane.statements.sql.tree.definitions import Account
+
+_NO_NAME: Final = "\U0010ffff"
+"""Stands for a name that has none in a client's character set; none of those that differ has this."""
+
+
+@dataclass(slots=True)
+class SequenceValues:
+    """Where a sequence stands.
+
+    Attributes:
+        next_value: What NEXTVAL gives next.
+        reserved: How many values are left of those that its row says are taken.
+    """
+
+    next_value: int
+    reserved: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionStatement:
+    """One statement to be carried out.
+
+    Attributes:
+        sql: As it is read.
+        text: As it is logged: values stand for local variables and parameters.
+        facts: What it says.
+        database: The default database that it was given in.
+        outcome: What happened when it ran.
+        is_inner: It stands in a procedure or compound statement.
+        is_condition: It stands for the condition of an IF, CASE or loop there, or for a DEFAULT.
+        remembered: Unsafe reasons of its earlier executions, to which those of this one are added.
+        environment: What its expressions can refer to; None for the session itself.
+        failure: The error that `outcome` stands for, where the text or the objects tell it.
+    """
+
+    sql: str
+    text: str
+    facts: StatementFacts
+    database: str
+    outcome: Outcome = field(default_factory=Outcome)
+    is_inner: bool = False
+    is_condition: bool = False
+    remembered: Remembered = field(default_factory=Remembered)
+    environment: Environment | None = None
+    failure: Refusal | None = None
+
+    def failing(self, failure: Refusal) -> SessionStatement:
+        """The same statement, which the server cannot run."""
+        outcome = replace(self.outcome, error=failure.errno)
+        return replace(self, outcome=outcome, failure=failure)
+
+    @property
+    def is_in_body(self) -> bool:
+        """Whether it stands in a body itself; what is prepared there does not."""
+        return isinstance(self.environment, RoutineEnvironment)
+
+    @property
+    def succeeds(self) -> bool:
+        """Whether the server runs it without an error."""
+        return self.outcome.error is None
+
+
+class TemporaryChange(IntEnum):
+    """What a statement does to a temporary table; of several the greatest counts.
+
+    FILLED: it is made with rows.
+    """
+
+    NOTHING = 0
+    ROWS = 1
+    ALTERED = 2
+    DROPPED = 3
+    MADE = 4
+    FILLED = 5
+
+
+class TemporaryUse(NamedTuple):
+    """What a statement has to do with a temporary table.
+
+    Attributes:
+        change: What it does to it; NOTHING if it only reads it.
+        has_rollback: A rollback undoes changes of its rows.
+        replaces: It makes it instead of one that may be there.
+        new_name: That it gives it; None if it stays.
+    """
+
+    change: TemporaryChange
+    has_rollback: bool
+    replaces: bool = False
+    new_name: TableName | None = None
+
+
+@dataclass(slots=True)
+class Execution:
+    """One statement of the client while it runs: what it has led to so far.
+
+    Attributes:
+        error: Why it was not executed, or failed.
+        notes: Notes 1592.
+        formats: In which formats changes of it were logged, by binlog.
+        steps: The decisions, by binlog.
+        unsafe: Unsafe reasons found, by binlog.
+        row_binlogs: Binlogs in which a statement of its program was logged as rows: under MIXED
+            all later ones of it are.
+        is_in_procedure: What runs now stands in a procedure.
+        number: Of what runs now; see `SessionState.number`.
+        is_unlogged: Some of it ran with sql_log_bin=0.
+        row_image: The binlog_row_image with which it ran.
+        temporary: Temporary tables that it used, by the number of the statement and their names.
+        failed: Numbers of the statements of its programs that failed.
+    """
+
+    error: Refusal | None = None
+    notes: list[Note] = field(default_factory=list)
+    formats: dict[str, set[LoggingFormat]] = field(default_factory=dict)
+    steps: dict[str, list[str]] = field(default_factory=dict)
+    unsafe: dict[str, list[str]] = field(default_factory=dict)
+    row_binlogs: set[str] = field(default_factory=set)
+    is_in_procedure: bool = False
+    number: int = 0
+    is_unlogged: bool = False
+    row_image: RowImage = RowImage.FULL
+    temporary: dict[int, dict[TableName, TemporaryUse]] = field(default_factory=dict)
+    failed: set[int] = field(default_factory=set)
+
+    @contextmanager
+    def inner(self, *, is_in_procedure: bool) -> Iterator[None]:
+        """A statement of a program runs; its error is none of the outer one until that says so."""
+        outer = self.error, self.is_in_procedure
+        self.error, self.is_in_procedure = None, is_in_procedure
+        try:
+            yield
+        finally:
+            self.error, self.is_in_procedure = outer
+
+    def note_settings(self, settings: Settings, *, is_inner: bool) -> None:
+        """Note with which settings the statement runs, or one of its programs."""
+        self.is_unlogged |= not settings.is_logged
+        if not is_inner:
+            self.row_image = settings.row_image
+
+    def log(self, name: str, logging_format: LoggingFormat) -> None:
+        """Note that changes of the statement are logged in a format."""
+        self.formats.setdefault(name, set()).add(logging_format)
+
+    def logged_as(self, name: str) -> LoggingFormat | None:
+        """How the statement's changes are logged in a binlog: as rows if any of them are."""
+        formats = self.formats.get(name, set())
+        if LoggingFormat.ROW in formats:
+            return LoggingFormat.ROW
+        return LoggingFormat.STATEMENT if formats else None
+
+    def copy(self) -> Execution:
+        """As it is now."""
+        return Execution(
+            error=self.error,
+            notes=self.notes.copy(),
+            formats={name: one.copy() for name, one in self.formats.items()},
+            steps={name: one.copy() for name, one in self.steps.items()},
+            unsafe={name: one.copy() for name, one in self.unsafe.items()},
+            row_binlogs=self.row_binlogs.copy(),
+            is_in_procedure=self.is_in_procedure,
+            number=self.number,
+            is_unlogged=self.is_unlogged,
+            row_image=self.row_image,
+            temporary={number: dict(one) for number, one in self.temporary.items()},
+            failed=self.failed.copy(),
+        )
+
+
+class LockedTables(NamedTuple):
+    """What LOCK TABLES locks.
+
+    Attributes:
+        written: The tables that are locked for writing, in its order, those of triggers and foreign
+            keys included.
+        locks: Each table and view with its alias in small letters, and whether the lock is for
+            writing.
+        implied: Those that it did not name for writing: that triggers, foreign keys and views need,
+            and that it named for reading.
+        isolation: The level with which it locked: that decides how its tables may be logged, whatever
+            is set later.
+        opened_anew: Tables that were opened again since, each with its level then.
+    """
+
+    written: tuple[TableName, ...]
+    locks: tuple[tuple[TableName, str, bool], ...]
+    implied: frozenset[TableName]
+    isolation: Isolation
+    opened_anew: tuple[tuple[TableName, Isolation], ...] = ()
+
+    def isolation_of(self, names: Iterable[TableName]) -> Isolation:
+        """The weakest level of some tables; measured on MariaDB 10.11 and MySQL 9.7."""
+        anew = dict(self.opened_anew)
+        return min((anew.get(name, self.isolation) for name in names), default=self.isolation)
+
+    def opening_anew(self, names: Iterable[TableName], isolation: Isolation) -> LockedTables:
+        """With tables that are opened again with another level."""
+        return self._replace(
+            opened_anew=(*self.opened_anew, *((name, isolation) for name in names))
+        )
+
+    def without(self, names: Iterable[TableName]) -> LockedTables | None:
+        """What is locked once some tables are gone; None if nothing is: the session goes on without.
+
+        Source: measured on MariaDB 10.11.19 and MySQL 9.7.4.
+        """
+        gone = frozenset(names)
+        left = tuple(lock for lock in self.locks if lock[0] not in gone)
+        return self._replace(locks=left) if left else None
+
+    def refusal(
+        self, opened: Iterable[tuple[TableName, str, bool]], led_to: Iterable[TableName] = ()
+    ) -> Refusal | None:
+        """Why a statement cannot open tables, of which each lock is for one; None if it can.
+
+        Args:
+            opened: Their names, how its text names them, and if they are opened for writing.
+            led_to: Those that foreign keys lead to, which any lock does for.
+        """
+        left = list(self.locks)
+        read: Refusal | None = None
+        for name, alias, is_written in opened:
+            found = [lock for lock in left if lock[:2] == (name, alias.lower())]
+            if not found:
+                return refusal(_NOT_LOCKED, alias)
+            taken = max(found, key=lambda lock: lock[2] == is_written)
+            if is_written and not taken[2] and read is None:
+                read = refusal(_LOCKED_FOR_READ, alias)  # told when all tables are open
+            left.remove(taken)
+        locked = {name for name, _, _ in self.locks}
+        if (missing := next((name for name in led_to if name not in locked), None)) is not None:
+            return refusal(_NOT_LOCKED, missing.table)
+        return read
+
+
+_LOCKED_FOR_READ: Final = 1099
+_NOT_LOCKED: Final = 1100
+
+
+@dataclass(slots=True)
+class OpenTemporaryTables:
+    """What the session remembers of its temporary tables beside their definitions.
+
+    Attributes:
+        names: The one that was made or altered last at the end.
+        row_binlogs: MariaDB: binlogs in which statements stay in row format as long as temporary
+            tables are open.
+    """
+
+    names: list[TableName] = field(default_factory=list)
+    row_binlogs: set[str] = field(default_factory=set)
+
+    def made(self, name: TableName, *, instead_of: TableName | None = None) -> None:
+        """One was created, or made anew by ALTER or RENAME."""
+        self.gone(instead_of or name)
+        self.names.append(name)
+
+    def gone(self, name: TableName) -> None:
+        """One was dropped."""
+        if name in self.names:
+            self.names.remove(name)
+
+    def copy(self) -> OpenTemporaryTables:
+        """As they are now."""
+        return OpenTemporaryTables(self.names.copy(), self.row_binlogs.copy())
+
+
+@dataclass(slots=True)
+class SessionState:
+    """A session of one client.
+
+    Attributes:
+        server: Whose rules hold.
+        objects: The server's objects, with this session's temporary tables.
+        database: The default database; empty without.
+        variables: System variables.
+        binlogs: By name, in the order of their definitions.
+        host: The session, as its programs see it.
+        safety: The rules of several binlogs; None where there is only the server's own.
+        assume_engine: Engine of tables that nothing is known of; None refuses them.
+        transaction: That is open, or that the next statement begins.
+        prepared_xa: XA transactions that are prepared.
+        temporary: Temporary tables.
+        locked_tables: What LOCK TABLES locks; None without.
+        is_read_locked: FLUSH TABLES WITH READ LOCK keeps all from writing, the session too.
+        sequence_values: Where the sequences stand that were used.
+        programs: User variables, prepared statements and what procedures leave behind.
+        execution: The current statement of the client.
+        handlers: The tables that HANDLER … OPEN opened, by the names that it gave them, in small
+            letters; never changed in place.
+        empty_tables: Those that the session made or emptied, and did not fill since, whose engine
+            tells so to the optimizer of servers that ask it.
+        ready_tables: MySQL: tables that were opened whose DEFAULT calls RAND(), with how often they
+            had changed by then, and how often they were open at a time.
+        null_is_insert_id: An AUTO_INCREMENT value was chosen that `IS NULL` may look for.
+        unknown_programs: Routines and other programs that a statement may have made, altered or
+            dropped which was not analysed.
+        knows_accounts: The schema has accounts: there are no others.
+        identity: Whose privileges hold: the session's, or those of a program's definer.
+        account_name: Whose session it is.
+        number: Of the statement that ran last, from 1; those of programs count, too.
+    """
+
+    server: Server
+    objects: SchemaCatalog
+    database: str
+    variables: Variables
+    binlogs: dict[str, BinlogCaches]
+    host: Host
+    safety: ScopeSafety | None = None
+    assume_engine: str | None = None
+    transaction: Transaction = field(default_factory=Transaction)
+    prepared_xa: PreparedXa = field(default_factory=PreparedXa)
+    temporary: OpenTemporaryTables = field(default_factory=OpenTemporaryTables)
+    locked_tables: LockedTables | None = None
+    is_read_locked: bool = False
+    sequence_values: dict[TableName, SequenceValues] = field(default_factory=dict)
+    programs: ProgramState = field(default_factory=ProgramState)
+    execution: Execution = field(default_factory=Execution)
+    handlers: Mapping[str, TableName] = field(default_factory=dict)
+    empty_tables: set[TableName] = field(default_factory=set)
+    ready_tables: dict[TableName | None, tuple[tuple[int, ...], int]] = field(default_factory=dict)
+    null_is_insert_id: bool = False
+    unknown_programs: frozenset[TableName] = frozenset()
+    knows_accounts: bool = False
+    identity: Identity = field(default_factory=lambda: Identity(ROOT))
+    account_name: AccountName = ROOT
+    number: int = 0
+
+    def snapshot(self) -> SessionState:
+        """As it is now; what happens later changes nothing of it."""
+        return replace(
+            self,
+            objects=self.objects.copy(),
+            variables=self.variables.copy(),
+            binlogs={name: binlog.copy() for name, binlog in self.binlogs.items()},
+            safety=None if self.safety is None else self.safety.copy(),
+            transaction=self.transaction.copy(),
+            prepared_xa=self.prepared_xa.copy(),
+            temporary=self.temporary.copy(),
+            sequence_values={name: replace(one) for name, one in self.sequence_values.items()},
+            programs=self.programs.copy(),
+            execution=self.execution.copy(),
+            empty_tables=self.empty_tables.copy(),
+            ready_tables=self.ready_tables.copy(),
+        )
+
+    def restore(self, snapshot: SessionState) -> None:
+        """Be again as `snapshot` was taken, which can be restored more than once."""
+        objects = self.objects
+        kept = snapshot.snapshot()
+        for one in fields(self):
+            setattr(self, one.name, getattr(kept, one.name))
+        self.objects = objects
+        objects.restore(kept.objects)
+
+    def abandon(self, facts: StatementFacts, before: SessionState | None, reason: str) -> None:
+        """Be as before a statement that was not analysed to its end; what it may do is unknown.
+
+        Args:
+            facts: What it says, as far as that was understood.
+            before: The session before it; None if only its binlogs can have changed.
+            reason: What was not analysed.
+        """
+        if before is None:
+            for binlog in self.binlogs.values():
+                binlog.abandon_statement(is_in_transaction=self.is_in_transaction)
+        else:
+            prepared = self.programs.prepared
+            self.restore(before)
+            self.programs.prepared = prepared
+        effects = facts.effects
+        if effects.kind in DDL_KINDS:
+            views = effects.objects if effects.kind in VIEW_KINDS else ()
+            renamed = (new for _, new in effects.renames)
+            self.objects.forget(*effects.writes, *views, *renamed)
+            self.unknown_programs |= {*effects.objects}.difference(views)
+        if self.is_in_transaction and effects.kind not in _WITHOUT_CHANGES:
+            self.transaction.unknown = reason
+
+    def account_situation(self, database: str = "", *, is_complete: bool = False) -> Situation:
+        """Where a statement on accounts runs; `is_complete`: no others are there, in any case."""
+        return Situation(
+            is_mariadb=self.server.is_mariadb,
+            database=database,
+            current=self.identity.account,
+            is_complete=self.knows_accounts or is_complete,
+        )
+
+    def account(self, account: Account) -> AccountName:
+        """The account that a statement names."""
+        return named(account, self.objects.accounts, self.account_situation())
+
+    def asked(self, facts: StatementFacts, database: str) -> Asked | None:
+        """A statement as one of whose account it is to be asked if it may; None: it may all."""
+        accounts = self.objects.accounts
+        grantee = accounts.get(self.identity.account)
+        if grantee is None or grantee.may_all:
+            return None
+        rights = Rights.of(self.identity, accounts)
+        return Asked(facts, rights, self.objects, self.server, database)
+
+    @contextmanager
+    def acting_for(self, program: Routine | Trigger) -> Iterator[Refusal | None]:
+        """Run a program as it was made to run: `Host.acting_for`."""
+        before, definer = self.identity, program.definer
+        is_invoker = isinstance(program, Routine) and program.is_invoker
+        grantee = self.objects.accounts.get(definer)
+        error = None
+        if not is_invoker and definer != before.account:
+            if grantee is None and self.knows_accounts and definer not in OWN:
+                error = no_definer(definer)
+            roles = frozenset() if grantee is None else grantee.default_roles
+            self.identity = Identity(definer, frozenset() if self.server.is_mariadb else roles)
+            asked = self.asked(_NO_FACTS, "")
+            error = error or (None if asked is None else denied_to_definer(program, asked))
+        try:
+            with self.variables.running(program.context):
+                yield error
+        finally:
+            self.identity = before
+
+    @property
+    def is_in_transaction(self) -> bool:
+        """In a transaction of several statements: BEGIN or autocommit=0."""
+        return self.transaction.is_begun or not self.variables.settings.is_autocommit
+
+    @property
+    def is_gtid_enforced(self) -> bool:
+        """Whether MySQL's enforce_gtid_consistency refuses statements."""
+        is_on = self.variables.settings.gtid_consistency == "ON"
+        return is_on and self.is_logging and not self.server.is_mariadb
+
+    @property
+    def is_logging(self) -> bool:
+        """Whether anything of the session is logged."""
+        return self.variables.settings.is_logged
+
+    @property
+    def compresses(self) -> bool:
+        """Whether MySQL compresses the transactions of its own log; binlogs say so themselves."""
+        is_on = self.variables.is_on("binlog_transaction_compression", default=False)
+        return is_on and self.safety is None and not self.server.is_mariadb
+
+    @property
+    def characteristics(self) -> Characteristics:
+        """Those of the current or next transaction."""
+        return self.transaction.coming or self.transaction.own
+
+    def opening(self, database: str, created: Table | None = None) -> Opening:
+        """How tables are opened, from a default database; `created` as in `Opening`."""
+        return Opening(
+            objects=self.objects,
+            server=self.server,
+            database=database,
+            created=created,
+            assume_engine=self.assume_engine,
+            checks_foreign_keys=self.variables.settings.checks_foreign_keys,
+        )
+
+    @property
+    def logs_source(self) -> bool:
+        """Whether the session keeps the log of the source that it runs on."""
+        return SOURCE_LOG in self.binlogs
+
+    def modes(self) -> dict[str, LoggingMode]:
+        """The logging modes that rule this session, by binlog; the source's own log left out."""
+        return {name: self.mode(name) for name in self.binlogs if name != SOURCE_LOG}
+
+    def held_temporary(self) -> dict[str, set[TableName]]:
+        """By log, the temporary tables whose creation it holds."""
+        return {name: binlog.held_temporary for name, binlog in self.binlogs.items()}
+
+    def mode(self, name: str) -> LoggingMode:
+        """The logging mode that rules this session in a binlog."""
+        if name == SOURCE_LOG:
+            return LoggingMode.ROW
+        if self.safety is None or self.variables.is_format_set:
+            return self.variables.settings.logging_mode
+        return self.safety.modes[name]
+
+    def delayed_mode(self, name: str) -> LoggingMode:
+        """The logging mode of the threads that insert what INSERT DELAYED leaves to them."""
+        if self.logs_source:
+            return LoggingMode.ROW
+        return (
+            self.variables.settings.global_logging_mode
+            if self.safety is None
+            else self.safety.modes[name]
+        )
+
+    def is_row_now(self, name: str) -> bool:
+        """Whether a binlog has this session's statements in row format at their beginning.
+
+        MariaDB: a statement that was logged as rows while temporary tables are open leaves the
+        session in row format until they are gone.
+        """
+        if not self.objects.temporary_tables():
+            self.temporary.row_binlogs.discard(name)
+        return self.mode(name) is LoggingMode.ROW or name in self.temporary.row_binlogs
+
+    def write_context(
+        self,
+        name: str,
+        engine_changes: EngineChanges,
+        logging_format: LoggingFormat = LoggingFormat.STATEMENT,
+    ) -> WriteContext:
+        """In which a statement writes to a binlog."""
+        return WriteContext(
+            mode=self.mode(name),
+            logging_format=logging_format,
+            is_in_transaction=self.is_in_transaction,
+            is_direct=self.variables.settings.is_direct and name != SOURCE_LOG,
+            engine_changes=engine_changes,
+            transaction=self.transaction.changes,
+        )
+
+    def query(self, text: str, database: str = "", *, is_atomic: bool = False) -> QueryEvent:
+        """The event of a statement.
+
+        Args:
+            text: As it is logged.
+            database: The default database that it needs; none if that is empty.
+            is_atomic: MySQL commits it, which is DDL, together with its log.
+        """
+        return query(text, database, self.variables.status_vars(is_atomic=is_atomic))
+
+    def quote(self, name: str | TableName, *, always: bool = False) -> str:
+        """A name as the servers write it anew: with double quotes where sql_mode has them so.
+
+        It is in the character set of the client; the text of one that has none there cannot be written.
+
+        Args:
+            name: One, or two with a point between them.
+            always: Whatever sql_quote_show_create says.
+        """
+        if isinstance(name, TableName):
+            return f"{self.quote(name.database)}.{self.quote(name.table)}"
+        dialect = self.variables.settings.dialect
+        is_quoted = always or self.variables.is_on("sql_quote_show_create", default=True)
+        if not is_quoted and not needs_quotes(name, Flavor(self.server.flavor)):
+            return name
+        mark = '"' if dialect.ansi_quotes else "`"
+        return text_of_name(name, dialect.charset, mark) or _NO_NAME
+
+    def begin(self) -> None:
+        """START TRANSACTION: what was open is committed, locked tables are unlocked."""
+        kept = None
+        if self.is_in_transaction or self.transaction.is_active:
+            # MySQL keeps the characteristics of a transaction that BEGIN ends.
+            if not self.server.is_mariadb:
+                kept = self.characteristics
+            self.commit()
+        if kept is not None:
+            self.transaction.own = kept
+        self.locked_tables = None
+        self.transaction.is_begun = True
+        self.transaction.is_active = True
+
+    def implicit_commit(self) -> None:
+        """Commit what is open, as most DDL does first; SET TRANSACTION ends with it in any case."""
+        if self.is_in_transaction or self.transaction.is_active:
+            self.commit()
+        else:
+            self.reset_characteristics()
+
+    def commit(self) -> None:
+        """Commit the transaction."""
+        for binlog in self.binlogs.values():
+            binlog.commit(self.transaction.changes)
+        self.end_transaction()
+
+    def roll_back(self, *, is_xa: bool = False) -> None:
+        """Roll back the transaction."""
+        nothing = EngineChanges()
+        for name, binlog in self.binlogs.items():
+            context = self.write_context(name, nothing)
+            if is_xa:
+                binlog.keep_unsafe(context)
+            binlog.roll_back(context)
+        for table in self.transaction.created or ():
+            self.objects.apply(f"DROP TABLE {table}", database=table.database)
+        self.end_transaction()
+
+    def end_transaction(self) -> None:
+        """Forget the transaction that ended."""
+        ended = self.transaction
+        self.transaction = Transaction(
+            own=self.variables.settings.characteristics, xid=ended.xid, xa_phase=ended.xa_phase
+        )
+        if self.safety is not None:
+            self.safety.transaction_ended()
+
+    def reset_characteristics(self) -> None:
+        """The next transaction is again as the session has them."""
+        self.transaction.coming = None
+        self.transaction.own = self.variables.settings.characteristics
+
+    def end_statement(
+        self,
+        engine_changes: EngineChanges,
+        *,
+        succeeds: bool,
+        formats: Mapping[str, LoggingFormat] | None = None,
+        keeps_rows_open: bool = False,
+    ) -> None:
+        """End a statement in all binlogs, and its own transaction where there is no other."""
+        context, written = None, None
+        for name, binlog in self.binlogs.items():
+            logging_format = (formats or {}).get(name, LoggingFormat.STATEMENT)
+            mode = self.mode(name)
+            found = (mode, logging_format, name == SOURCE_LOG)
+            if context is None or found != written:
+                written = found
+                context = self.write_context(name, engine_changes, logging_format)
+            if succeeds:
+                binlog.end_statement(context, keeps_rows_open=keeps_rows_open)
+            else:
+                binlog.roll_back_statement(context)
+        if self.is_in_transaction:
+            # MySQL begins with temporary tables that come and go, too, and with those not there.
+            is_begun = engine_changes.changed_temporary_tables and not self.server.is_mariadb
+            # Of a server with a log of its own it hangs on that: others it knows nothing of.
+            own = self.binlogs.get(SOURCE_LOG)
+            logs = self.binlogs.values() if own is None else (own,)
+            is_begun |= any(binlog.is_registered for binlog in logs)
+            self.transaction.is_active |= bool(engine_changes.engines) or is_begun
+            if succeeds:
+                self.transaction.changes.merge(engine_changes)
+            else:
+                self._merge_failed(engine_changes)
+        elif engine_changes.engines:
+            self.reset_characteristics()
+
+    def opened(self, tables: Iterable[Table]) -> None:
+        """Note tables that are read or locked: the transaction of their engines begins with that.
+
+        With autocommit it ends at once, and with it what SET TRANSACTION gave to the next one.
+        """
+        engines = (engine_traits(table.engine, self.server.flavor) for table in tables)
+        if not any(engine.is_transactional for engine in engines):
+            return
+        if self.is_in_transaction:
+            self.transaction.is_active = True
+        else:
+            self.reset_characteristics()
+
+    def get_ready(self, tables: Sequence[TableName]) -> bool:
+        """Open tables, some of them more than once; whether MySQL gets one ready for that.
+
+        It keeps what it has got ready for as long as a table stays as it is. What other sessions
+        have opened is not known. A log of a source tells what stands in it.
+        """
+        if self.server.is_mariadb or self.logs_source:
+            return False
+        is_new = False
+        for name in set(tables):
+            changes, count = self.programs.changes_of((name,)), tables.count(name)
+            known, ready = self.ready_tables.get(name, (changes, 0))
+            ready = ready if known == changes else 0
+            is_new |= count > ready
+            self.ready_tables[name] = (changes, max(count, ready))
+        return is_new
+
+    def _merge_failed(self, engine_changes: EngineChanges) -> None:
+        for name, use in engine_changes.engines.items():
+            self.transaction.changes.uses(name, has_two_phases=use.has_two_phases)
+        self.transaction.changes.merge_flags(engine_changes)
+
+    def fail(self, refusal: Refusal) -> None:
+        """End the current statement with an error; the first one counts."""
+        if self.execution.error is None:
+            self.execution.error = refusal
+
+    def fail_as_stated(self, statement: SessionStatement) -> None:
+        """Report the error that the script states, or that is known without it."""
+        if statement.failure is not None:
+            self.fail(statement.failure)
+            return
+        errno = statement.outcome.error
+        assert errno is not None
+        message = f"the script states that the server fails with error {errno}"
+        self.fail(Refusal(errno, "HY000", "", message, is_stated=True))
+
+    def each_logging(self) -> Mapping[str, BinlogCaches]:
+        """The binlogs that are written now; the source's own log always is."""
+        if self.is_logging:
+            return self.binlogs
+        return {SOURCE_LOG: self.binlogs[SOURCE_LOG]} if self.logs_source else {}
+
+    def uses_temporary(
+        self,
+        table: Table,
+        change: TemporaryChange,
+        *,
+        replaces: bool = False,
+        new_name: TableName | None = None,
+    ) -> None:
+        """Note what the statement that runs does with a temporary table; see `TemporaryUse`."""
+        if not self.logs_source:
+            return
+        use = TemporaryUse(change, traits(table, self.server).has_rollback, replaces, new_name)
+        used = self.execution.temporary.setdefault(self.execution.number, {})
+        known = used.get(table.name)
+        if known is None or known.change <= change:
+            used[table.name] = use
+
+    @contextmanager
+    def numbered(self) -> Iterator[None]:
+        """A statement of a program runs: it has a number, and what it logs is its own."""
+        execution, outer = self.execution, self.execution.number
+        self.mark(outer)
+        self.number += 1
+        own = execution.number = self.number
+        yield
+        self.mark(own)
+        execution.number = outer
+
+    def mark(self, number: int) -> None:
+        """Note that what was logged, and nobody noted before, is of a statement."""
+        if self.logs_source:
+            for binlog in self.binlogs.values():
+                binlog.mark(number)
+
+
+_NO_FACTS: Final = StatementFacts(effects=StatementEffects(kind=StatementKind.EMPTY))
+_WITHOUT_CHANGES: Final = frozenset(
+    (StatementKind.EMPTY, StatementKind.SESSION, StatementKind.SET, StatementKind.LOCK)
+)
+"""What leaves a transaction as it was, whatever else it does."""
+
+Handler = Callable[[SessionState, SessionStatement], None]
+"""Carries out statements of one kind."""
+
+
+def write_directly(
+    state: SessionState,
+    events: list[Body],
+    names: frozenset[str] | None = None,
+    opening: GtidEvent = STANDALONE,
+) -> None:
+    """Write a statement that is a group by itself to all binlogs, or some.
+
+    Args:
+        state: The session.
+        events: The statement, with the values that belong to it.
+        names: Of the binlogs; None for all.
+        opening: With what MariaDB begins its group.
+    """
+    for name, binlog in state.each_logging().items():
+        if names is None or name in names:
+            binlog.write_directly(events, opening)
+            state.execution.log(name, LoggingFormat.STATEMENT)

@@ -1,0 +1,356 @@
+"""The session's variables that bear on logging, and what SET does to them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from functools import cache
+from typing import Final
+
+from binlane.log.codec.charsets import charset_of
+from binlane.statements.policy import refusals
+from binlane.statements.policy.misdeclared import is_no_variable
+from binlane.statements.policy.refusals import Refusal
+from binlane.statements.policy.server import Characteristics, Isolation, Server
+from binlane.statements.session.log_events import OPTION_BITS, status_vars
+from binlane.statements.sql.facts import Assignment, VariableScope
+from binlane.statements.sql.lexis import lexed_as
+from binlane.statements.sql.schema import CreationContext
+from binlane.statements.sql.servers import Dialect, LoggingMode, RowImage, charset_of_collation
+
+_ISOLATIONS: Final = {
+    "READ-UNCOMMITTED": Isolation.READ_UNCOMMITTED,
+    "READ-COMMITTED": Isolation.READ_COMMITTED,
+    "REPEATABLE-READ": Isolation.REPEATABLE_READ,
+    "SERIALIZABLE": Isolation.SERIALIZABLE,
+}
+_FORMATS: Final = ("MIXED", "STATEMENT", "ROW")
+_IMAGES: Final = tuple(RowImage)
+"""What 0, 1 and 2 mean."""
+
+_GTID_CONSISTENCIES: Final = {"0": "OFF", "FALSE": "OFF", "1": "ON", "TRUE": "ON", "2": "WARN"}
+"""By what else may be said."""
+_ON: Final = frozenset(("1", "ON", "TRUE"))
+_CLIENT_CHARSETS: Final = frozenset(("names", "character set"))
+ISOLATION_NAMES: Final = frozenset(("tx_isolation", "transaction_isolation"))
+ACCESS_NAMES: Final = frozenset(
+    ("transaction access mode", "tx_read_only", "transaction_read_only")
+)
+DIRECT: Final = "binlog_direct_non_transactional_updates"
+OF_BINLOGS: Final = frozenset(("binlog_format", "binlog_row_image", DIRECT, "sql_log_bin"))
+"""What decides how a session is logged."""
+_GLOBAL_SCOPES: Final = frozenset((VariableScope.GLOBAL, VariableScope.PERSIST))
+
+
+@dataclass(slots=True)
+class Variables:
+    """System variables of a session, and the global ones that rule it.
+
+    Attributes:
+        server: Whose defaults hold.
+        values: Session values by name in lower case, as texts without quotes, in capitals.
+        global_values: Global values that differ from the server's own defaults.
+        is_format_set: The session said binlog_format itself.
+        connection: character_set_connection and collation_connection; None if not set.
+    """
+
+    server: Server
+    values: dict[str, str] = field(default_factory=dict)
+    global_values: dict[str, str] = field(default_factory=dict)
+    is_format_set: bool = False
+    connection: tuple[str, str] | None = None
+
+    _settings: Settings | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def settings(self) -> Settings:
+        """What the values mean."""
+        found = self._settings
+        if found is None:
+            found = self._settings = _settings_of(self)
+        return found
+
+    def status_vars(self, *, is_atomic: bool = False) -> bytes:
+        """Status variables of a statement's event; `is_atomic` as for `log_events.status_vars`."""
+        flags2 = 0
+        if not self.values.keys().isdisjoint(OPTION_BITS):
+            for name, (bit, value) in OPTION_BITS.items():
+                if self.is_on(name, default=not value) is bool(value):
+                    flags2 |= bit
+        return status_vars(flags2, is_atomic=is_atomic)
+
+    def text(self, name: str) -> str:
+        """A variable's value in capitals; empty if nothing is known of it."""
+        return self.values.get(name, self.global_values.get(name, ""))
+
+    @property
+    def is_strict(self) -> bool:
+        """Whether sql_mode is surely strict: as the servers have it, or as it was set."""
+        if "sql_mode" not in self.values and "sql_mode" not in self.global_values:
+            return True
+        modes = self.text("sql_mode")
+        return "STRICT_" in modes or "TRADITIONAL" in modes
+
+    def is_on(self, name: str, *, default: bool) -> bool:
+        """Whether a switch is on."""
+        text = self.text(name)
+        return text in _ON if text else default
+
+    def number(self, name: str, *, default: int) -> int:
+        """A variable's number."""
+        text = self.text(name)
+        return int(text) if text.isdigit() else default
+
+    @property
+    def context(self) -> CreationContext | None:
+        """In which a program runs that the session makes; None if it is not known."""
+        if "sql_mode" not in self.values and "sql_mode" not in self.global_values:
+            return None
+        collation = "" if self.connection is None else self.connection[1]
+        return CreationContext(sql_mode=self.text("sql_mode"), collation=collation)
+
+    @contextmanager
+    def running(self, context: CreationContext | None) -> Iterator[None]:
+        """Have the values in which a program was made, for as long as it runs.
+
+        Whatever it sets of them itself ends with it.
+        """
+        before, connection = self.values.get("sql_mode"), self.connection
+        charset = self.text("character_set_client")
+        # Its statements are read when it is made.
+        self._have_client_charset("")
+        if context is not None:
+            self._have_mode(context.sql_mode)
+            if context.collation:
+                self.connection = (charset_of_collation(context.collation), context.collation)
+        try:
+            yield
+        finally:
+            self._have_mode(before)
+            self._have_client_charset(charset)
+            self.connection = connection
+
+    def _have_mode(self, sql_mode: str | None) -> None:
+        """Have an sql_mode in the session; None: the global one."""
+        if self.values.get("sql_mode") == sql_mode:
+            return
+        self._settings = None
+        if sql_mode is None:
+            del self.values["sql_mode"]
+        else:
+            self.values["sql_mode"] = sql_mode
+
+    def _have_client_charset(self, charset: str) -> None:
+        """Have a character_set_client in the session; empty: one that is read as UTF-8."""
+        if self.text("character_set_client") != charset:
+            self._settings = None
+            self.values["character_set_client"] = charset
+
+    def copy(self) -> Variables:
+        """As they are now, to be restored after SET STATEMENT … FOR."""
+        return replace(self, values=dict(self.values), global_values=dict(self.global_values))
+
+    def begin_with(self, values: Mapping[str, str], own: Mapping[str, str]) -> None:
+        """Have values of the binlogs' variables: global ones, and what the session set itself.
+
+        What the server itself has for its own log is forgotten.
+        """
+        self._settings = None
+        for name in OF_BINLOGS:
+            self.global_values.pop(name, None)
+            self.values.pop(name, None)
+        self.global_values |= values
+        self.values |= {**values, **own}
+        self.is_format_set = "binlog_format" in self.values
+
+    def know_global(self, values: Mapping[str, str]) -> None:
+        """Have other global values of the binlogs' variables; those of the session stay."""
+        self._settings = None
+        self.global_values |= values
+
+    def assign(self, assignment: Assignment) -> None:
+        """Carry out one assignment of SET that was found right."""
+        name, value = assignment.name, plain(assignment.value)
+        if name == "transaction isolation level":
+            name, value = "tx_isolation", value.replace(" ", "-")
+        if name in ISOLATION_NAMES:
+            name = "tx_isolation"
+            value = _numbered_isolation(value)
+        if name == "transaction access mode":
+            value = "ON" if value == "READ ONLY" else "OFF"
+        if name in ACCESS_NAMES:
+            name = "tx_read_only"
+        self._store(name, value, assignment.scope)
+        if name in _CLIENT_CHARSETS:
+            self._store(
+                "character_set_client", value.partition(" ")[0].strip("'\"`"), assignment.scope
+            )
+
+    @property
+    def client_charset(self) -> str:
+        """character_set_client; empty if nothing is known of it."""
+        charset = self.text("character_set_client")
+        found = charset_of(int(charset)) if charset.isdigit() else charset.lower()
+        return found or ""
+
+    def _store(self, name: str, value: str, scope: VariableScope) -> None:
+        self._settings = None
+        if scope in _GLOBAL_SCOPES:
+            # A session keeps the value that it began with.
+            self.values.setdefault(name, self.global_values.get(name, ""))
+            self.global_values[name] = "" if value == "DEFAULT" else value
+            return
+        self.values[name] = self.global_values.get(name, "") if value == "DEFAULT" else value
+        if name == "binlog_format":
+            # DEFAULT gives the word back to the binlogs, unless somebody said the global value.
+            self.is_format_set = value != "DEFAULT" or bool(self.global_values.get(name))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What the values of a session's variables mean.
+
+    Attributes:
+        logging_mode: binlog_format of the session.
+        global_logging_mode: binlog_format of the server.
+        characteristics: Those of the session's transactions.
+        is_autocommit: A statement outside BEGIN is a transaction by itself.
+        is_logged: sql_log_bin.
+        is_direct: binlog_direct_non_transactional_updates.
+        row_image: binlog_row_image.
+        dialect: How the session's statements are read.
+        checks_foreign_keys: foreign_key_checks.
+        autoinc_lock_mode: innodb_autoinc_lock_mode.
+        gtid_consistency: enforce_gtid_consistency.
+    """
+
+    logging_mode: LoggingMode
+    global_logging_mode: LoggingMode
+    characteristics: Characteristics
+    is_autocommit: bool
+    is_logged: bool
+    is_direct: bool
+    row_image: RowImage
+    dialect: Dialect
+    checks_foreign_keys: bool
+    autoinc_lock_mode: int
+    gtid_consistency: str
+
+
+def _settings_of(variables: Variables) -> Settings:
+    server = variables.server
+    isolation = variables.text("tx_isolation") or variables.text("transaction_isolation")
+    has_case = variables.global_values.get("lower_case_table_names", "0") == "0"
+    dialect = _dialect(
+        variables.server,
+        variables.text("sql_mode"),
+        lower_case_names=not has_case,
+        charset=lexed_as(variables.client_charset),
+    )
+    return Settings(
+        logging_mode=_mode(variables.text("binlog_format"), server),
+        global_logging_mode=_mode(variables.global_values.get("binlog_format", ""), server),
+        characteristics=Characteristics(
+            isolation=_ISOLATIONS.get(isolation, Isolation.REPEATABLE_READ),
+            is_read_only=variables.is_on("tx_read_only", default=False),
+        ),
+        is_autocommit=variables.is_on("autocommit", default=True),
+        is_logged=variables.is_on("sql_log_bin", default=True),
+        is_direct=variables.is_on(DIRECT, default=False),
+        row_image=_row_image(variables.text("binlog_row_image")),
+        dialect=dialect,
+        checks_foreign_keys=variables.is_on("foreign_key_checks", default=True),
+        autoinc_lock_mode=variables.number(
+            "innodb_autoinc_lock_mode", default=int(server.default("innodb_autoinc_lock_mode"))
+        ),
+        gtid_consistency=_gtid_consistency(variables),
+    )
+
+
+@cache
+def _dialect(server: Server, sql_mode: str, *, lower_case_names: bool, charset: str) -> Dialect:
+    """How a server reads statements in a session of an sql_mode and a character set."""
+    bare = Dialect(flavor=server.flavor, version=server.version, lower_case_names=lower_case_names)
+    return replace(bare.in_modes(sql_mode), charset=charset)
+
+
+def _mode(text: str, server: Server) -> LoggingMode:
+    if text.isdigit() and int(text) < len(_FORMATS):
+        text = _FORMATS[int(text)]
+    known = text in LoggingMode.__members__
+    return LoggingMode[text if known else server.default("binlog_format")]
+
+
+def _row_image(text: str) -> RowImage:
+    if text.isdigit() and int(text) < len(_IMAGES):
+        return _IMAGES[int(text)]
+    return RowImage[text] if text in RowImage.__members__ else RowImage.FULL
+
+
+def _gtid_consistency(variables: Variables) -> str:
+    """enforce_gtid_consistency: by its word or number, which nobody needs to have said."""
+    name = "enforce_gtid_consistency"
+    text = variables.text(name) or variables.server.default(name)
+    return _GTID_CONSISTENCIES.get(text, text) or "OFF"
+
+
+def isolation_level(value: str) -> Isolation:
+    """The level that SET TRANSACTION names."""
+    return _ISOLATIONS.get(plain(value).replace(" ", "-"), Isolation.REPEATABLE_READ)
+
+
+def plain(value: str) -> str:
+    """The text of a value: without its quotes, in capitals."""
+    text = value.strip()
+    if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"":
+        text = text[1:-1]
+    return text.upper()
+
+
+def _numbered_isolation(value: str) -> str:
+    names = tuple(_ISOLATIONS)
+    return names[int(value)] if value.isdigit() and int(value) < len(names) else value
+
+
+_BEARING: Final = frozenset(
+    (
+        *("auto_increment_increment", "auto_increment_offset", "autocommit"),
+        *("binlog_annotate_row_events", "binlog_direct_non_transactional_updates"),
+        *("binlog_format", "binlog_row_image", "binlog_rows_query_log_events"),
+        *("character_set_client", "character_set_connection", "character_set_database"),
+        *("character_set_server", "collation_connection", "collation_database"),
+        *("collation_server", "completion_type", "default_storage_engine"),
+        *("default_tmp_storage_engine", "enforce_gtid_consistency"),
+        *("explicit_defaults_for_timestamp", "foreign_key_checks", "gtid_domain_id", "gtid_mode"),
+        *("gtid_next", "gtid_seq_no", "innodb_autoinc_lock_mode", "insert_id", "last_insert_id"),
+        *("lc_time_names", "log_bin_trust_function_creators", "lower_case_table_names"),
+        *("old_mode", "pseudo_thread_id", "rand_seed1", "rand_seed2", "server_id"),
+        *("skip_replication", "sql_auto_is_null", "sql_generate_invisible_primary_key"),
+        *("sql_if_exists", "sql_log_bin", "sql_mode", "sql_notes", "sql_safe_updates"),
+        *("storage_engine", "time_zone", "timestamp", "transaction_isolation"),
+        *("transaction_read_only", "tx_isolation", "tx_read_only", "unique_checks"),
+    )
+)
+"""Variables that bear on what is logged, or that scripts set for it."""
+_NEIGHBOURS: Final = frozenset(("read_only", "server_uid", "server_uuid"))
+"""Other variables of MariaDB 10.11 and MySQL 9.7 whose names are near to one of them."""
+_NEAR: Final = 0.85
+
+
+def misspelt(name: str) -> Refusal | None:
+    """1193 for a name that no variable has, or nearly one which bears on what is logged.
+
+    Other names are not judged unless they are one word: plugins have variables of their own.
+    """
+    if is_no_variable(name):
+        return refusals.refusal(1193, name)
+    known = _BEARING | _NEIGHBOURS
+    if name in known or not name.isidentifier():
+        return None
+    near = get_close_matches(name, _BEARING, n=1, cutoff=_NEAR)
+    if not near:
+        return None
+    message = f"Unknown system variable '{name}' (is {near[0]} meant?)"
+    return Refusal(1193, "HY000", "ER_UNKNOWN_SYSTEM_VARIABLE", message)

@@ -1,0 +1,72 @@
+"""Conditions that no row of a table can meet, as MySQL finds without its keys.
+
+Of columns that are never NULL, and of one column of integers that is to equal several numbers.
+`key_ranges` has what both servers find by keys.
+
+Source: MySQL 9.7 sql/sql_optimizer.cc `remove_eq_conds` and `propagate_cond_constants`; measured on
+MySQL 9.7.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final, NamedTuple
+
+from binlane.statements.sql.evaluation.values import Value
+from binlane.statements.sql.tree.expressions import Expression, Name, Operation
+
+
+class KnownColumns(NamedTuple):
+    """What is known of the columns of the one table that a statement changes, in small letters.
+
+    Attributes:
+        never_null: Those that are NULL in no row.
+        equated: Of integers, of which it sees equalities together.
+    """
+
+    never_null: frozenset[str] = frozenset()
+    equated: frozenset[str] = frozenset()
+
+
+NO_COLUMNS: Final = KnownColumns()
+
+
+def null_is_known(node: Operation, columns: KnownColumns) -> bool | None:
+    """Whether IS [NOT] NULL of a column holds, whatever the row; None where that hangs on rows."""
+    if node.operator != "IS NULL" or not isinstance(node.operands[0], Name):
+        return None
+    if node.operands[0].parts[-1].lower() not in columns.never_null:
+        return None
+    return node.is_negated
+
+
+def contradict(
+    conditions: Iterable[Expression],
+    columns: KnownColumns,
+    value_of: Callable[[Expression], Value | None],
+) -> bool:
+    """Whether no row can meet all of some conditions.
+
+    Args:
+        conditions: Parts of one AND.
+        columns: What is known of the table.
+        value_of: The value of an expression that no row changes; None of others.
+    """
+    numbers: dict[str, set[int]] = {}
+    for condition in conditions:
+        for column, number in _equalities(condition, value_of):
+            numbers.setdefault(column, set()).add(number)
+    return any(len(found) > 1 and one in columns.equated for one, found in numbers.items())
+
+
+def _equalities(
+    condition: Expression, value_of: Callable[[Expression], Value | None]
+) -> Iterator[tuple[str, int]]:
+    if not isinstance(condition, Operation) or condition.operator != "=":
+        return
+    left, right = condition.operands
+    for column, other in ((left, right), (right, left)):
+        if isinstance(column, Name) and value_of(column) is None:
+            number = value_of(other)
+            if isinstance(number, int) and not isinstance(number, bool):
+                yield column.parts[-1].lower(), number

@@ -1,0 +1,689 @@
+"""Values of SQL as far as they can be known without a server, operators on them, types that store them.
+
+A value is None (NULL), an `int`, a `Decimal`, a `float`, a `Text`, a `Temporal` or `UNKNOWN`: what
+only a running server knows, such as a column of a table. Variables, parameters, returned values and
+casts have a type, which changes a value when it is stored.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import re
+import struct
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from decimal import ROUND_DOWN, ROUND_HALF_UP, Decimal, InvalidOperation, localcontext
+from enum import Enum
+from types import MappingProxyType
+from typing import Any, Final, TypeAlias
+
+from binlane.log.codec.json_values import shortest_float
+from binlane.log.codec.types import Flavor
+from binlane.statements.sql.tree.expressions import DataType
+
+BINARY: Final = "binary"
+"""The collation of byte strings."""
+NOT_AS_LOGGED: Final = "\ufdd0"
+"""Stands in an event's text before what is not in it as the server has it: no character of any text."""
+IN_UTF8: Final = "\ufdd1"
+"""Stands in an event's text before letters whose bytes are those of UTF-8, whatever the text is in."""
+UNKNOWN_TEXT: Final = f"{NOT_AS_LOGGED}#"
+"""Stands in an event's text for a value that cannot be known."""
+
+_ESCAPES: Final = str.maketrans(
+    {
+        "\0": "\\0",
+        "\n": "\\n",
+        "\r": "\\r",
+        "\x1a": "\\Z",
+        "\\": "\\\\",
+        "'": "\\'",
+        '"': '\\"',
+    }
+)
+_FIXED_EXPONENT_MAX: Final = 15
+"""From 10 to this power on a DOUBLE is written with an exponent."""
+_FIXED_EXPONENT_MIN: Final = -15
+
+
+class Unknown(Enum):
+    """The value that cannot be known."""
+
+    UNKNOWN = "unknown"
+
+
+UNKNOWN: Final = Unknown.UNKNOWN
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A string; bytes stand as the characters of the same numbers.
+
+    Attributes:
+        content: Its characters.
+        collation: Such as `utf8mb4_general_ci`; `binary` of a byte string.
+        is_number: A byte string that a number's context takes as a number: 0x41, b'1', BIT.
+    """
+
+    content: str
+    collation: str
+    is_number: bool = False
+
+    @property
+    def charset(self) -> str:
+        """The name of its character set."""
+        return charset_of(self.collation)
+
+    @property
+    def encoded(self) -> bytes:
+        """Its bytes in its character set."""
+        if self.collation == BINARY:
+            return self.content.encode("latin-1", "replace")
+        if self.charset == "latin1":
+            return self.content.encode("cp1252", "replace")
+        return self.content.encode("utf-8", "surrogateescape")
+
+
+class TemporalKind(Enum):
+    """Types of points in time, by the word that a literal begins with."""
+
+    DATE = "DATE"
+    TIME = "TIME"
+    TIMESTAMP = "TIMESTAMP"
+
+
+@dataclass(frozen=True, slots=True)
+class Temporal:
+    """A date, time or date with time; `text` is how the server prints it."""
+
+    kind: TemporalKind
+    text: str
+
+
+Number: TypeAlias = int | Decimal | float
+Known: TypeAlias = Number | Text | Temporal
+Value: TypeAlias = Known | Unknown | None
+
+
+def charset_of(collation: str) -> str:
+    """The character set that a collation belongs to."""
+    return collation.partition("_")[0]
+
+
+def escaped(text: str, *, has_escapes: bool = True) -> str:
+    """A string as the servers put it between single quotes.
+
+    Args:
+        text: The string.
+        has_escapes: A backslash means something there: not so in sql_mode NO_BACKSLASH_ESCAPES.
+    """
+    return text.translate(_ESCAPES) if has_escapes else text.replace("'", "''")
+
+
+def number_text(value: Number) -> str:
+    """A number as the servers print it."""
+    if isinstance(value, float):
+        return _double_text(value)
+    return format(value, "f") if isinstance(value, Decimal) else str(value)
+
+
+def _double_text(value: float) -> str:
+    """The shortest text that reads back, with an exponent only where that is the shorter form."""
+    if value == 0 or not math.isfinite(value):
+        return "0" if value == 0 else "NULL"
+    is_negative, digits, scale = Decimal(repr(value)).normalize().as_tuple()
+    assert isinstance(scale, int)  # the number is finite
+    figures = "".join(map(str, digits))
+    exponent = scale + len(figures) - 1
+    sign = "-" if is_negative else ""
+    if exponent >= _FIXED_EXPONENT_MAX or exponent < _FIXED_EXPONENT_MIN:
+        mantissa = figures[0] + ("." + figures[1:] if len(figures) > 1 else "")
+        return f"{sign}{mantissa}e{exponent}"
+    if exponent < 0:
+        return f"{sign}0.{'0' * (-exponent - 1)}{figures}"
+    if len(figures) <= exponent + 1:
+        return sign + figures + "0" * (exponent + 1 - len(figures))
+    return f"{sign}{figures[: exponent + 1]}.{figures[exponent + 1 :]}"
+
+
+def plain_text(value: Value) -> str:
+    """A known value that is not NULL, as it becomes a string."""
+    assert value is not None
+    assert value is not UNKNOWN
+    if isinstance(value, Text):
+        return value.content
+    if isinstance(value, Temporal):
+        return value.text
+    return number_text(value)
+
+
+def constant(value: Value, *, is_mariadb: bool, has_escapes: bool = True) -> str:
+    """A value as it stands in NAME_CONST and in the arguments of a logged function call.
+
+    Args:
+        value: The value.
+        is_mariadb: How MariaDB writes it, not MySQL.
+        has_escapes: As of `escaped`.
+    """
+    if value is None:
+        return "NULL"
+    if value is UNKNOWN:
+        return UNKNOWN_TEXT
+    if isinstance(value, Text):
+        shown = _shown(value, has_escapes=has_escapes)
+        return f"_{value.charset}'{shown}' COLLATE '{value.collation}'"
+    if isinstance(value, Temporal):
+        if is_mariadb:
+            return f"{value.kind.value}'{value.text}'"
+        return f"_latin1'{value.text}' COLLATE 'latin1_swedish_ci'"
+    return number_text(value)
+
+
+def parameter(value: Value, *, is_mariadb: bool, has_escapes: bool = True) -> str:
+    """A value as it takes the place of `?` in the logged text of a prepared statement.
+
+    Args:
+        value: The value.
+        is_mariadb: As of `constant`.
+        has_escapes: As of `escaped`.
+    """
+    if isinstance(value, Text):
+        return f"'{escaped(value.content, has_escapes=has_escapes)}'"
+    if isinstance(value, Temporal) and not is_mariadb:
+        return f"'{value.text}'"
+    return constant(value, is_mariadb=is_mariadb, has_escapes=has_escapes)
+
+
+def _shown(value: Text, *, has_escapes: bool) -> str:
+    """The text of a string in an event; letters of other character sets stand there as their bytes."""
+    text = escaped(value.content, has_escapes=has_escapes)
+    if text.isascii():
+        return text
+    if value.charset in _UNICODE:
+        return IN_UTF8 + text
+    if value.charset in {"latin1", "binary"}:
+        text = "".join(letter if letter.isascii() else "\\?" for letter in text)
+    return NOT_AS_LOGGED + text
+
+
+_UNICODE: Final = frozenset(("utf8mb3", "utf8mb4"))
+_SCALE_MAX: Final = 30
+"""Digits behind the point of a DECIMAL of MySQL."""
+_GROUP: Final = 9
+_QUOTIENT_SCALE_MAX: Final = 72
+_UNSIGNED_MAX: Final = (1 << 64) - 1
+_PRECISION: Final = 90
+_DIVISION_DIGITS: Final = 4
+"""div_precision_increment."""
+
+
+_NUMBER: Final = re.compile(r"\s*[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?")
+_DIGITS: Final = re.compile(r"\s*[+-]?\d+")
+Operator: TypeAlias = Callable[[Value, Value, Flavor], Value]
+
+
+def exact(number: Number) -> Decimal:
+    """A number as the decimal that its text says."""
+    return Decimal(repr(number)) if isinstance(number, float) else Decimal(number)
+
+
+def rounded(value: Decimal, scale: int) -> Decimal:
+    """A number with so many digits behind the point, halves away from zero."""
+    try:
+        return value.quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP)
+    except InvalidOperation:
+        return value
+
+
+def as_number(value: Value) -> Number | Unknown | None:
+    """What a value is where a number is asked for."""
+    if isinstance(value, Text):
+        if value.is_number:
+            return int.from_bytes(value.encoded, "big")
+        found = _NUMBER.match(value.content)
+        return _finite(float(found[0])) if found else 0.0
+    if isinstance(value, Temporal):
+        return int(re.sub(r"\D", "", value.text))
+    return _finite(value) if isinstance(value, float) else value
+
+
+def _finite(number: float) -> float | Unknown:
+    """A DOUBLE that a server has; others are errors."""
+    return number if math.isfinite(number) else UNKNOWN
+
+
+def as_integer(value: Value) -> int:
+    """What a value is where a whole number is asked for.
+
+    Of a string the digits that it begins with; a DOUBLE is rounded to the even neighbour, a DECIMAL
+    away from zero.
+
+    Raises:
+        TypeError: If it is NULL or not known.
+    """
+    if isinstance(value, Text) and not value.is_number:
+        found = _DIGITS.match(value.content)
+        return int(found[0]) if found else 0
+    number = as_number(value)
+    if number is None or isinstance(number, Unknown):
+        raise TypeError(value)
+    return round(number) if isinstance(number, float) else int(rounded(Decimal(number), 0))
+
+
+def truth(value: Value) -> int | Unknown | None:
+    """Whether a value holds as a condition."""
+    number = as_number(value)
+    if number is None or isinstance(number, Unknown):
+        return number
+    return int(number != 0)
+
+
+def negation(value: Value) -> int | Unknown | None:
+    """NOT."""
+    holds = truth(value)
+    return holds if holds is None or isinstance(holds, Unknown) else 1 - holds
+
+
+def negative(value: Value) -> Value:
+    """The unary minus."""
+    number = as_number(value)
+    return number if number is None or isinstance(number, Unknown) else -number
+
+
+def _of_numbers(apply: Callable[[Number, Number, Flavor], Value]) -> Operator:
+    """An operator that takes numbers: NULL or unknown if one of its operands is."""
+
+    def of_values(left: Value, right: Value, flavor: Flavor) -> Value:
+        first, last = as_number(left), as_number(right)
+        if first is None or last is None:
+            return None
+        if isinstance(first, Unknown) or isinstance(last, Unknown):
+            return UNKNOWN
+        return apply(first, last, flavor)
+
+    return of_values
+
+
+def _of_known(apply: Callable[[Known, Known, Flavor], Value]) -> Operator:
+    """An operator that takes values of any kind: NULL or unknown if one of its operands is."""
+
+    def of_values(left: Value, right: Value, flavor: Flavor) -> Value:
+        if left is None or right is None:
+            return None
+        if isinstance(left, Unknown) or isinstance(right, Unknown):
+            return UNKNOWN
+        return apply(left, right, flavor)
+
+    return of_values
+
+
+def _arithmetic(apply: Callable[[Any, Any], Any]) -> Operator:
+    def of_numbers(first: Number, last: Number, _: Flavor) -> Value:
+        if isinstance(first, float) or isinstance(last, float):
+            return _finite(apply(float(first), float(last)))
+        if isinstance(first, int) and isinstance(last, int):
+            return int(apply(first, last))
+        return Decimal(apply(exact(first), exact(last)) + 0)  # no negative zero
+
+    return _of_numbers(of_numbers)
+
+
+def _divided(first: Number, last: Number, flavor: Flavor) -> Value:
+    if last == 0:
+        return None
+    if isinstance(first, float) or isinstance(last, float):
+        return _finite(float(first) / float(last))
+    with localcontext() as context:
+        context.prec = _PRECISION
+        quotient = exact(first) / exact(last)
+        if flavor is Flavor.MYSQL:
+            return rounded(quotient, min(scale_of(first) + _DIVISION_DIGITS, _SCALE_MAX))
+        unit = Decimal(1).scaleb(-_whole_groups(scale_of(first), scale_of(last)))
+        return quotient.quantize(unit, ROUND_DOWN)
+
+
+def _whole_groups(first: int, last: int) -> int:
+    """Digits behind the point of MariaDB's quotient, which come in groups of nine."""
+    scales = [-(-scale // _GROUP) * _GROUP for scale in (first, last)]
+    more = max(0, _DIVISION_DIGITS - (scales[0] - first) - (scales[1] - last))
+    return min(-(-(sum(scales) + more) // _GROUP) * _GROUP, _QUOTIENT_SCALE_MAX)
+
+
+def _whole_quotient(first: Number, last: Number, _: Flavor) -> Value:
+    if last == 0:
+        return None
+    return int((exact(first) / exact(last)).to_integral_value(ROUND_DOWN))
+
+
+def _remainder(first: Number, last: Number, _: Flavor) -> Value:
+    if last == 0:
+        return None
+    if isinstance(first, float) or isinstance(last, float):
+        return math.fmod(first, last)
+    rest = exact(first) % exact(last) + 0  # no negative zero
+    return int(rest) if isinstance(first, int) and isinstance(last, int) else rest
+
+
+def scale_of(number: Number) -> int:
+    """Digits behind the point."""
+    exponent = exact(number).as_tuple().exponent
+    return max(0, -exponent) if isinstance(exponent, int) else 0
+
+
+def _bits(apply: Callable[[int, int], int], *, is_shift: bool = False) -> Operator:
+    def of_values(left: Known, right: Known, flavor: Flavor) -> Value:
+        first, last = _bit_operand(left, flavor), _bit_operand(right, flavor)
+        if is_shift and isinstance(right, Text):
+            last = as_integer(right)
+        if isinstance(first, Unknown) or isinstance(last, Unknown):
+            return UNKNOWN
+        return apply(first & _UNSIGNED_MAX, last) & _UNSIGNED_MAX
+
+    return _of_known(of_values)
+
+
+def _bit_operand(value: Value, flavor: Flavor) -> int | Unknown:
+    """A value as bits; MySQL's operators on byte strings are not known here."""
+    number = as_number(value)
+    if number is None or isinstance(number, Unknown):
+        return UNKNOWN
+    if flavor is Flavor.MYSQL:
+        is_bytes = isinstance(value, Text) and value.collation == BINARY and not value.is_number
+        return UNKNOWN if is_bytes else as_integer(value)
+    return int(rounded(exact(number), 0))
+
+
+def _shifted(by: Callable[[int, int], int]) -> Callable[[int, int], int]:
+    return lambda value, count: by(value, count) if 0 <= count < 64 else 0
+
+
+def compared(left: Value, right: Value) -> int | Unknown | None:
+    """-1, 0 or 1 as the first is less than, equal to or greater than the second."""
+    if left is None or right is None:
+        return None
+    if isinstance(left, Text | Temporal) and isinstance(right, Text | Temporal):
+        first, last, is_exact = _comparable(left, right)
+        if first != last and not (is_exact or (_is_plain(first) and _is_plain(last))):
+            return UNKNOWN
+        return (first > last) - (first < last)
+    if isinstance(left, Temporal) or isinstance(right, Temporal):
+        return UNKNOWN
+    one, other = as_number(left), as_number(right)
+    if isinstance(one, Unknown | None) or isinstance(other, Unknown | None):
+        return UNKNOWN
+    return (exact(one) > exact(other)) - (exact(one) < exact(other))
+
+
+def equal(left: Value, right: Value) -> int | Unknown | None:
+    """`=`: it is known of more strings than their order is."""
+    if isinstance(left, Text | Temporal) and isinstance(right, Text | Temporal):
+        first, last, is_exact = _comparable(left, right)
+        if first == last:
+            return 1
+        return 0 if is_exact or (first.isascii() and last.isascii()) else UNKNOWN
+    order = compared(left, right)
+    return order if order is None or isinstance(order, Unknown) else int(order == 0)
+
+
+def _is_plain(text: str) -> bool:
+    """Whether all collations sort such characters alike."""
+    return text.isascii() and (text.isalnum() or not text)
+
+
+def _comparable(left: Text | Temporal, right: Text | Temporal) -> tuple[str, str, bool]:
+    """Both as their collation compares them, and whether it does so by their bytes."""
+    collations = [side.collation for side in (left, right) if isinstance(side, Text)]
+    first, last = plain_text(left), plain_text(right)
+    if BINARY in collations:
+        return first, last, True
+    if not any("_0900_" in name or "_nopad_" in name for name in collations):
+        first, last = first.rstrip(" "), last.rstrip(" ")
+    if any(name.endswith("_bin") for name in collations):
+        return first, last, True
+    # Letters beyond ASCII stay apart from those that they would become.
+    folded = [text.casefold() if text.isascii() else text for text in (first, last)]
+    return folded[0], folded[1], False
+
+
+def _comparison(holds: Callable[[int], bool]) -> Operator:
+    def apply(left: Value, right: Value, _: Flavor) -> Value:
+        order = compared(left, right)
+        return order if order is None or isinstance(order, Unknown) else int(holds(order))
+
+    return apply
+
+
+def _same(left: Value, right: Value, _: Flavor) -> Value:
+    """`<=>`."""
+    if left is UNKNOWN or right is UNKNOWN:
+        return UNKNOWN
+    if left is None or right is None:
+        return int(left is right)
+    return equal(left, right)
+
+
+def _like(left: Known, right: Known, _: Flavor) -> Value:
+    pattern = re.sub(
+        r"\\(.)|(%)|(_)|(.)",
+        lambda found: ".*" if found[2] else "." if found[3] else re.escape(found[1] or found[4]),
+        plain_text(right),
+        flags=re.DOTALL,
+    )
+    matched = re.fullmatch(pattern, plain_text(left), re.IGNORECASE | re.DOTALL)
+    return int(matched is not None)
+
+
+OPERATORS: Final[Mapping[str, Operator]] = MappingProxyType(
+    {
+        "+": _arithmetic(operator.add),
+        "-": _arithmetic(operator.sub),
+        "*": _arithmetic(operator.mul),
+        "/": _of_numbers(_divided),
+        "DIV": _of_numbers(_whole_quotient),
+        "%": _of_numbers(_remainder),
+        "&": _bits(operator.and_),
+        "|": _bits(operator.or_),
+        "^": _bits(operator.xor),
+        "<<": _bits(_shifted(operator.lshift), is_shift=True),
+        ">>": _bits(_shifted(operator.rshift), is_shift=True),
+        "=": lambda left, right, _: equal(left, right),
+        "<>": lambda left, right, _: negation(equal(left, right)),
+        "<": _comparison(lambda order: order < 0),
+        ">": _comparison(lambda order: order > 0),
+        "<=": _comparison(lambda order: order <= 0),
+        ">=": _comparison(lambda order: order >= 0),
+        "<=>": _same,
+        "LIKE": _of_known(_like),
+    }
+)
+
+_SIGNED_MAX: Final = (1 << 63) - 1
+_INTEGERS: Final = frozenset(
+    (
+        *("TINYINT", "SMALLINT", "MEDIUMINT", "MIDDLEINT", "INT", "INTEGER", "BIGINT", "YEAR"),
+        *("INT1", "INT2", "INT3", "INT4", "INT8", "BOOL", "BOOLEAN", "SERIAL"),
+        *("SIGNED", "UNSIGNED"),
+    )
+)
+_DECIMALS: Final = ("DECIMAL", "DEC", "NUMERIC", "FIXED", "NUMBER")
+_DOUBLES: Final = ("DOUBLE", "REAL", "FLOAT8")
+_FLOATS: Final = ("FLOAT", "FLOAT4")
+_BYTES: Final = ("BINARY", "VARBINARY", "BLOB", "TINYBLOB", "MEDIUMBLOB", "LONGBLOB", "RAW")
+_TEXTS: Final = (
+    *("CHAR", "VARCHAR", "VARCHAR2", "NCHAR", "NVARCHAR", "CHARACTER", "NATIONAL", "LONG"),
+    *("TEXT", "TINYTEXT", "MEDIUMTEXT", "LONGTEXT", "CLOB", "ENUM", "SET", "JSON"),
+)
+_PADDED: Final = ("CHAR", "NCHAR")
+_TEMPORALS: Final = MappingProxyType(
+    {
+        "DATE": TemporalKind.DATE,
+        "TIME": TemporalKind.TIME,
+        "DATETIME": TemporalKind.TIMESTAMP,
+        "TIMESTAMP": TemporalKind.TIMESTAMP,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredType:
+    """What a value becomes when it is stored.
+
+    Attributes:
+        name: As `DataType` has it.
+        length: The first number in parentheses; None without.
+        scale: The second one.
+        is_unsigned: UNSIGNED or ZEROFILL.
+        collation: Of its strings.
+    """
+
+    name: str
+    length: int | None = None
+    scale: int | None = None
+    is_unsigned: bool = False
+    collation: str = BINARY
+
+    @classmethod
+    def of(
+        cls, node: DataType, *, collation: str, default_collation: Callable[[str], str]
+    ) -> StoredType:
+        """The type that a text names.
+
+        Args:
+            node: Such as that of `VARCHAR(20) CHARACTER SET latin1`.
+            collation: Of strings whose type names none: that of the database or connection.
+            default_collation: That of a character set.
+        """
+        if node.collation:
+            collation = node.collation.lower()
+        elif node.charset:
+            collation = default_collation(node.charset.lower())
+        elif node.name == "JSON":
+            collation = "utf8mb4_bin"
+        sizes = [int(size) for size in node.arguments if size.isdecimal()]
+        return cls(
+            name=node.name,
+            length=sizes[0] if sizes else None,
+            scale=sizes[1] if len(sizes) > 1 else None,
+            is_unsigned=not node.words.isdisjoint({"UNSIGNED", "ZEROFILL"}),
+            collation=collation,
+        )
+
+    def store(self, value: Value) -> Value:
+        """What a variable of this type holds once it is given a value."""
+        if value is None or value is UNKNOWN:
+            return value
+        convert = _CONVERSIONS.get(self.name)
+        return UNKNOWN if convert is None else convert(self, value)
+
+    def cast(self, value: Value) -> Value:
+        """What CAST makes of a value: strings are cut, numbers wrap around."""
+        if self.name in _INTEGERS and value is not None and value is not UNKNOWN:
+            number = as_integer(value)
+            if self.name == "UNSIGNED" or self.is_unsigned:
+                if number < 0 and not isinstance(value, int):
+                    return UNKNOWN  # the servers differ
+                return number & _UNSIGNED_MAX
+            return number - _UNSIGNED_MAX - 1 if number > _SIGNED_MAX else number
+        if self.name in {"CHAR", "NCHAR"} and isinstance(value, Text):
+            return Text(value.content[: self.length], self.collation)
+        if self.name == "BINARY" and self.length is None:
+            return replace(self, name="VARBINARY").store(value)
+        stored = self.store(value)
+        if isinstance(stored, Text) and self.length is not None:
+            return Text(stored.content[: self.length], stored.collation)
+        return stored
+
+
+def _integer(_: StoredType, value: Value) -> Value:
+    number = as_number(value)
+    if number is None or isinstance(number, int | Unknown):
+        return number
+    if isinstance(value, float):
+        return round(value)
+    return int(exact(number).to_integral_value(ROUND_HALF_UP))
+
+
+def _decimal(kind: StoredType, value: Value) -> Value:
+    number = as_number(value)
+    if number is None or isinstance(number, Unknown):
+        return number
+    return rounded(exact(number), kind.scale or 0)
+
+
+def _double(_: StoredType, value: Value) -> Value:
+    number = as_number(value)
+    return number if number is None or isinstance(number, Unknown) else float(number)
+
+
+def _float(kind: StoredType, value: Value) -> Value:
+    number = _double(kind, value)
+    if not isinstance(number, float):
+        return number
+    try:
+        return shortest_float(number)
+    except (OverflowError, struct.error):
+        return UNKNOWN
+
+
+def _bytes(kind: StoredType, value: Value) -> Value:
+    text = value if isinstance(value, Text) else Text(plain_text(value), "latin1_swedish_ci")
+    content = text.encoded.decode("latin-1")
+    if kind.name == "BINARY":
+        content = content.ljust(kind.length or 1, "\0")
+    return Text(content, BINARY)
+
+
+def _text(kind: StoredType, value: Value) -> Value:
+    content = plain_text(value)
+    return Text(content.rstrip(" ") if kind.name in _PADDED else content, kind.collation)
+
+
+def _bit(kind: StoredType, value: Value) -> Value:
+    number = as_number(value)
+    if not isinstance(number, int) or number < 0:
+        return UNKNOWN
+    size = max((kind.length or 1) + 7, number.bit_length() + 7) // 8
+    return Text(number.to_bytes(size, "big").decode("latin-1"), BINARY, is_number=True)
+
+
+def _temporal(kind: StoredType, value: Value) -> Value:
+    wanted = _TEMPORALS[kind.name]
+    if isinstance(value, Temporal) and value.kind is wanted:
+        return value
+    if not isinstance(value, Text | Temporal):
+        return UNKNOWN
+    return _read_temporal(plain_text(value).strip(), wanted)
+
+
+def _read_temporal(text: str, kind: TemporalKind) -> Value:
+    """Read a date or time in its usual notation; other notations are not known."""
+    found = _MOMENT.fullmatch(text)
+    if found is None:
+        return UNKNOWN
+    date, time, fraction = found["date"], found["time"], found["fraction"] or ""
+    if date is not None:
+        year, month, day = (int(part) for part in date.split("-"))
+        date = f"{year:04}-{month:02}-{day:02}"
+    if kind is TemporalKind.DATE and date is not None:
+        return Temporal(kind, date)
+    if kind is TemporalKind.TIME and time is not None and not fraction:
+        return Temporal(kind, time)
+    if kind is TemporalKind.TIMESTAMP and date is not None and not fraction:
+        return Temporal(kind, f"{date} {time or '00:00:00'}")
+    return UNKNOWN
+
+
+_MOMENT: Final = re.compile(
+    r"(?P<date>\d{4}-\d{1,2}-\d{1,2})?[ T]*(?P<time>\d{2}:\d{2}:\d{2})?(?P<fraction>\.\d+)?"
+)
+_CONVERSIONS: Final[Mapping[str, Callable[[StoredType, Value], Value]]] = MappingProxyType(
+    dict.fromkeys(_INTEGERS, _integer)
+    | dict.fromkeys(_TEXTS, _text)
+    | dict.fromkeys(_DECIMALS, _decimal)
+    | dict.fromkeys(_DOUBLES, _double)
+    | dict.fromkeys(_FLOATS, _float)
+    | dict.fromkeys(_BYTES, _bytes)
+    | dict.fromkeys(_TEMPORALS, _temporal)
+    | {"BIT": _bit}
+)

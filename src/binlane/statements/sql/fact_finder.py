@@ -1,0 +1,730 @@
+"""From the tree of a statement to its facts: one pass over the nodes, in the order of the text.
+
+What queries and expressions name is told by `name_finder`; here is what the statements around them
+do with it. What DDL does to objects is told behind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any, Final
+
+from binlane.names import ACCOUNT_DATABASE, TableName, folded
+from binlane.statements.sql.facts import (
+    Assignment,
+    FunctionUse,
+    RowChange,
+    SetColumn,
+    StatementEffects,
+    StatementFacts,
+    StatementKind,
+    UserVariableUse,
+    VariableScope,
+    kind_of,
+)
+from binlane.statements.sql.name_finder import (
+    OUTERMOST,
+    SCOPES,
+    SEQUENCE_FUNCTIONS,
+    NameFinder,
+    Scope,
+    sequence_of,
+)
+from binlane.statements.sql.parser.cursor import TooMuch
+from binlane.statements.sql.servers import Dialect
+from binlane.statements.sql.tokens import Token, TokenKind, string_value
+from binlane.statements.sql.tree import definitions, statements
+from binlane.statements.sql.tree import expressions as tree
+from binlane.statements.sql.tree.expressions import Node, children, told
+
+_CHANGES: Final = {
+    "INSERT": frozenset((RowChange.INSERT,)),
+    "REPLACE": frozenset((RowChange.REPLACE,)),
+}
+JOINED_MAX: Final = 256
+"""Tables of one UPDATE or DELETE; servers take 61."""
+NAMES_MAX: Final = 10_000
+"""Tables that one statement names, each time anew, and functions that it calls."""
+PARTS_MAX: Final = 6_000
+"""Columns, keys, checks and changes of them in one statement; servers take 4,096 columns."""
+_MAINTENANCE: Final = ("ANALYZE ", "OPTIMIZE ", "REPAIR ", "CHECK ")
+PROGRAM_PARTS: Final = (
+    *statements.PROGRAMS,
+    statements.VariableDeclaration,
+    statements.ConditionDeclaration,
+    statements.CursorDeclaration,
+    statements.HandlerDeclaration,
+    statements.Branch,
+)
+
+
+_MANY_PARTS: Final = f"it has more than {PARTS_MAX:,} columns, keys and changes of them"
+
+
+class Untold(Exception):  # noqa: N818 - not an error of the text: no server's catalog is at hand
+    """The statement is understood, but what it is about cannot be told.
+
+    Attributes:
+        node: What.
+        expected: What is missing.
+    """
+
+    def __init__(self, node: Node, expected: str) -> None:
+        super().__init__(expected)
+        self.node = node
+        self.expected = expected
+
+
+class FactFinder(NameFinder):
+    """Facts of one statement while its tree is gone through. Attributes as in the values."""
+
+    def __init__(self, text: str, database: str, dialect: Dialect) -> None:
+        """Begin; `database` is the default one."""
+        super().__init__(text, database, dialect)
+        self.kind = StatementKind.UNKNOWN
+        self.verb = ""
+        self.databases: dict[str, None] = {}
+        self.objects: dict[TableName, None] = {}
+        self.renames: list[tuple[TableName, TableName]] = []
+        self.drops: dict[TableName, None] = {}
+        self.is_temporary = False
+        self.if_exists = False
+        self.body_functions: list[FunctionUse] = []
+        self.assignments: list[Assignment] = []
+        self.statement_assignments: list[Assignment] = []
+        self.set_columns: list[SetColumn] = []
+
+    def effects(self) -> StatementEffects:
+        """What was found; a table both written and read counts as written."""
+        return StatementEffects(
+            kind=self.kind,
+            writes=tuple(self.writes),
+            reads=tuple(table for table in self.reads if table not in self.writes),
+            databases=tuple(self.databases),
+            objects=tuple(self.objects),
+            calls=tuple(self.calls),
+            renames=tuple(self.renames),
+            drops=tuple(self.drops),
+            is_temporary=self.is_temporary,
+            if_exists=self.if_exists,
+        )
+
+    def facts(self, node: Node) -> StatementFacts:
+        """What was found in the statement that a node is.
+
+        Raises:
+            TooMuch: If it names more than is looked up.
+        """
+        if len(self.tables) > NAMES_MAX:
+            raise self._too_much(node, f"it names more than {NAMES_MAX:,} tables")
+        functions = (*self.functions, *self.body_functions)
+        if len(functions) > NAMES_MAX and len({use.name for use in functions}) > NAMES_MAX:
+            raise self._too_much(node, f"it calls more than {NAMES_MAX:,} functions")
+        return StatementFacts(
+            effects=self.effects(),
+            tree=statements.innermost(node),
+            whole=node,
+            text=self.text,
+            dialect=self.dialect,
+            verb=self.verb,
+            tables=tuple(self.tables),
+            functions=tuple(sorted(self.functions, key=_offset)),
+            body_functions=tuple(self.body_functions),
+            system_variables=tuple(self.system_variables),
+            user_variables=tuple(sorted(self.user_variables, key=_offset)),
+            limits=tuple(self.limits),
+            assignments=tuple(self.assignments),
+            statement_assignments=tuple(self.statement_assignments),
+            set_columns=tuple(self.set_columns),
+            **self.others,
+        )
+
+    def outer_place(self, query: tree.Query) -> int:
+        """Where a query begins, with the parentheses around it."""
+        place = before = query.at
+        while before and (self.text[before - 1].isspace() or self.text[before - 1] == "("):
+            before -= 1
+            if self.text[before] == "(":
+                place = before
+        return place
+
+    def statement(self, node: Node) -> None:
+        """Find all that a statement says.
+
+        Raises:
+            Untold: If a name of it means nothing.
+        """
+        while isinstance(node, statements.SetStatement):
+            self._assign(node.items, self.statement_assignments)
+            node = node.statement
+        reader = STATEMENTS.get(type(node))
+        if reader is not None:
+            # What statements of several kinds say in the same words stands in fields of one name.
+            self.verb = getattr(node, "verb", "")
+            self.kind = kind_of(self.verb)
+            self.is_temporary = getattr(node, "is_temporary", False)
+            self.if_exists = getattr(node, "if_exists", getattr(node, "if_not_exists", False))
+            if getattr(node, "is_or_replace", False):
+                self.note(is_or_replace=True)
+            if "IGNORE" in getattr(node, "modifiers", ()):
+                self.note(is_ignore=True)
+            reader(self, node)
+        elif isinstance(node, statements.PROGRAMS):
+            self.kind, self.verb = StatementKind.COMPOUND, "BEGIN NOT ATOMIC"
+            self.note(body_offset=node.at)
+            self.program(node)
+        else:
+            raise Untold(node, "a statement")
+
+    # Rows -------------------------------------------------------------------------------------
+
+    def insert(self, node: statements.Insert) -> None:
+        """INSERT and REPLACE."""
+        changes = _CHANGES[node.verb]
+        if node.on_duplicate is not None:
+            changes |= {RowChange.UPSERT}
+        self.use_table(node.table.name, node.table.alias, changes=changes)
+        rows, query = node.rows, node.query
+        if query is not None and isinstance(query.body, tree.Values) and _is_plain(query):
+            rows, query = query.body.rows, None  # VALUES ROW(…) of MySQL is no reading query
+        self.walk(told(rows or ()))
+        self.walk((query,))
+        self._set(node.on_duplicate or ())
+        self.walk(node.returning or ())
+        self.note(
+            is_replace=node.verb == "REPLACE",
+            is_delayed="DELAYED" in node.modifiers,
+            columns=node.columns,
+            row_count=0 if rows is None else len(rows),
+            has_query=query is not None,
+            query_offset=None if query is None else self.outer_place(query),
+            is_on_duplicate=node.on_duplicate is not None,
+            on_duplicate_offset=node.on_duplicate_at if node.on_duplicate is not None else None,
+            has_returning=node.returning is not None,
+        )
+
+    def _set(self, assignments: Sequence[statements.Assignment], scope: Scope = OUTERMOST) -> None:
+        """What UPDATE and ON DUPLICATE KEY UPDATE set."""
+        if len(assignments) > PARTS_MAX:
+            raise self._too_much(assignments[PARTS_MAX], f"it sets more than {PARTS_MAX:,} columns")
+        for item in assignments:
+            *qualifier, name = item.column.parts
+            of = qualifier[-1] if qualifier else None
+            self.set_columns.append(SetColumn(qualifier=of, name=name))
+            self.walk((item.value,), scope)
+
+    def update(self, node: statements.Update) -> None:
+        """UPDATE of one or several tables."""
+        scope = self.with_(node.with_)
+        targets = self._outermost(node.tables, scope)
+        self._set(node.assignments, scope)
+        changed = ((item.column.parts[:-1], item.column) for item in node.assignments)
+        self._change(targets, changed, RowChange.UPDATE)
+        self._clauses(node, scope)
+        self.note(is_multi_table=len(node.tables) > 1 or type(node.tables[0]) is not tree.TableUse)
+
+    def delete(self, node: statements.Delete) -> None:
+        """DELETE of one or several tables."""
+        scope = self.with_(node.with_)
+        targets = self._outermost(node.tables, scope)
+        changed: Iterable[tuple[tuple[str, ...], Node]] = (((), node.tables[0]),)
+        if node.targets is not None:
+            changed = (
+                ((one.name,) if one.database is None else (one.database, one.name), one)
+                for one in node.targets
+            )
+        self._change(targets, changed, RowChange.DELETE)
+        self.walk((node.before,), scope)
+        self._clauses(node, scope)
+        self.note(is_multi_table=node.targets is not None)
+        if "HISTORY" in node.modifiers:
+            self.add_options("HISTORY")
+
+    def _clauses(self, node: statements.Update | statements.Delete, scope: Scope) -> None:
+        self.walk((node.where, *node.order_by, node.limit, *(node.returning or ())), scope)
+        self.note(has_where=node.where is not None, has_returning=node.returning is not None)
+
+    def _outermost(self, tables: Sequence[tree.TableReference], scope: Scope) -> list[int]:
+        """Go through the tables of a statement; those that it names itself, no subquery."""
+        before = len(self.tables)
+        self.walk(tables, scope)
+        found = [
+            index
+            for index, table in enumerate(self.tables)
+            if index >= before and table.is_outermost and not table.is_sequence
+        ]
+        if len(found) > JOINED_MAX:
+            raise self._too_much(tables[0], f"it joins more than {JOINED_MAX} tables")
+        return found
+
+    def _too_much(self, node: Node, reason: str) -> TooMuch:
+        text = self.text_of(node)
+        return TooMuch(Token(TokenKind.NAME, text, node.at, text), reason)
+
+    def _change(
+        self,
+        targets: Sequence[int],
+        changed: Iterable[tuple[tuple[str, ...], Node]],
+        change: RowChange,
+    ) -> None:
+        """Note that tables change: those that qualifiers mean, all where one is empty."""
+        by_alias: dict[str, list[int]] = {}
+        for index in targets:
+            by_alias.setdefault(self.tables[index].alias, []).append(index)
+        noted: set[tuple[str, ...]] = set()
+        for qualifier, node in changed:
+            if qualifier in noted:
+                continue
+            noted.add(qualifier)
+            found = self._called(by_alias, qualifier) if qualifier else targets
+            if not found:
+                raise Untold(node, "a table of the statement")
+            for index in found:
+                self.change(index, change)
+
+    def _called(
+        self, by_alias: Mapping[str, Sequence[int]], qualifier: tuple[str, ...]
+    ) -> Sequence[int]:
+        """The tables that a qualifier means."""
+        if self.dialect.lower_case_names:
+            qualifier = tuple(map(folded, qualifier))
+        found = by_alias.get(qualifier[-1], ())
+        if len(qualifier) == 1:
+            return found
+        name = TableName(*qualifier)
+        return [index for index in found if self.tables[index].name == name]
+
+    def load_data(self, node: statements.LoadData) -> None:
+        """LOAD DATA and LOAD XML."""
+        is_replace = "REPLACE" in node.modifiers
+        changes = {RowChange.LOAD, RowChange.REPLACE} if is_replace else {RowChange.LOAD}
+        self.use_table(node.table.name, node.table.alias, changes=frozenset(changes))
+        self._set(node.assignments)
+        names = (
+            column.parts[-1] if isinstance(column, tree.Name) else self.text_of(column)
+            for column in node.columns or ()
+        )
+        self.note(
+            name=string_value(self.text_of(node.file).lstrip("nN"), self.dialect),
+            is_replace=is_replace,
+            is_local="LOCAL" in node.modifiers,
+            columns=None if node.columns is None else tuple(names),
+        )
+
+    def query_statement(self, node: statements.QueryStatement) -> None:
+        """A query."""
+        self.kind = StatementKind.SELECT
+        self.verb = "SELECT" if node.verb == "WITH" else node.verb
+        self.walk((node.query,))
+
+    def do(self, node: statements.Do) -> None:
+        """DO."""
+        self.walk(node.values)
+
+    def call_procedure(self, node: statements.CallProcedure) -> None:
+        """CALL."""
+        self.call(node.name, node.arguments, node.end)
+        self.walk(node.arguments)
+
+    def handler(self, node: statements.HandlerStatement) -> None:
+        """HANDLER."""
+        self.note(name=node.alias or node.name.name)
+        if node.verb == "HANDLER OPEN":
+            self.use_table(node.name, node.alias)
+        self.walk((*node.values, node.where, node.limit))
+
+    # SET, transactions, prepared statements ---------------------------------------------------
+
+    def set(self, node: statements.Set) -> None:
+        """SET."""
+        self._assign(node.items, self.assignments)
+
+    def _assign(self, items: Sequence[statements.SetItem], found: list[Assignment]) -> None:
+        for item in items:
+            self.walk((item.value,))
+            found.append(
+                Assignment(
+                    name=item.name,
+                    scope=SCOPES[item.scope],
+                    value=item.words or "DEFAULT"
+                    if item.value is None
+                    else self.text_of(item.value),
+                    node=item.value,
+                )
+            )
+
+    def transaction(self, node: statements.Transaction) -> None:
+        """BEGIN, COMMIT, SAVEPOINT, XA and the like."""
+        self.note(name=node.name)
+        self.add_options(*(node.options - {"AND NO CHAIN", "NO RELEASE"}))
+
+    def prepare(self, node: statements.Prepare) -> None:
+        """PREPARE, EXECUTE, EXECUTE IMMEDIATE and DEALLOCATE."""
+        self.note(name=node.name)
+        self.walk((node.source, *node.using))
+
+    def lock(self, node: statements.Lock) -> None:
+        """LOCK TABLES and the like."""
+        self.kind = StatementKind.LOCK
+        for table, words in node.tables:
+            self.name_table(table.name, alias=table.alias, lock=words)
+
+    def administration(self, node: statements.Administration) -> None:
+        """USE, SHOW, FLUSH, maintenance, ANALYZE of a statement."""
+        if node.verb.startswith("ANALYZE") and node.statement is not None:
+            self.statement(node.statement)  # it is executed
+            self.add_options("ANALYZE")
+            return
+        is_flush = node.verb.startswith("FLUSH")
+        if is_flush or (
+            node.verb.startswith(_MAINTENANCE) and node.verb.endswith((" TABLE", " VIEW"))
+        ):
+            self.kind = StatementKind.FLUSH if is_flush else StatementKind.MAINTENANCE
+            self.note(is_local=bool(node.options & {"NO_WRITE_TO_BINLOG", "LOCAL"}))
+            self.write(*map(self.name_table, node.tables))
+        else:
+            self.kind = StatementKind.SESSION
+            self._evaluate(node)
+        self.note(name=node.name)
+        self.add_options(*(node.options & {"WITH READ LOCK", "FOR EXPORT"}))
+
+    def _evaluate(self, node: statements.Administration) -> None:
+        """What is evaluated though nothing is changed: functions, and views, which may call some.
+
+        MariaDB evaluates what it takes for constant to explain a statement, such as derived tables;
+        MySQL executes what EXPLAIN ANALYZE is about, and opens the tables of other statements.
+        """
+        inner = FactFinder(self.text, self.database, self.dialect)
+        if node.condition is not None:
+            inner.walk((node.condition,))
+        elif node.statement is not None:
+            inner.statement(node.statement)
+        if inner.functions or inner.tables:
+            is_opened = node.statement is not None and self.dialect.flavor == "mysql"
+            if not is_opened or "ANALYZE" in node.options:
+                self.kind = StatementKind.SELECT
+            self.functions += inner.functions
+            self.tables += [
+                replace(use, changes=frozenset(), is_locked_for_update=False, lock="")
+                for use in inner.tables
+            ]
+            self.read(*inner.writes, *inner.reads)
+
+    def diagnostics(self, node: statements.Diagnostics) -> None:
+        """SIGNAL, RESIGNAL, GET DIAGNOSTICS."""
+        if node.verb != "GET DIAGNOSTICS":
+            self.walk([value for _, value in node.items])
+
+    def binlog(self, _: Node) -> None:
+        """BINLOG says no more than its verb."""
+
+    def empty(self, _: Node) -> None:
+        """Nothing."""
+        self.kind = StatementKind.EMPTY
+
+    # Bodies -----------------------------------------------------------------------------------
+
+    def program(self, body: Node) -> None:
+        """Note all that a body names and does."""
+        for node in parts_of(body):
+            if is_statement(node):
+                inner = FactFinder(self.text, self.database, self.dialect)
+                inner.statement(node)
+                self._absorb(inner)
+            else:
+                self.walk((node,))
+
+    def _absorb(self, other: FactFinder) -> None:
+        """Note all that a statement of a body names and does."""
+        self.writes.update(other.writes)
+        self.reads.update(other.reads)
+        self.databases.update(other.databases)
+        self.objects.update(other.objects)
+        self.calls.update(other.calls)
+        self.renames += other.renames
+        self.drops.update(other.drops)
+        self.tables += other.tables
+        self.functions += other.functions
+        self.system_variables += other.system_variables
+        self.user_variables += other.user_variables
+        self.limits += other.limits
+
+    def refer_to(self, body: FactFinder) -> None:
+        """Note everything that the body of a view, routine, trigger or event names."""
+        self.read(*body.writes, *body.reads)
+        self.calls.update(body.calls)
+        self.body_functions += sorted(body.functions, key=_offset)
+
+    def define_program(self, body: Node, start: int, name: TableName) -> None:
+        """Refer to what the body of a program names.
+
+        It runs in the database of its program, whatever the default one is when that is made.
+        """
+        inside = FactFinder(self.text, name.database, self.dialect)
+        inside.program(body)
+        self.note(body_offset=start)
+        self.refer_to(inside)
+
+    # Tables -----------------------------------------------------------------------------------
+
+    def create_table(self, node: definitions.CreateTable) -> None:
+        """CREATE TABLE, … LIKE and … SELECT."""
+        target = len(self.tables)
+        table = self.name_table(node.name)
+        self.write(table)
+        if node.like is not None:
+            self.kind = StatementKind.CREATE_TABLE_LIKE
+            self.read(self.name_table(node.like))
+            return
+        if len(node.elements) > PARTS_MAX:
+            raise self._too_much(node.elements[PARTS_MAX], _MANY_PARTS)
+        self._define((*node.elements, *node.options), table)
+        if node.query is None:
+            return
+        self.kind = StatementKind.CREATE_TABLE_SELECT
+        is_replace = node.on_existing == "REPLACE"
+        self.change(target, RowChange.REPLACE if is_replace else RowChange.INSERT)
+        self.note(
+            is_replace=is_replace,
+            is_ignore=node.on_existing == "IGNORE",
+            has_query=True,
+            query_offset=self.outer_place(node.query),
+        )
+        self.walk((node.query,))
+
+    def _define(self, parts: Iterable[Node], table: TableName) -> None:
+        """Note what definitions of columns, keys and options of a table refer to."""
+        waiting = list(reversed(list(parts)))
+        while waiting:
+            node = waiting.pop()
+            if isinstance(node, definitions.Reference):
+                # Without a database it is that of the table that refers.
+                self.read(TableName(node.table.database or table.database, node.table.name))
+            elif isinstance(node, definitions.TableOption):
+                if node.name == "ENGINE":
+                    self.note(engine=node.value.upper())
+                self.read(*map(self.resolve, node.tables))
+            elif isinstance(node, tree.Call) and node.upper_name in SEQUENCE_FUNCTIONS:
+                if (sequence := sequence_of(node)) is not None:
+                    self.read(self.resolve(sequence))
+            else:
+                waiting.extend(reversed(list(children(node))))
+
+    def alter_table(self, node: definitions.AlterTable) -> None:
+        """ALTER TABLE."""
+        self.if_exists = "IF EXISTS" in node.modifiers
+        table = self.name_table(node.name)
+        self.write(table)
+        parts = sum(1 + len(each.columns) + len(each.keys) for each in node.actions)
+        if parts > PARTS_MAX:
+            raise self._too_much(node.actions[-1], _MANY_PARTS)
+        for action in node.actions:
+            if action.table is None:
+                self._define((action,), table)
+                continue
+            other = self.name_table(action.table)
+            self.write(other)
+            if action.kind == "RENAME":
+                self.renames = [(table, other)]
+            elif "CONVERT TABLE" in " ".join((action.kind, *action.words)):
+                self.drops[other] = None
+            self._define((each for each in children(action) if each is not action.table), table)
+
+    def create_index(self, node: definitions.CreateIndex) -> None:
+        """CREATE INDEX."""
+        self.if_exists = node.key.if_not_exists
+        self.note(is_or_replace="OR REPLACE" in node.words)
+        self.write(self.name_table(node.table))
+
+    def drop_index(self, node: definitions.DropIndex) -> None:
+        """DROP INDEX."""
+        self.write(self.name_table(node.table))
+
+    def drop_tables(self, node: definitions.DropTables) -> None:
+        """DROP of tables, views and sequences, TRUNCATE."""
+        names = [self.name_table(name) for name in node.names]
+        if self.kind is StatementKind.DROP_VIEW:
+            self.change_objects(*names)
+        else:
+            self.write(*names)
+            if self.kind is not StatementKind.TRUNCATE_TABLE:
+                self.drops.update(dict.fromkeys(names))
+        if node.option:
+            self.add_options(node.option)
+
+    def rename_tables(self, node: definitions.RenameTables) -> None:
+        """RENAME TABLE."""
+        self.renames += [(self.name_table(old), self.name_table(new)) for old, new in node.pairs]
+        renamed = self.effects()
+        self.write(*renamed.renamed_tables, *(new for _, new in renamed.net_renames))
+
+    def sequence(self, node: definitions.Sequence) -> None:
+        """CREATE SEQUENCE and ALTER SEQUENCE."""
+        self.write(self.name_table(node.name))
+
+    # Databases, views, programs, accounts -----------------------------------------------------
+
+    def change_objects(self, *names: TableName) -> None:
+        """Note views, triggers, routines or events, and that their databases change."""
+        for name in names:
+            self.objects[name] = None
+            self.databases[name.database] = None
+
+    def define_database(self, node: definitions.Database) -> None:
+        """CREATE, ALTER and DROP DATABASE."""
+        self.databases[self.database if node.name is None else node.name.name] = None
+
+    def view(self, node: definitions.CreateView) -> None:
+        """CREATE VIEW and ALTER VIEW."""
+        self.note(body_offset=self.outer_place(node.query))
+        self.change_objects(self.resolve(node.name))
+        body = FactFinder(self.text, self.database, self.dialect)
+        body.walk((node.query,))
+        self.refer_to(body)
+        self.tables += body.tables
+
+    def routine(self, node: definitions.CreateRoutine) -> None:
+        """CREATE PROCEDURE and CREATE FUNCTION."""
+        name = self.resolve(node.name)
+        self.change_objects(name)
+        if node.soname:
+            self.add_options("SONAME")
+        elif node.body is not None:
+            self.define_program(node.body, node.body_at, name)
+        elif node.body_at >= 0:
+            self.note(body_offset=node.body_at)
+
+    def trigger(self, node: definitions.CreateTrigger) -> None:
+        """CREATE TRIGGER: its table counts as written, for what it does changes."""
+        name = self.resolve(node.name)
+        self.objects[name] = None
+        self.write(self.name_table(node.table))
+        self.define_program(node.body, node.body_at, name)
+
+    def event(self, node: definitions.Event) -> None:
+        """CREATE EVENT and ALTER EVENT."""
+        name = self.resolve(node.name)
+        self.change_objects(name)
+        if node.new_name is not None:
+            self.change_objects(self.resolve(node.new_name))
+        if node.body is not None:
+            self.define_program(node.body, node.body_at, name)
+
+    def object(self, node: definitions.ObjectStatement) -> None:
+        """What is done to another object, or to one without a form of its own."""
+        if self.kind in _BESIDE_DATABASES:
+            self.databases[ACCOUNT_DATABASE] = None
+        elif self.kind is StatementKind.UNKNOWN:
+            self.kind = StatementKind.SESSION
+        elif node.name is not None and self.kind is not StatementKind.TABLESPACE:
+            self.change_objects(self.resolve(node.name))
+
+    def library(self, node: definitions.CreateLibrary) -> None:
+        """CREATE LIBRARY."""
+        self.change_objects(self.resolve(node.name))
+
+    def account(self, node: definitions.AccountStatement) -> None:
+        """What is done to users and roles."""
+        if node.verb == "SET ROLE":
+            role = self.text_of(node).split(None, 2)[-1]
+            self.assignments.append(Assignment(name="role", scope=VariableScope.UNSAID, value=role))
+            return
+        self.kind = StatementKind.ACCOUNT
+        self.note(is_or_replace="OR REPLACE" in node.options)
+        self.databases[ACCOUNT_DATABASE] = None
+
+
+_BESIDE_DATABASES: Final = frozenset(
+    (
+        StatementKind.SERVER,
+        StatementKind.CREATE_REFERENCE_SYSTEM,
+        StatementKind.DROP_REFERENCE_SYSTEM,
+    )
+)
+"""Objects that belong to no database, kept in `mysql`."""
+STATEMENTS: Final[Mapping[type, Callable[[FactFinder, Any], None]]] = MappingProxyType(
+    {
+        statements.Insert: FactFinder.insert,
+        statements.Update: FactFinder.update,
+        statements.Delete: FactFinder.delete,
+        statements.LoadData: FactFinder.load_data,
+        statements.QueryStatement: FactFinder.query_statement,
+        statements.Do: FactFinder.do,
+        statements.CallProcedure: FactFinder.call_procedure,
+        statements.HandlerStatement: FactFinder.handler,
+        statements.Set: FactFinder.set,
+        statements.Transaction: FactFinder.transaction,
+        statements.Prepare: FactFinder.prepare,
+        statements.Lock: FactFinder.lock,
+        statements.Administration: FactFinder.administration,
+        statements.Diagnostics: FactFinder.diagnostics,
+        statements.BinlogStatement: FactFinder.binlog,
+        statements.Empty: FactFinder.empty,
+        definitions.CreateTable: FactFinder.create_table,
+        definitions.AlterTable: FactFinder.alter_table,
+        definitions.CreateIndex: FactFinder.create_index,
+        definitions.DropIndex: FactFinder.drop_index,
+        definitions.DropTables: FactFinder.drop_tables,
+        definitions.RenameTables: FactFinder.rename_tables,
+        definitions.Sequence: FactFinder.sequence,
+        definitions.Database: FactFinder.define_database,
+        definitions.CreateView: FactFinder.view,
+        definitions.CreateRoutine: FactFinder.routine,
+        definitions.CreateTrigger: FactFinder.trigger,
+        definitions.Event: FactFinder.event,
+        definitions.CreateLibrary: FactFinder.library,
+        definitions.ObjectStatement: FactFinder.object,
+        definitions.AccountStatement: FactFinder.account,
+    }
+)
+
+
+def _offset(use: FunctionUse | UserVariableUse) -> int:
+    return use.offset
+
+
+def _is_plain(query: tree.Query) -> bool:
+    """Whether a query has no clauses around its body."""
+    return query.with_ is None and query.limit is None and not query.order_by
+
+
+def parts_of(body: Node) -> Iterator[Node]:
+    """The statements, expressions and queries of a body, in the order of the text."""
+    waiting = [body]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, PROGRAM_PARTS):
+            waiting.extend(reversed(list(children(node))))
+        elif not isinstance(node, tree.DataType):
+            yield node
+
+
+def is_statement(node: Node) -> bool:
+    """Whether a part of a body is a statement, no expression or query."""
+    return type(node) in STATEMENTS or isinstance(node, statements.SetStatement)
+
+
+def facts_of(node: Node, text: str, database: str, dialect: Dialect) -> StatementFacts:
+    """The facts of a statement, query or expression; those of an expression are those of a DO.
+
+    Args:
+        node: It; also one in a body.
+        text: What holds it: all places count from its begin.
+        database: The default database.
+        dialect: As it was read.
+
+    Raises:
+        Untold: If a name in it means nothing.
+    """
+    if dialect.lower_case_names:
+        database = folded(database)
+    finder = FactFinder(text, database, dialect)
+    if is_statement(node) or isinstance(node, statements.PROGRAMS):
+        finder.statement(node)
+    else:
+        finder.verb = "SELECT" if isinstance(node, tree.Query) else "DO"
+        finder.kind = kind_of(finder.verb)
+        finder.walk((node,))
+    return finder.facts(node)

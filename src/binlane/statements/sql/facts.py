@@ -1,0 +1,663 @@
+"""Everything that the text of one statement tells about how it is logged.
+
+Values only: `reading.read` makes them. `StatementEffects` says which objects a statement is about;
+what stands beside it is what the servers look at when they decide between statement and row.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from binlane.names import TableName
+from binlane.statements.sql.servers import ANY, Dialect
+from binlane.statements.sql.tokens import SqlSyntaxError, Token
+from binlane.statements.sql.tree.expressions import Expression, Node
+from binlane.statements.sql.tree.statements import Empty
+
+
+class StatementKind(Enum):
+    """What a statement is, as far as binlogs ask."""
+
+    __hash__ = object.__hash__  # members are unique; Enum's own is no C function
+
+    CREATE_TABLE = "create table"
+    CREATE_TABLE_LIKE = "create table like"
+    CREATE_TABLE_SELECT = "create table select"
+    ALTER_TABLE = "alter table"
+    RENAME_TABLE = "rename table"
+    DROP_TABLE = "drop table"
+    TRUNCATE_TABLE = "truncate table"
+    CREATE_INDEX = "create index"
+    DROP_INDEX = "drop index"
+    CREATE_SEQUENCE = "create sequence"
+    ALTER_SEQUENCE = "alter sequence"
+    DROP_SEQUENCE = "drop sequence"
+    CREATE_VIEW = "create view"
+    ALTER_VIEW = "alter view"
+    DROP_VIEW = "drop view"
+    CREATE_TRIGGER = "create trigger"
+    DROP_TRIGGER = "drop trigger"
+    CREATE_ROUTINE = "create routine"
+    ALTER_ROUTINE = "alter routine"
+    DROP_ROUTINE = "drop routine"
+    CREATE_EVENT = "create event"
+    ALTER_EVENT = "alter event"
+    DROP_EVENT = "drop event"
+    CREATE_PACKAGE = "create package"
+    """MariaDB's, also its body: its routines are not looked at."""
+    DROP_PACKAGE = "drop package"
+    CREATE_LIBRARY = "create library"
+    ALTER_LIBRARY = "alter library"
+    DROP_LIBRARY = "drop library"
+    CREATE_REFERENCE_SYSTEM = "create spatial reference system"
+    DROP_REFERENCE_SYSTEM = "drop spatial reference system"
+    CREATE_DATABASE = "create database"
+    ALTER_DATABASE = "alter database"
+    DROP_DATABASE = "drop database"
+    ACCOUNT = "account management"
+    SERVER = "server definition"
+    TABLESPACE = "tablespace"
+    MAINTENANCE = "table maintenance"
+    FLUSH = "flush"
+    INSERT = "insert"
+    REPLACE = "replace"
+    UPDATE = "update"
+    DELETE = "delete"
+    LOAD_DATA = "load data"
+    SELECT = "select"
+    DO = "do"
+    CALL = "call"
+    COMPOUND = "compound statement"
+    SET = "set"
+    BEGIN = "begin"
+    COMMIT = "commit"
+    ROLLBACK = "rollback"
+    SAVEPOINT = "savepoint"
+    ROLLBACK_TO = "rollback to savepoint"
+    RELEASE_SAVEPOINT = "release savepoint"
+    XA = "xa"
+    LOCK = "lock"
+    """LOCK TABLES, UNLOCK TABLES, LOCK INSTANCE FOR BACKUP, …; the verb says which."""
+    HANDLER = "handler"
+    PREPARE = "prepare"
+    EXECUTE = "execute"
+    """What the prepared statement does stands in another text."""
+    EXECUTE_IMMEDIATE = "execute immediate"
+    DEALLOCATE = "deallocate"
+    BINLOG = "binlog"
+    """BINLOG 'base64': events as a statement, whose rows no text tells."""
+    SIGNAL = "signal"
+    SESSION = "session"
+    """What changes nothing that is logged: USE, SHOW, EXPLAIN, KILL …; the verb says which."""
+    EMPTY = "empty"
+    UNKNOWN = "unknown"
+
+    @property
+    def is_ddl(self) -> bool:
+        """Whether it is logged as a statement in every logging mode."""
+        return self in DDL_KINDS
+
+
+_DEFINING: Final = ("CREATE", "ALTER", "DROP")
+_NO_VERBS: Final = frozenset(
+    (
+        StatementKind.TABLESPACE,
+        StatementKind.SESSION,
+        StatementKind.EMPTY,
+        StatementKind.UNKNOWN,
+    )
+)
+"""Whose value is one word that no statement of the kind begins with."""
+_KINDS: Final = {
+    **{kind.value.upper(): kind for kind in StatementKind if kind not in _NO_VERBS},
+    **{
+        f"{verb} {word}": StatementKind[f"{verb}_ROUTINE"]
+        for verb in _DEFINING
+        for word in ("PROCEDURE", "FUNCTION")
+    },
+    **{
+        f"{verb} {word}": kind
+        for verb in _DEFINING
+        for kind, words in (
+            (StatementKind.ACCOUNT, ("USER", "ROLE")),
+            (StatementKind.SERVER, ("SERVER",)),
+            (StatementKind.TABLESPACE, ("TABLESPACE", "UNDO", "LOGFILE")),
+        )
+        for word in words
+    },
+    **dict.fromkeys(("GRANT", "REVOKE"), StatementKind.ACCOUNT),
+    **dict.fromkeys(("TABLE", "VALUES", "WITH"), StatementKind.SELECT),
+    **dict.fromkeys(("RESIGNAL", "GET"), StatementKind.SIGNAL),
+    "LOAD": StatementKind.LOAD_DATA,
+    "START": StatementKind.BEGIN,
+    "ROLLBACK TO": StatementKind.ROLLBACK_TO,
+    "RELEASE": StatementKind.RELEASE_SAVEPOINT,
+    "UNLOCK": StatementKind.LOCK,
+    "RENAME": StatementKind.RENAME_TABLE,
+    "TRUNCATE": StatementKind.TRUNCATE_TABLE,
+}
+"""By the words that a statement begins with."""
+
+
+def kind_of(verb: str) -> StatementKind:
+    """The kind of a statement, by as many of its first words as tell it."""
+    words = verb.split(" ", 2)
+    for known in (verb, " ".join(words[:2]), words[0]):
+        if known in _KINDS:
+            return _KINDS[known]
+    return StatementKind.UNKNOWN
+
+
+DDL_KINDS = frozenset(
+    kind
+    for kind in StatementKind
+    if kind.value.startswith(("create ", "alter ", "drop ", "rename ", "truncate "))
+    or kind
+    in (
+        StatementKind.ACCOUNT,
+        StatementKind.SERVER,
+        StatementKind.TABLESPACE,
+        StatementKind.MAINTENANCE,
+        StatementKind.FLUSH,
+    )
+)
+INSERTING_KINDS = frozenset((StatementKind.INSERT, StatementKind.REPLACE, StatementKind.LOAD_DATA))
+WRITING_KINDS = INSERTING_KINDS | {StatementKind.UPDATE, StatementKind.DELETE}
+READING_KINDS = frozenset((StatementKind.SELECT, StatementKind.DO, StatementKind.SET))
+"""What changes no rows but through functions."""
+QUIET_KINDS = frozenset((StatementKind.SELECT, StatementKind.SESSION, StatementKind.EMPTY))
+"""What servers log nothing of but what functions in it write."""
+TABLE_MAKING_KINDS = frozenset(
+    {
+        *(StatementKind.CREATE_TABLE, StatementKind.CREATE_TABLE_LIKE),
+        *(StatementKind.CREATE_TABLE_SELECT, StatementKind.CREATE_SEQUENCE),
+    }
+)
+TABLE_DROPPING_KINDS = frozenset((StatementKind.DROP_TABLE, StatementKind.DROP_SEQUENCE))
+CREATE_TABLE_KINDS = frozenset((StatementKind.CREATE_TABLE, StatementKind.CREATE_TABLE_SELECT))
+VIEW_KINDS = frozenset(
+    (StatementKind.CREATE_VIEW, StatementKind.ALTER_VIEW, StatementKind.DROP_VIEW)
+)
+# What they read are foreign keys' other tables and sequences.
+_OF_THEIR_OWN = frozenset({StatementKind.CREATE_TABLE, StatementKind.ALTER_TABLE})
+OPEN_ENDED_KINDS = frozenset(
+    {
+        *(StatementKind.SELECT, StatementKind.DO, StatementKind.CALL, StatementKind.COMPOUND),
+        *(StatementKind.EXECUTE, StatementKind.EXECUTE_IMMEDIATE, StatementKind.BINLOG),
+    }
+)
+"""What these do is not told by their text alone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatementEffects:
+    """What a statement does to named objects, by its text alone.
+
+    Tuples are in the order of the text, without repetition; of a body what it writes comes first.
+    A name without a database got the default database; the empty one where there is none.
+
+    Attributes:
+        kind: What the statement is.
+        writes: Tables and sequences changed, created or dropped. Of a RENAME: what has another
+            name or content afterwards; a name that lives only within the statement is left out.
+        reads: Other tables that it names: read, referred to by a foreign key, or used in the body
+            of a view, trigger, routine or event.
+        databases: Databases changed as such: created, altered, dropped, or getting or losing a
+            view, routine, event or account (`mysql`).
+        objects: Views, triggers, routines and events created, altered or dropped.
+        calls: Procedures called, and functions called with their database. Functions without
+            cannot be told from built-in ones by the text.
+        renames: Old and new names, one after the other as the server does them.
+        drops: Tables and sequences that are gone afterwards.
+        is_temporary: It says TEMPORARY.
+        if_exists: It says IF EXISTS or IF NOT EXISTS.
+        stopped_at: Where the analysis did not understand the text; then everything above is only
+            what was found before. None if all was understood.
+    """
+
+    kind: StatementKind
+    writes: tuple[TableName, ...] = ()
+    reads: tuple[TableName, ...] = ()
+    databases: tuple[str, ...] = ()
+    objects: tuple[TableName, ...] = ()
+    calls: tuple[TableName, ...] = ()
+    renames: tuple[tuple[TableName, TableName], ...] = ()
+    drops: tuple[TableName, ...] = ()
+    is_temporary: bool = False
+    if_exists: bool = False
+    stopped_at: Token | None = None
+
+    @property
+    def renamed_tables(self) -> tuple[TableName, ...]:
+        """The tables that a rename is about: old names that it did not itself make before.
+
+        Source: WL#40, 4.2: add t_i only if t_i != s_j for all j < i.
+        """
+        made: set[TableName] = set()
+        found: list[TableName] = []
+        for old, new in self.renames:
+            if old not in made:
+                found.append(old)
+            made.add(new)
+        return tuple(found)
+
+    @property
+    def involved_tables(self) -> tuple[TableName, ...]:
+        """The tables that a statement concerns, as tables info has them: what it writes comes first.
+
+        Of a rename those left of TO that it did not make itself; of what makes or alters a table that
+        one alone. Views count where the statement is about them, or uses them.
+
+        Source: WL#40, section 4.
+        """
+        if self.renames:
+            return self.renamed_tables
+        if self.kind in _OF_THEIR_OWN:
+            return self.writes
+        objects = self.objects if self.kind in VIEW_KINDS else ()
+        return (*objects, *self.writes, *self.reads)
+
+    @property
+    def referred_tables(self) -> tuple[TableName, ...]:
+        """Tables that a table's definition refers to, which are none of the statement's own."""
+        return self.reads if self.kind in _OF_THEIR_OWN else ()
+
+    @property
+    def net_renames(self) -> tuple[tuple[TableName, TableName], ...]:
+        """First and last name of each table renamed, names in between left out.
+
+        `t1 TO tmp, t2 TO t1, tmp TO t2` gives t1 to t2 and t2 to t1.
+        """
+        first_names: dict[TableName, TableName] = {}
+        for old, new in self.renames:
+            first_names[new] = first_names.pop(old, old)
+        return tuple((first, last) for last, first in first_names.items() if first != last)
+
+
+_NOTHING = Empty(0, 0)
+
+
+class RowChange(Enum):
+    """What a statement does to rows of one table."""
+
+    __hash__ = object.__hash__  # members are unique; Enum's own is no C function
+
+    INSERT = "insert"
+    UPDATE = "update"
+    DELETE = "delete"
+    REPLACE = "replace"
+    """Insert, or delete and insert."""
+    UPSERT = "insert … on duplicate key update"
+    LOAD = "load data"
+    SEQUENCE = "next value"
+    """Its one row is advanced or set: NEXTVAL, NEXT VALUE FOR, SETVAL."""
+
+
+class VariableScope(Enum):
+    """Which value of a system variable is meant."""
+
+    UNSAID = ""
+    SESSION = "session"
+    GLOBAL = "global"
+    PERSIST = "persist"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableUse:
+    """A place where the text names a table, view or sequence; common table expressions are none.
+
+    Attributes:
+        name: With the default database where the text gives none.
+        alias: By what the statement calls it: its alias, else the table's own name.
+        changes: What happens to its rows; empty if it is only read. In an UPDATE of several tables
+            that sets a column without its table, every table that could have the column has
+            UPDATE: which one does (`set_columns`) only the server's objects tell.
+        offset: Where the name begins, in characters from 0.
+        length: Of the name in the text, its database included.
+        is_outermost: It stands in the statement itself, not in a subquery.
+        is_sequence: NEXTVAL, LASTVAL or SETVAL or their like in MariaDB name it.
+        is_locked_for_update: FOR UPDATE of its SELECT, not FOR SHARE, means it.
+        lock: `READ`, `READ LOCAL`, `WRITE`, … of LOCK TABLES; else empty.
+    """
+
+    name: TableName
+    alias: str
+    changes: frozenset[RowChange] = frozenset()
+    offset: int
+    length: int
+    is_outermost: bool = True
+    is_sequence: bool = False
+    is_locked_for_update: bool = False
+    lock: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FunctionUse:
+    """A call of a function, built in, stored or loadable; of a procedure in CALL.
+
+    Also what is one without parentheses: CURRENT_USER, CURRENT_ROLE, NEXT VALUE FOR (as NEXTVAL),
+    PREVIOUS VALUE FOR (as LASTVAL), JSON_TABLE.
+
+    Attributes:
+        name: In the case of the text.
+        database: If the text gives one.
+        arguments: In their order.
+        offset: Where it begins.
+        length: Up to its closing parenthesis.
+        is_quoted: The name stands in quotes: then no built-in function is meant.
+    """
+
+    name: str
+    database: str | None = None
+    arguments: tuple[Expression, ...] = field(default=(), compare=False, repr=False)
+    offset: int
+    length: int
+    is_quoted: bool = False
+
+    @property
+    def upper_name(self) -> str:
+        """The name in capitals, as the lists of functions have it."""
+        return self.name.upper()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SystemVariableUse:
+    """`@@name` in an expression. `name` is in lower case, without a scope or component's quotes."""
+
+    name: str
+    scope: VariableScope
+    offset: int
+    length: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UserVariableUse:
+    """`@name`; `is_assigned` where `:=` or INTO follows. Names are in lower case."""
+
+    name: str
+    is_assigned: bool
+    offset: int
+    length: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limit:
+    """LIMIT, FETCH FIRST or LIMIT ROWS EXAMINED, anywhere; `is_zero` for the constant LIMIT 0."""
+
+    offset: int
+    length: int
+    is_zero: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assignment:
+    """One assignment of a SET statement.
+
+    Attributes:
+        name: In lower case: a system variable, a user variable (with its `@`), or `names`,
+            `character set`, `password`, `role`, `transaction isolation level`,
+            `transaction access mode` for the special forms; of a SET in a routine a local variable.
+        scope: Of a system variable. SET TRANSACTION without a scope is UNSAID: the next one only.
+        node: The value; None for DEFAULT and words.
+        value: Its text; for `transaction isolation level` such as `READ COMMITTED`; `default`.
+    """
+
+    name: str
+    scope: VariableScope
+    value: str
+    node: Expression | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetColumn:
+    """A column that UPDATE, or ON DUPLICATE KEY UPDATE, or INSERT … SET sets."""
+
+    qualifier: str | None
+    name: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class StatementFacts:
+    """What a statement's text says.
+
+    Attributes:
+        effects: The objects, as `analyse` gives them; its `stopped_at` says that the text was not
+            understood, and then nothing here may be taken for whole.
+        tree: The statement, behind SET STATEMENT … FOR; of statements of one shape that of the first
+            of them.
+        whole: The same with SET STATEMENT … FOR.
+        text: The statement's own.
+        dialect: As it was read.
+        verb: Its first words in capitals, without comments, as many as name the command:
+            `INSERT`, `CREATE TABLE`, `SHOW BINLOG EVENTS`, `XA PREPARE`, `LOCK TABLES`, …
+        tables: Every table named, in the order of the text.
+        functions: Every function called, in the order of the text, bodies of CREATE left out.
+        body_functions: Those called in the body of a view, routine, trigger or event.
+        system_variables: Those read in expressions; not what SET assigns to.
+        user_variables: Those read or assigned in expressions.
+        limits: All LIMIT clauses.
+        skip_locked: Offset of SKIP LOCKED; None without.
+        nowait: Offset of NOWAIT in a locking read; None without.
+        is_ignore: IGNORE.
+        is_replace: REPLACE, also of CREATE TABLE … REPLACE SELECT, or OR REPLACE nowhere.
+        is_or_replace: CREATE OR REPLACE.
+        is_delayed: INSERT DELAYED or REPLACE DELAYED.
+        is_on_duplicate: ON DUPLICATE KEY UPDATE.
+        on_duplicate_offset: Where that clause begins; None without.
+        has_query: INSERT, REPLACE or CREATE TABLE takes its rows from a query.
+        is_multi_table: UPDATE or DELETE in the form for several tables.
+        has_where: UPDATE or DELETE has a WHERE clause.
+        has_returning: RETURNING.
+        has_into: SELECT … INTO, of any kind.
+        is_local: NO_WRITE_TO_BINLOG or LOCAL of maintenance and FLUSH; LOCAL of LOAD DATA.
+        columns: Columns that INSERT, REPLACE or LOAD DATA names (INSERT … SET too); None if it
+            names none, which means all.
+        row_count: Rows of VALUES; 0 without.
+        defaults: Whether DEFAULT stands as a value, and for which column positions of VALUES is
+            not said: True if any.
+        set_columns: What UPDATE or ON DUPLICATE KEY UPDATE sets.
+        assignments: Of SET.
+        statement_assignments: Of SET STATEMENT … FOR before this statement.
+        name: What PREPARE, EXECUTE, DEALLOCATE, SAVEPOINT, ROLLBACK TO, RELEASE, HANDLER, USE name.
+        options: Words that a command adds: `AND CHAIN`, `RELEASE`, `WITH CONSISTENT SNAPSHOT`,
+            `READ ONLY`, `ONE PHASE`, `CASCADE` …
+        engine: Of CREATE TABLE or ALTER TABLE … ENGINE, in capitals; None if it names none.
+        query_offset: Where the query of INSERT or CREATE … SELECT begins; None without.
+        body_offset: Where the body of a routine, trigger, event or view begins; None without.
+        shape: What it has in common with statements that differ from it only in literals; None
+            where that is not known.
+        shift: How places named here differ from those of `shape.facts`; None: not at all.
+        literals: The same for all places of the tree.
+        error: What every server that the dialect stands for answers; None where one may take it.
+        too_much: Where the text was not understood because it is deeper or longer than is analysed:
+            what is too much of it; else empty.
+    """
+
+    effects: StatementEffects
+    tree: Node = field(default=_NOTHING, compare=False, repr=False)
+    whole: Node = field(default=_NOTHING, compare=False, repr=False)
+    text: str = field(default="", compare=False, repr=False)
+    dialect: Dialect = field(default=ANY, compare=False, repr=False)
+    verb: str = ""
+    tables: tuple[TableUse, ...] = ()
+    functions: tuple[FunctionUse, ...] = ()
+    body_functions: tuple[FunctionUse, ...] = ()
+    system_variables: tuple[SystemVariableUse, ...] = ()
+    user_variables: tuple[UserVariableUse, ...] = ()
+    limits: tuple[Limit, ...] = ()
+    skip_locked: int | None = None
+    nowait: int | None = None
+    is_ignore: bool = False
+    is_replace: bool = False
+    is_or_replace: bool = False
+    is_delayed: bool = False
+    is_on_duplicate: bool = False
+    on_duplicate_offset: int | None = None
+    has_query: bool = False
+    is_multi_table: bool = False
+    has_where: bool = False
+    has_returning: bool = False
+    has_into: bool = False
+    is_local: bool = False
+    columns: tuple[str, ...] | None = None
+    row_count: int = 0
+    defaults: bool = False
+    set_columns: tuple[SetColumn, ...] = ()
+    assignments: tuple[Assignment, ...] = ()
+    statement_assignments: tuple[Assignment, ...] = ()
+    name: str = ""
+    options: frozenset[str] = frozenset()
+    engine: str | None = None
+    query_offset: int | None = None
+    body_offset: int | None = None
+    shape: Shape | None = field(default=None, compare=False, repr=False)
+    shift: Shift | None = field(default=None, compare=False, repr=False)
+    literals: Shift | None = field(default=None, compare=False, repr=False)
+    error: SqlSyntaxError | None = field(default=None, compare=False, repr=False)
+    too_much: str = ""
+
+    def place(self, offset: int) -> int:
+        """Where a place of the tree is in this statement's text."""
+        return offset if self.literals is None else self.literals(offset)
+
+    def text_of(self, node: Node) -> str:
+        """The text of a node in this statement."""
+        literals = self.literals
+        if literals is None:
+            return self.text[node.at : node.end]
+        return self.text[literals(node.at) : literals(node.end)]
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> object:
+            """A fact that is made when it is asked for: of another statement of a known shape."""
+            if name in _SHIFTS:
+                self.__dict__["shift"], self.__dict__["literals"] = self.shape.shifts(self.text)
+            elif name in _PLACES:
+                self.__dict__[name] = _made(self, name)
+            else:
+                raise AttributeError(name)
+            return self.__dict__[name]
+
+
+class Shift:
+    """Moves places of one statement to those of another that differs from it only in literals."""
+
+    __slots__ = ("_ends", "_new_ends")
+
+    def __init__(self, ends: Sequence[int], new_ends: Sequence[int]) -> None:
+        """Take the places where the literals of both end."""
+        self._ends = ends
+        self._new_ends = new_ends
+
+    def __call__(self, place: int) -> int:
+        """Where a place that stands in no literal, or before one, is in the other statement."""
+        before = bisect_right(self._ends, place)
+        return place + self._new_ends[before - 1] - self._ends[before - 1] if before else place
+
+    def leaves(self, last: int) -> bool:
+        """Whether it moves nothing up to a place."""
+        before = bisect_right(self._ends, last)
+        return self._ends[:before] == self._new_ends[:before]
+
+
+class Shape:
+    """What statements have in common that differ only in their literals.
+
+    Attributes:
+        facts: Of the first of them.
+        ends: Where its literals end.
+    """
+
+    __slots__ = ("_common", "_ends_of", "_last", "ends", "facts")
+
+    def __init__(
+        self, facts: StatementFacts, ends: Sequence[int], ends_of: Callable[[str], Sequence[int]]
+    ) -> None:
+        """Take what is known.
+
+        Args:
+            facts: Of no shape yet.
+            ends: Where the literals of their statement end.
+            ends_of: Tells the same of another statement of the shape.
+        """
+        self.facts = replace(facts, shape=self)
+        self.ends = ends
+        self._ends_of = ends_of
+        self._common = {
+            name: value
+            for name, value in vars(self.facts).items()
+            if name not in _SHIFTS and (name not in _PLACES or not value)
+        }
+        self._last = _last_place(facts)
+
+    def facts_of(self, text: str) -> StatementFacts:
+        """The facts of another statement of this shape; where it has what is found when asked."""
+        found = self._common.copy()
+        found["text"] = text
+        facts = object.__new__(StatementFacts)
+        object.__setattr__(facts, "__dict__", found)
+        return facts
+
+    def shifts(self, text: str) -> tuple[Shift | None, Shift | None]:
+        """The `shift` and the `literals` of such facts."""
+        ends = self._ends_of(text)
+        if ends == self.ends:
+            return None, None
+        shift = Shift(self.ends, ends)
+        return None if shift.leaves(self._last) else shift, shift
+
+
+_USES: Final = ("tables", "functions", "system_variables", "user_variables", "limits")
+_OFFSETS: Final = (
+    "on_duplicate_offset",
+    "query_offset",
+    "skip_locked",
+    "nowait",
+    "body_offset",
+)
+_PLACES: Final = frozenset((*_USES, *_OFFSETS))
+_SHIFTS: Final = ("shift", "literals")
+
+
+for _name in (*_PLACES, *_SHIFTS):
+    delattr(StatementFacts, _name)  # the default, which would hide that it is still to be made
+
+
+def _last_place(facts: StatementFacts) -> int:
+    """The last place that facts name."""
+    uses = [use for name in _USES for use in getattr(facts, name)]
+    places = [getattr(facts, name) for name in _OFFSETS]
+    return max(
+        (
+            *(use.offset + use.length for use in uses),
+            *(place for place in places if place is not None),
+        ),
+        default=0,
+    )
+
+
+def _made(facts: StatementFacts, name: str) -> object:
+    """A fact of a statement out of that of the first statement of its shape."""
+    assert facts.shape is not None  # or it has all of them
+    known = getattr(facts.shape.facts, name)
+    if facts.shift is None:
+        return known
+    if name in _OFFSETS:
+        return facts.place(known)
+    return tuple([_moved(use, facts) for use in known])
+
+
+_Use = TypeVar("_Use", TableUse, FunctionUse, SystemVariableUse, UserVariableUse, Limit)
+
+
+def _moved(use: _Use, facts: StatementFacts) -> _Use:
+    offset = facts.place(use.offset)
+    length = facts.place(use.offset + use.length) - offset
+    if offset == use.offset and length == use.length:
+        return use
+    return replace(use, offset=offset, length=length)

@@ -1,0 +1,93 @@
+"""What the bytes of a client's character set are to the servers' lexer, where that is not as in UTF-8.
+
+Of UTF-8 and of the character sets of the Far East each character that is not ASCII's is a letter. In
+others one of them is white space, or begins a comment behind `--`; and in swe7 brackets, braces and
+their like are letters.
+
+Source: statements with every byte in each place, on MariaDB 10.11 and MySQL 9.7 (`SELECT 1 AS a?b`,
+`SELECT?1`, `SELECT 1 --? )`), which agree but for the backslash of swe7.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from binlane.log.codec.client_text import SWE7, client_codec, is_alike, told_text
+
+LETTERS: Final = r"\x80-\U0010FFFF"
+"""In a set of characters of a pattern: the letters beside ASCII's."""
+SPACES: Final = r" \t\n\v\f\r"
+"""Likewise: white space."""
+BEHIND_DASHES: Final = r"\x00-\x20\x7f"
+"""Likewise: what makes `--` before it the beginning of a comment."""
+
+_WIDE_SPACE: Final = r"\xa0"
+_OTHER_LETTERS: Final = r"\x80-\x9f\xa1-\U0010FFFF"
+_WITH_WIDE_SPACE: Final = frozenset(
+    (
+        *("armscii8", "cp1250", "cp852", "cp866", "dec8", "geostd8", "greek", "hebrew", "keybcs2"),
+        *("latin1", "latin2", "latin5", "latin7"),
+    )
+)
+_LETTERS_OF_SWE7: Final = r"\[\]{}^~"
+_AND_ITS_BACKSLASH: Final = r"\\"
+"""A letter to MySQL alone."""
+_DASHED: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        **dict.fromkeys(("armscii8", "dec8", "geostd8", "greek", "latin1", "latin5"), r"\x7f\xa0"),
+        **dict.fromkeys(("cp852", "cp866", "keybcs2", "latin2"), r"\xa0"),
+        **dict.fromkeys(("cp1251", "cp1257", "macce"), ""),
+        "cp1250": r"\x7f\u20ac\udc81\udc83\udc88\udc90\udc98\xa0",
+        "cp850": r"\x7f\xa0",
+        "hebrew": r"\x7f\xa0\u200e\u200f",
+        "hp8": r"\x7f-\xa0\xdd\xfd\xb7\xb5\xb6\xbe\udcff",
+        "latin7": r"\x7f\x81\x83\x88\x8a\x8c\x90\x98\x9a\x9c\x9f\xa0\u201d\u201e",
+        "macroman": r"\xc4\xc0\xc2",
+    }
+)
+"""Beside control characters of ASCII and the blank; where nothing is said: DEL."""
+
+
+def lexed_as(charset: str) -> str:
+    """A character set that a client may have, if its texts are to be read by it; else empty."""
+    codec = client_codec(charset)
+    is_other = codec is not None and bool(codec.told)
+    return charset if is_other or charset in _WITH_WIDE_SPACE or charset in _DASHED else ""
+
+
+def is_same_in_utf8(text: str, charset: str) -> bool:
+    """Whether a text of a character set is the same statement in UTF-8.
+
+    Args:
+        text: As `client_text` reads it.
+        charset: The client's.
+    """
+    if charset == SWE7:
+        return is_alike(text)
+    if text.isascii() or not (charset := lexed_as(charset)):
+        return True
+    told = told_text(text, charset)
+    other = _WIDE_SPACE + _DASHED.get(charset, "").replace(r"\x7f", "")
+    return told == text and re.search(f"[{other}]", text) is None
+
+
+def lexed_by(pattern: str, charset: str, flavor: str) -> str:
+    """A pattern that is written with the sets of this module, for the texts of a character set.
+
+    Args:
+        pattern: As it is for UTF-8.
+        charset: As of `lexed_as`.
+        flavor: Whose lexer; empty for both.
+    """
+    if not charset:
+        return pattern
+    letters, spaces = LETTERS, SPACES
+    if charset == SWE7:
+        letters += _LETTERS_OF_SWE7 + ("" if flavor == "mariadb" else _AND_ITS_BACKSLASH)
+    elif charset in _WITH_WIDE_SPACE:
+        letters, spaces = _OTHER_LETTERS, SPACES + _WIDE_SPACE
+    dashed = r"\x00-\x20" + _DASHED.get(charset, r"\x7f")
+    return pattern.replace(BEHIND_DASHES, dashed).replace(LETTERS, letters).replace(SPACES, spaces)

@@ -1,0 +1,620 @@
+"""Reading tokens one after the other: the tools of every grammar here, and its words.
+
+What a grammar does not understand raises `Stopped`. Words are no names without quotes, or functions
+with a number of arguments; with another one these are no syntax, while of all others that number is
+no matter of syntax.
+
+Source of the words: measured on MariaDB 10.11, 11.8 and MySQL 9.7 (`SELECT 1 AS word`, `SELECT
+word(a, a, …)`); versions in between from the servers' manuals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from binlane.names import folded
+from binlane.statements.sql.servers import Dialect
+from binlane.statements.sql.tokens import (
+    NAME_KINDS,
+    Token,
+    TokenKind,
+    bare_name,
+    depth_change,
+    quoted_name,
+    read_tokens,
+    value_of,
+)
+
+if TYPE_CHECKING:
+    from binlane.statements.sql.tree.expressions import Expression, Node, Query
+
+
+def words_of(text: str) -> frozenset[str]:
+    """The words of a text."""
+    return frozenset(text.split())
+
+
+_BOTH: Final = words_of("""
+    ACCESSIBLE ADD ALL ALTER ANALYZE AND AS ASC ASENSITIVE BEFORE BETWEEN BIGINT BINARY BLOB BOTH BY
+    CALL CASCADE CASE CHANGE CHAR CHARACTER CHECK COLLATE COLUMN CONDITION CONSTRAINT CONTINUE
+    CONVERT CREATE CROSS CURRENT_DATE CURRENT_TIME CURRENT_TIMESTAMP CURRENT_USER CURSOR DATABASES
+    DAY_HOUR DAY_MICROSECOND DAY_MINUTE DAY_SECOND DEC DECIMAL DECLARE DEFAULT DELAYED DELETE DESC
+    DESCRIBE DETERMINISTIC DISTINCT DISTINCTROW DIV DOUBLE DROP DUAL EACH ELSE ELSEIF ENCLOSED
+    ESCAPED EXISTS EXIT EXPLAIN FALSE FETCH FLOAT FLOAT4 FLOAT8 FOR FORCE FOREIGN FROM FULLTEXT
+    GRANT GROUP HAVING HIGH_PRIORITY HOUR_MICROSECOND HOUR_MINUTE HOUR_SECOND IF IGNORE IN INDEX
+    INFILE INNER INOUT INSENSITIVE INSERT INT INT1 INT2 INT3 INT4 INT8 INTEGER INTERVAL INTO IS
+    ITERATE JOIN KEY KEYS KILL LEADING LEAVE LEFT LIKE LIMIT LINEAR LINES LOAD LOCALTIME
+    LOCALTIMESTAMP LOCK LONG LONGBLOB LONGTEXT LOOP LOW_PRIORITY MATCH MAXVALUE MEDIUMBLOB MEDIUMINT
+    MEDIUMTEXT MIDDLEINT MINUTE_MICROSECOND MINUTE_SECOND MOD MODIFIES NATURAL NOT
+    NO_WRITE_TO_BINLOG NULL NUMERIC ON OPTIMIZE OPTIONALLY OR ORDER OUT OUTER OUTFILE PARTITION
+    PRECISION PRIMARY PROCEDURE PURGE RANGE READ READS READ_WRITE REAL REFERENCES REGEXP RELEASE
+    RENAME REPEAT REPLACE REQUIRE RESIGNAL RESTRICT RETURN REVOKE RIGHT RLIKE SCHEMAS
+    SECOND_MICROSECOND SELECT SENSITIVE SEPARATOR SET SHOW SIGNAL SMALLINT SPATIAL SPECIFIC SQL
+    SQLEXCEPTION SQLSTATE SQLWARNING SQL_BIG_RESULT SQL_CALC_FOUND_ROWS SQL_SMALL_RESULT SSL
+    STARTING STRAIGHT_JOIN TABLE TERMINATED THEN TINYBLOB TINYINT TINYTEXT TO TRAILING TRIGGER TRUE
+    UNDO UNION UNIQUE UNLOCK UNSIGNED UPDATE USAGE USE USING UTC_DATE UTC_TIME UTC_TIMESTAMP VALUES
+    VARBINARY VARCHAR VARCHARACTER VARYING WHEN WHERE WHILE WITH WRITE XOR YEAR_MONTH ZEROFILL
+    """)
+_MYSQL: Final = {
+    (5, 7, 0): """DATABASE GENERATED GET IO_AFTER_GTIDS IO_BEFORE_GTIDS OPTIMIZER_COSTS OPTION
+        SCHEMA STORED VIRTUAL""",
+    (8, 0, 0): """CUBE CUME_DIST DENSE_RANK EMPTY EXCEPT FIRST_VALUE FUNCTION GROUPING GROUPS
+        JSON_TABLE LAG LAST_VALUE LATERAL LEAD NTH_VALUE NTILE OF OVER PERCENT_RANK RANK RECURSIVE
+        ROW ROWS ROW_NUMBER SYSTEM WINDOW""",
+    (8, 0, 31): "INTERSECT",
+    (8, 4, 0): "QUALIFY TABLESAMPLE",
+    (9, 2, 0): "LIBRARY",
+    (9, 4, 0): "EXTERNAL",
+}
+_MYSQL_UNTIL: Final = {
+    (8, 4, 0): "MASTER_BIND MASTER_SSL_VERIFY_SERVER_CERT",
+}
+_MARIADB: Final = {
+    (10, 0, 0): """CURRENT_ROLE DELETE_DOMAIN_ID DO_DOMAIN_IDS EXCEPT IGNORE_DOMAIN_IDS INTERSECT
+        MASTER_DEMOTE_TO_REPLICA MASTER_DEMOTE_TO_SLAVE OFFSET OVER PAGE_CHECKSUM PARSE_VCOL_EXPR
+        PORTION RECURSIVE REF_SYSTEM_ID RETURNING ROWS STATS_AUTO_RECALC STATS_PERSISTENT
+        STATS_SAMPLE_PAGES""",
+    (10, 7, 0): "ROW_NUMBER",
+    (11, 7, 0): "SQL_AFTER_GTIDS SQL_BEFORE_GTIDS VECTOR",
+}
+_MARIADB_UNTIL: Final = {(11, 0, 0): "MASTER_SSL_VERIFY_SERVER_CERT"}
+CHARSETS: Final = words_of("""
+    _ARMSCII8 _BIG5 _BINARY _CP1250 _CP1251 _CP1256 _CP1257 _CP850 _CP852 _CP866 _CP932 _DEC8
+    _EUCJPMS _EUCKR _GB18030 _GB2312 _GBK _GEOSTD8 _GREEK _HEBREW _HP8 _KEYBCS2 _KOI8R _KOI8U
+    _LATIN1 _LATIN2 _LATIN5 _LATIN7 _MACCE _MACROMAN _SJIS _SWE7 _TIS620 _UCS2 _UJIS _UTF16 _UTF16LE
+    _UTF32 _UTF8 _UTF8MB3 _UTF8MB4
+    """)
+"""Words that introduce a string of a character set."""
+_Since = dict[tuple[int, int, int], str]
+
+
+def _of(version: tuple[int, int, int], since: _Since, until: _Since) -> frozenset[str]:
+    found = set(_BOTH | CHARSETS)
+    for first, words in since.items():
+        if version >= first:
+            found.update(words.split())
+    for last, words in until.items():
+        if version < last:
+            found.update(words.split())
+    return frozenset(found)
+
+
+@cache
+def reserved_words(dialect: Dialect) -> frozenset[str]:
+    """The words that a server reserves; without a flavor those that all do."""
+    if dialect.flavor == "mysql":
+        return _of(dialect.version, _MYSQL, _MYSQL_UNTIL)
+    if dialect.flavor == "mariadb":
+        return _of(dialect.version, _MARIADB, _MARIADB_UNTIL)
+    return _BOTH | CHARSETS
+
+
+_CLAUSES: Final = words_of(
+    "EXCEPT INTERSECT OFFSET RETURNING WINDOW QUALIFY LATERAL TABLESAMPLE OF OVER PORTION"
+)
+
+
+@cache
+def no_aliases(dialect: Dialect) -> frozenset[str]:
+    """The words that are no alias without AS; without a flavor also those that begin clauses."""
+    words = reserved_words(dialect)
+    return words if dialect.flavor else words | _CLAUSES
+
+
+_FUNCTIONS: Final = {
+    "ASCII": (1, 1),
+    "CHARSET": (1, 1),
+    "DATE": (1, 1),
+    "DAY": (1, 1),
+    "HOUR": (1, 1),
+    "IF": (3, 3),
+    "INSERT": (4, 4),
+    "LEFT": (2, 2),
+    "MINUTE": (1, 1),
+    "MOD": (2, 2),
+    "MONTH": (1, 1),
+    "REPEAT": (2, 2),
+    "REPLACE": (3, 3),
+    "RIGHT": (2, 2),
+    "SECOND": (1, 1),
+    "TIME": (1, 1),
+    "TIMESTAMP": (1, 2),
+    "TRUNCATE": (2, 2),
+    "USER": (0, 0),
+    "YEAR": (1, 1),
+    "RANK": (0, 0),
+    "DENSE_RANK": (0, 0),
+    "PERCENT_RANK": (0, 0),
+    "CUME_DIST": (0, 0),
+    "ROW_NUMBER": (0, 0),
+    "NTILE": (1, 1),
+    "NTH_VALUE": (2, 2),
+    "FIRST_VALUE": (1, 1),
+}
+_MYSQL_FUNCTIONS: Final = {
+    "COALESCE": (1, 99),
+    "COLLATION": (1, 1),
+    "DATABASE": (0, 0),
+    "FORMAT": (2, 3),
+    "GROUPING": (1, 99),
+    "LINESTRING": (1, 99),
+    "LOG": (1, 2),
+    "MICROSECOND": (1, 1),
+    "MULTILINESTRING": (1, 99),
+    "MULTIPOINT": (1, 99),
+    "MULTIPOLYGON": (1, 99),
+    "POINT": (2, 2),
+    "POLYGON": (1, 99),
+    "QUARTER": (1, 1),
+    "REVERSE": (1, 1),
+    "ROW_COUNT": (0, 0),
+    "SCHEMA": (0, 0),
+    "WEEK": (1, 2),
+    "LAG": (1, 3),
+    "LEAD": (1, 3),
+    "LAST_VALUE": (1, 1),
+}
+_MARIADB_FUNCTIONS: Final = {
+    "COLUMN_DELETE": (2, 99),
+    "LASTVAL": (1, 1),
+    "NEXTVAL": (1, 1),
+    "PASSWORD": (1, 1),
+    "ROWNUM": (0, 0),
+    "LAG": (1, 2),
+    "LEAD": (1, 2),
+    "LAST_VALUE": (1, 99),
+    "SETVAL": (2, 4),
+}
+
+
+@cache
+def argument_counts(dialect: Dialect) -> Mapping[str, tuple[int, int]]:
+    """The least and the largest number of arguments of functions that are words."""
+    if dialect.flavor == "mysql":
+        return _FUNCTIONS | _MYSQL_FUNCTIONS
+    if dialect.flavor == "mariadb":
+        return _FUNCTIONS | _MARIADB_FUNCTIONS
+    return _FUNCTIONS
+
+
+NEVER_CALLED: Final = words_of("""
+    ANY BACKUP BEGIN BINLOG BIT BOOL BOOLEAN BYTE CACHE CHECKSUM CLOSE CODE COMMENT COMMIT
+    COMPRESSED DATETIME DEALLOCATE DO END ENUM EXCLUDE EXECUTE FIXED FLUSH FOLLOWING FOLLOWS GLOBAL
+    HANDLER HELP HOST INSTALL JSON LANGUAGE LOCAL MEDIUM NAMES NATIONAL NCHAR NO NUMBER NVARCHAR
+    OPEN OPTIONS OTHERS OWNER PARSER PORT PRECEDES PRECEDING PREPARE REMOVE REPAIR REPLICA REPLICAS
+    RESET RESTORE ROLE ROLLBACK SAVEPOINT SECURITY SERIAL SERVER SESSION SHUTDOWN SIGNED SLAVE
+    SOCKET SOME SONAME SOUNDS START STOP TEXT TIES UNBOUNDED UNICODE UNINSTALL UPGRADE WRAPPER XA
+    """)
+"""Words that may be names, but none of functions."""
+NEVER_CALLED_IN_MYSQL: Final = words_of("PASSWORD CONTAINS VALUE")
+
+_T = TypeVar("_T")
+DEPTH_MAX: Final = 760
+"""Calls that reading an expression or query may nest; more would end the interpreter's stack."""
+
+
+_AHEAD_MAX: Final = 4
+"""Tokens that a reader looks ahead at without asking for the end."""
+
+
+class Stopped(Exception):  # noqa: N818 - not an error: the text goes beyond the grammar
+    """The text is not what the grammar says.
+
+    Attributes:
+        token: The first token that is not understood.
+        expected: What would have been.
+    """
+
+    def __init__(self, token: Token, expected: str) -> None:
+        super().__init__(f"expected {expected} at {token.text!r}")
+        self.token = token
+        self.expected = expected
+
+
+class NotAnalysed(Stopped):
+    """A server may take the text; it is not analysed here."""
+
+
+class TooMuch(NotAnalysed):
+    """The text is deeper or longer than is analysed.
+
+    Attributes:
+        reason: What is too much of it.
+    """
+
+    def __init__(self, token: Token, reason: str) -> None:
+        super().__init__(token, f"less: {reason}")
+        self.reason = reason
+
+
+TOO_DEEP: Final = "it is nested too deep"
+
+
+def too_deep(token: Token) -> TooMuch:
+    """The exception that says that a text is nested too deeply."""
+    return TooMuch(token, TOO_DEEP)
+
+
+@dataclass(frozen=True, slots=True)
+class Grammar:
+    """Readers of what stands inside of expressions and has expressions inside.
+
+    Attributes:
+        query: Reads a query; given one in parentheses that was read, the rest of the one around it.
+        name: Reads a name, or the call that begins with one.
+        statement: Reads a statement that is no compound one.
+        body: Reads the body of a routine, trigger or event.
+        account: Reads an account.
+    """
+
+    query: Callable[[Cursor, Query | None], Query]
+    name: Callable[[Cursor], Expression]
+    statement: Callable[[Cursor], Node]
+    body: Callable[[Cursor], Node]
+    account: Callable[[Cursor], Node]
+
+
+class Cursor:
+    """A place in the tokens of a text.
+
+    Words are compared in capitals and match unquoted tokens only.
+
+    Attributes:
+        text: What is read.
+        dialect: How.
+        kinds: Of all tokens; `words`, `texts` and `starts` likewise (see `Tokens`).
+        index: The number of the current token.
+        reserved: Words that are no names.
+        no_aliases: Words that are no aliases.
+        depth: Calls that are nested.
+        high: Operations that stand to the left of others, so that a tree may be high.
+        has_new_values: VALUES(column) is a function: in ON DUPLICATE KEY UPDATE.
+        grammar: The readers that those which they need need themselves.
+    """
+
+    __slots__ = (
+        "_end",
+        "depth",
+        "dialect",
+        "grammar",
+        "has_new_values",
+        "high",
+        "index",
+        "kinds",
+        "no_aliases",
+        "reserved",
+        "starts",
+        "text",
+        "texts",
+        "words",
+    )
+
+    def __init__(self, text: str, dialect: Dialect, grammar: Grammar) -> None:
+        """Start at the first token.
+
+        Raises:
+            SqlSyntaxError: If a comment, string or quoted name does not end.
+            TooMuch: If it has too many tokens.
+        """
+        tokens = read_tokens(text, dialect)
+        if tokens.kinds[-1] is not TokenKind.END:
+            raise TooMuch(
+                Token(tokens.kinds[-1], tokens.texts[-1], tokens.starts[-1], tokens.texts[-1]),
+                f"it has more than {len(tokens.kinds) - 1:,} words and signs",
+            )
+        self.text = text
+        self.dialect = dialect
+        self.kinds = tokens.kinds
+        self.words = tokens.words
+        self.texts = tokens.texts
+        self.starts = tokens.starts
+        self.reserved = reserved_words(dialect)
+        self.no_aliases = no_aliases(dialect)
+        self.grammar = grammar
+        self._end = len(self.kinds) - 1
+        # Whoever looks ahead of the end sees the end.
+        self.kinds += [TokenKind.END] * _AHEAD_MAX
+        self.words += [""] * _AHEAD_MAX
+        self.texts += [""] * _AHEAD_MAX
+        self.starts += [len(text)] * _AHEAD_MAX
+        self.index = 0
+        self.depth = 0
+        self.high = 0
+        self.has_new_values = dialect.may_be_mysql
+
+    def part(self, start: int, end: int) -> Cursor:
+        """A cursor over what stands between two places, which may cut a token in two.
+
+        What is read there stands as deep as what this one reads.
+        """
+        inside = Cursor(self.text[start:end], self.dialect, self.grammar)
+        inside.text = self.text
+        inside.starts = [start + each for each in inside.starts]
+        inside.depth = self.depth
+        return inside
+
+    # Where it is ------------------------------------------------------------------------------
+
+    def token_at(self, index: int) -> Token:
+        """The token of a number."""
+        index = min(index, self._end)
+        kind, text = self.kinds[index], self.texts[index]
+        return Token(kind, text, self.starts[index], value_of(kind, text, self.dialect))
+
+    def string_at(self, index: int) -> str:
+        """The value of a token that is a string."""
+        return value_of(self.kinds[index], self.texts[index], self.dialect)
+
+    @property
+    def token(self) -> Token:
+        """The current token."""
+        return self.token_at(self.index)
+
+    @property
+    def kind(self) -> TokenKind:
+        """The current token's kind."""
+        return self.kinds[self.index]
+
+    @property
+    def word(self) -> str:
+        """The current word in capitals, or operator; empty for names in quotes and literals."""
+        return self.words[self.index]
+
+    @property
+    def start(self) -> int:
+        """Where the current token stands."""
+        return self.starts[self.index]
+
+    @property
+    def end(self) -> int:
+        """Where the token that was read last ends."""
+        index = self.index - 1
+        return self.starts[index] + len(self.texts[index]) if index >= 0 else 0
+
+    @property
+    def is_at_end(self) -> bool:
+        """Whether all tokens are read."""
+        return self.index == self._end
+
+    def ahead(self, count: int) -> Token:
+        """The token `count` behind the current one; a negative count looks back."""
+        return self.token_at(self.index + count)
+
+    def word_ahead(self, count: int) -> str:
+        """The word `count` behind the current one."""
+        return self.words[min(self.index + count, self._end)]
+
+    def stop(self, expected: str) -> Stopped:
+        """The exception that says the current token is not what was expected."""
+        return Stopped(self.token, expected)
+
+    def deeper(self, calls: int) -> None:
+        """Read what stands inside of another thing; the caller takes the calls back.
+
+        Args:
+            calls: How many it takes until the same thing may stand inside once more.
+
+        Raises:
+            TooMuch: If that is too much.
+        """
+        self.depth += calls
+        if self.depth > DEPTH_MAX:
+            raise too_deep(self.token)
+
+    # Reading ----------------------------------------------------------------------------------
+
+    def advance(self) -> Token:
+        """Read one token; at the end it stays."""
+        token = self.token_at(self.index)
+        self.index = min(self.index + 1, self._end)
+        return token
+
+    def accept(self, *words: str) -> bool:
+        """Read these words, or operators, if they come next, all of them."""
+        index = self.index
+        if self.words[index] != words[0]:
+            return False
+        for word in words:
+            if self.words[index] != word:
+                return False
+            index += 1
+        self.index = index
+        return True
+
+    def accept_any(self, words: Collection[str]) -> str:
+        """Read one of these words if it comes next, and say which."""
+        word = self.words[self.index]
+        if not word or word not in words:
+            return ""
+        self.index += 1
+        return word
+
+    def accept_operator(self, text: str) -> bool:
+        """Read this operator if it comes next."""
+        if self.words[self.index] != text:
+            return False
+        self.index += 1
+        return True
+
+    def expect(self, *words: str) -> None:
+        """Read these words.
+
+        Raises:
+            Stopped: If they do not come next.
+        """
+        if not self.accept(*words):
+            raise self.stop(" ".join(words))
+
+    def expect_operator(self, text: str) -> None:
+        """Read this operator.
+
+        Raises:
+            Stopped: If it does not come next.
+        """
+        if self.words[self.index] != text:
+            raise self.stop(text)
+        self.index += 1
+
+    def expect_any(self, words: Collection[str]) -> str:
+        """Read one of these words, and say which.
+
+        Raises:
+            Stopped: If none comes next.
+        """
+        word = self.accept_any(words)
+        if not word:
+            raise self.stop(" or ".join(words))
+        return word
+
+    def expect_end(self) -> None:
+        """Be at the end.
+
+        Raises:
+            Stopped: If something follows.
+        """
+        if self.index != self._end:
+            raise self.stop("the end of the statement")
+
+    def until(self, words: Collection[str]) -> list[Token]:
+        """Read up to one of these words outside of parentheses, or to the end."""
+        tokens: list[Token] = []
+        depth = 0
+        while not self.is_at_end and (depth or self.word not in words):
+            token = self.token
+            depth += depth_change(token)
+            if depth < 0:
+                break
+            tokens.append(self.advance())
+        return tokens
+
+    def several(self, read: Callable[[Cursor], _T]) -> tuple[_T, ...]:
+        """Read things with commas between them, at least one."""
+        found = [read(self)]
+        while self.words[self.index] == ",":
+            self.index += 1
+            found.append(read(self))
+        return tuple(found)
+
+    def enclosed(self, read: Callable[[Cursor], _T], calls: int = 0) -> _T:
+        """Read a thing in parentheses, which nests so many calls (`deeper`) and this one."""
+        self.expect_operator("(")
+        self.deeper(calls + 1)
+        found = read(self)
+        self.depth -= calls + 1
+        self.expect_operator(")")
+        return found
+
+    # Names and strings ------------------------------------------------------------------------
+
+    @property
+    def is_at_name(self) -> bool:
+        """Whether a name comes next: a word that is not reserved, or one in quotes."""
+        kind = self.kinds[self.index]
+        if kind is TokenKind.NAME:
+            return self.words[self.index] not in self.reserved
+        return kind in NAME_KINDS
+
+    @property
+    def is_at_alias(self) -> bool:
+        """Whether a name comes next that stands without AS."""
+        kind = self.kinds[self.index]
+        if kind is TokenKind.NAME:
+            return self.words[self.index] not in self.no_aliases
+        return kind in NAME_KINDS
+
+    def identifier(self) -> str:
+        """Read a name.
+
+        Raises:
+            Stopped: If none comes next, or a reserved word.
+        """
+        index = self.index
+        kind = self.kinds[index]
+        if kind is TokenKind.NAME:
+            if self.words[index] in self.reserved:
+                raise self.stop("a name")
+            self.index = index + 1
+            text = self.texts[index]
+            return bare_name(text, self.dialect) if self.dialect.charset else text
+        return self.any_name()
+
+    def object_identifier(self) -> str:
+        """Read the name of a database or table, or an alias; in lower case if those have no case.
+
+        Raises:
+            Stopped: If none comes next, or a reserved word.
+        """
+        name = self.identifier()
+        return folded(name) if self.dialect.lower_case_names else name
+
+    def any_name(self, *, may_be_empty: bool = False) -> str:
+        """Read a name, also a reserved word (behind a dot, or where only a name can stand).
+
+        Args:
+            may_be_empty: It may be one of no characters, in quotes.
+
+        Raises:
+            Stopped: If none comes next.
+        """
+        index = self.index
+        kind = self.kinds[index]
+        text = self.texts[index]
+        if kind is TokenKind.QUOTED_NAME:
+            if len(text) == 2 and not may_be_empty:
+                raise self.stop("a name")
+            text = quoted_name(text, self.dialect)
+        elif kind not in NAME_KINDS:
+            raise self.stop("a name")
+        elif self.dialect.charset:
+            text = bare_name(text, self.dialect)
+        self.index = index + 1
+        return text
+
+    def qualified_name(self) -> tuple[str | None, str]:
+        """Read `table` or `database.table`.
+
+        Raises:
+            Stopped: If none comes next, or one of more than two parts.
+        """
+        first = self.identifier()
+        if self.words[self.index] != ".":
+            return None, first
+        self.index += 1
+        second = self.identifier()
+        if self.words[self.index] == ".":
+            raise self.stop("a name of at most two parts")
+        return first, second
+
+    def string(self) -> str:
+        """Read a string without a character set, and give its value.
+
+        Raises:
+            Stopped: If none comes next.
+        """
+        if self.kinds[self.index] is not TokenKind.STRING:
+            raise self.stop("a string")
+        self.index += 1
+        return self.string_at(self.index - 1)

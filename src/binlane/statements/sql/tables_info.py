@@ -1,0 +1,95 @@
+"""The tables that a statement concerns, as extended Query events name them (seed 003, WL#40).
+
+They are told by the event itself, where its writer knew more than the text says, else by the text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from binlane.log.codec.query import QueryEvent
+from binlane.names import TableName
+from binlane.statements.sql.facts import (
+    DDL_KINDS,
+    OPEN_ENDED_KINDS,
+    StatementEffects,
+    StatementKind,
+)
+from binlane.statements.sql.logged_statements import is_about_transactions, logged_statement
+
+INFO_MAX: Final = (1 << 16) - 1
+"""Bytes that a statement, and what is told of its tables, may have each: lengths of 16 bits."""
+
+_NAME_MAX: Final = 255
+_BRACKETS: Final = frozenset({b"BEGIN", b"COMMIT", b"ROLLBACK"})
+_OPEN_ENDED: Final = OPEN_ENDED_KINDS | {StatementKind.UNKNOWN}
+
+
+def told_tables(body: QueryEvent) -> tuple[TableName, ...]:
+    """The tables that an extended event names; those of the default database with its name.
+
+    Raises:
+        CodecError: If what it tells is no list of tables.
+    """
+    database = body.database.decode("utf-8", "surrogateescape")
+    return tuple(TableName(first or database, second) for first, second in body.tables)
+
+
+def is_open_ended(effects: StatementEffects) -> bool:
+    """Whether a statement's text does not tell which tables it concerns."""
+    return effects.stopped_at is not None or effects.kind in _OPEN_ENDED
+
+
+def tables_of_text(body: QueryEvent) -> tuple[TableName, ...]:
+    """The tables that a statement concerns by its text; none where that does not tell.
+
+    Raises:
+        CodecError: If its context is damaged.
+    """
+    if is_about_transactions(body.query):
+        return ()
+    effects = logged_statement(body).effects()
+    return () if is_open_ended(effects) else effects.involved_tables
+
+
+def contradiction(body: QueryEvent) -> str | None:
+    """What is wrong with the tables that an extended event names, by its text; None if nothing is.
+
+    Where a statement changes rows, views, functions and triggers make tables others than those that
+    the text names. What makes, changes or drops tables is about those alone.
+
+    Raises:
+        CodecError: If its context is damaged.
+    """
+    told = frozenset(told_tables(body))
+    if is_about_transactions(body.query):
+        # Those of a group that makes a table have its name.
+        return None if not told or body.query in _BRACKETS else "it concerns no table"
+    effects = logged_statement(body).effects()
+    if is_open_ended(effects):
+        return None
+    named = frozenset(effects.involved_tables)
+    is_exact = effects.kind in DDL_KINDS and effects.kind is not StatementKind.CREATE_TABLE_SELECT
+    if told == named or not (is_exact or told <= named):
+        return None
+    texts = (", ".join(map(str, sorted(tables))) or "no table" for tables in (told, named))
+    return "the event tells of {}, its text of {}".format(*texts)
+
+
+def encode_tables(tables: Iterable[TableName], database: bytes) -> bytes | None:
+    """Tables as an extended event names them; None where they have no room in one.
+
+    Args:
+        tables: In their order.
+        database: The event's default database, which is not written out.
+    """
+    data = bytearray()
+    for table in tables:
+        first = table.database.encode("utf-8", "surrogateescape")
+        second = table.table.encode("utf-8", "surrogateescape")
+        first = b"" if first == database else first
+        if max(len(first), len(second)) > _NAME_MAX:
+            return None
+        data += bytes((len(first),)) + first + bytes((len(second),)) + second
+    return bytes(data) if len(data) <= INFO_MAX else None

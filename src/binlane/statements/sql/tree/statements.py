@@ -1,0 +1,544 @@
+"""Statements on rows, of sessions and transactions, prepared statements; and programs.
+
+Each statement has `verb`: its first words in capitals, as many as name the command. Programs are
+blocks, conditions, loops, cursors and handlers of bodies; a statement in a body is any node of here
+and of `definitions`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from binlane.statements.sql.tree.expressions import (
+    DataType,
+    Expression,
+    Limit,
+    Literal,
+    Name,
+    Node,
+    ObjectName,
+    OrderItem,
+    Query,
+    Row,
+    SelectItem,
+    TableReference,
+    TableUse,
+    UserVariable,
+    With,
+)
+
+
+@dataclass(slots=True, eq=False)
+class Assignment(Node):
+    """`column = value` of UPDATE, INSERT … SET, LOAD DATA, ON DUPLICATE KEY UPDATE."""
+
+    column: Name
+    value: Expression
+
+
+@dataclass(slots=True, eq=False)
+class Insert(Node):
+    """INSERT and REPLACE.
+
+    Attributes:
+        verb: `INSERT` or `REPLACE`.
+        modifiers: LOW_PRIORITY, HIGH_PRIORITY, DELAYED, IGNORE.
+        table: Where to; partitions as of others.
+        columns: None if none are named, which means all; an empty list is empty.
+        columns_at: Where their parenthesis stands; -1 without.
+        rows: Of VALUES, or the one of SET (then `columns` come from it, too); None with a query.
+            Long runs of rows of plain literals are read when they are asked for.
+        is_set: INSERT … SET.
+        query: INSERT … SELECT.
+        row_alias: `AS new (a, b)` of MySQL: the name and its columns.
+        on_duplicate: Of ON DUPLICATE KEY UPDATE; None without.
+        on_duplicate_at: Where that clause begins; -1 without.
+        returning: None without.
+        delayed_at: Where DELAYED stands; -1 without.
+    """
+
+    verb: str
+    modifiers: frozenset[str]
+    table: TableUse
+    columns: tuple[str, ...] | None
+    columns_at: int = -1
+    rows: Sequence[Row] | None = None
+    is_set: bool = False
+    query: Query | None = None
+    row_alias: tuple[str, tuple[str, ...]] | None = None
+    on_duplicate: tuple[Assignment, ...] | None = None
+    on_duplicate_at: int = -1
+    returning: tuple[SelectItem, ...] | None = None
+    delayed_at: int = -1
+
+
+@dataclass(slots=True, eq=False)
+class Update(Node):
+    """UPDATE of one table or several; `tables` as those of FROM."""
+
+    modifiers: frozenset[str]
+    tables: tuple[TableReference, ...]
+    assignments: tuple[Assignment, ...]
+    with_: With | None = None
+    where: Expression | None = None
+    order_by: tuple[OrderItem, ...] = ()
+    limit: Limit | None = None
+    returning: tuple[SelectItem, ...] | None = None
+    verb: str = "UPDATE"
+
+
+@dataclass(slots=True, eq=False)
+class Delete(Node):
+    """DELETE.
+
+    Attributes:
+        modifiers: LOW_PRIORITY, QUICK, IGNORE, HISTORY.
+        targets: Of the form for several tables, as aliases or names; None for a single one, which
+            is then the only one of `tables`.
+        tables: As those of FROM.
+        before: Of DELETE HISTORY … BEFORE SYSTEM_TIME.
+    """
+
+    modifiers: frozenset[str]
+    targets: tuple[ObjectName, ...] | None
+    tables: tuple[TableReference, ...]
+    with_: With | None = None
+    where: Expression | None = None
+    order_by: tuple[OrderItem, ...] = ()
+    limit: Limit | None = None
+    before: Expression | None = None
+    returning: tuple[SelectItem, ...] | None = None
+    verb: str = "DELETE"
+
+
+@dataclass(slots=True, eq=False)
+class LoadData(Node):
+    """LOAD DATA and LOAD XML.
+
+    Attributes:
+        verb: `LOAD DATA` or `LOAD XML`.
+        modifiers: LOW_PRIORITY, CONCURRENT, LOCAL, IGNORE, REPLACE.
+        file: Its name.
+        table: Where to.
+        columns: Names of columns and variables; None if none are named.
+        assignments: Of SET.
+        charset: Of CHARACTER SET; empty without.
+        fields: Of FIELDS: `TERMINATED`, `ENCLOSED`, `OPTIONALLY ENCLOSED`, `ESCAPED`, each with its
+            text, in the order of the statement.
+        lines: Of LINES, likewise: `TERMINATED`, `STARTING`.
+        skipped: Of IGNORE … LINES.
+        row_tag: Of ROWS IDENTIFIED BY.
+    """
+
+    verb: str
+    file: Literal
+    table: TableUse
+    modifiers: frozenset[str] = frozenset()
+    columns: tuple[Name | UserVariable, ...] | None = None
+    assignments: tuple[Assignment, ...] = ()
+    charset: str = ""
+    fields: tuple[tuple[str, Literal], ...] = ()
+    lines: tuple[tuple[str, Literal], ...] = ()
+    skipped: Literal | None = None
+    row_tag: Literal | None = None
+
+
+@dataclass(slots=True, eq=False)
+class QueryStatement(Node):
+    """A query as a statement; `verb` is SELECT, VALUES, TABLE or WITH, or `(`'s first word."""
+
+    query: Query
+    verb: str = "SELECT"
+
+
+@dataclass(slots=True, eq=False)
+class Do(Node):
+    """DO."""
+
+    values: tuple[Expression, ...]
+    verb: str = "DO"
+
+
+@dataclass(slots=True, eq=False)
+class CallProcedure(Node):
+    """CALL; `package` of MariaDB's `CALL package.procedure` stays in the name's database."""
+
+    name: ObjectName
+    arguments: tuple[Expression, ...]
+    verb: str = "CALL"
+
+
+@dataclass(slots=True, eq=False)
+class HandlerStatement(Node):
+    """HANDLER … OPEN, READ, CLOSE."""
+
+    verb: str
+    name: ObjectName
+    alias: str | None = None
+    values: tuple[Expression, ...] = ()
+    where: Expression | None = None
+    limit: Limit | None = None
+
+
+# SET ------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True, eq=False)
+class SetItem(Node):
+    """One assignment of SET.
+
+    Attributes:
+        name: In lower case: a system variable, a user variable (with its `@`), a local variable,
+            or `names`, `character set`, `password`, `role`, `transaction isolation level`,
+            `transaction access mode` for the special forms.
+        scope: `session`, `global`, `persist`, `persist_only` or empty.
+        value: None for DEFAULT and for the words of the special forms.
+        words: Of the special forms: the level, the character set and collation, in capitals.
+        is_system: Written with `@@` or a scope: no local variable.
+        target: `NEW.a` in a trigger, or a variable's field, as written.
+    """
+
+    name: str
+    scope: str = ""
+    value: Expression | None = None
+    words: str = ""
+    is_system: bool = False
+    target: Name | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Set(Node):
+    """SET."""
+
+    items: tuple[SetItem, ...]
+    verb: str = "SET"
+
+
+@dataclass(slots=True, eq=False)
+class SetStatement(Node):
+    """MariaDB's SET STATEMENT … FOR: the settings, and the statement that they hold for."""
+
+    items: tuple[SetItem, ...]
+    statement: Statement
+    verb: str = "SET STATEMENT"
+
+
+# Transactions and prepared statements ---------------------------------------------------------
+
+
+@dataclass(slots=True, eq=False)
+class Transaction(Node):
+    """BEGIN, START TRANSACTION, COMMIT, ROLLBACK, SAVEPOINT, ROLLBACK TO, RELEASE SAVEPOINT, XA.
+
+    Attributes:
+        verb: As told.
+        name: Of a savepoint; as written.
+        xid: Of XA: its parts (global id, branch id, format) as they stand in the text.
+        options: `AND CHAIN`, `AND NO CHAIN`, `RELEASE`, `NO RELEASE`, `WITH CONSISTENT SNAPSHOT`,
+            `READ ONLY`, `READ WRITE`, `ONE PHASE`, `JOIN`, `RESUME`, `SUSPEND` …
+    """
+
+    verb: str
+    name: str = ""
+    xid: tuple[Literal, ...] = ()
+    options: frozenset[str] = frozenset()
+
+
+@dataclass(slots=True, eq=False)
+class Prepare(Node):
+    """PREPARE … FROM, EXECUTE …, EXECUTE IMMEDIATE …, DEALLOCATE PREPARE.
+
+    Attributes:
+        verb: `PREPARE`, `EXECUTE`, `EXECUTE IMMEDIATE` or `DEALLOCATE`.
+        name: Of the prepared statement; empty for EXECUTE IMMEDIATE.
+        source: The text to be prepared.
+        using: Of USING.
+    """
+
+    verb: str
+    name: str = ""
+    source: Expression | None = None
+    using: tuple[Expression, ...] = ()
+
+
+@dataclass(slots=True, eq=False)
+class Lock(Node):
+    """LOCK TABLES and the like: tables with the words of their locks; UNLOCK has none."""
+
+    verb: str
+    tables: tuple[tuple[TableUse, str], ...] = ()
+
+
+@dataclass(slots=True, eq=False)
+class Administration(Node):
+    """What sessions and administrators ask: USE, SHOW, FLUSH, ANALYZE, OPTIMIZE, KILL.
+
+    Attributes:
+        verb: `USE`, `SHOW BINLOG EVENTS`, `FLUSH TABLES`, `ANALYZE TABLE`, …
+        tables: Those it names, as far as they matter.
+        name: What USE names.
+        names: Plugins and components that are installed or uninstalled.
+        options: NO_WRITE_TO_BINLOG, LOCAL, WITH READ LOCK, FOR EXPORT, ANALYZE …
+        statement: Which EXPLAIN or ANALYZE is about.
+        condition: What WHERE of SHOW or BEFORE of PURGE asks.
+    """
+
+    verb: str
+    tables: tuple[ObjectName, ...] = ()
+    name: str = ""
+    names: tuple[str, ...] = ()
+    options: frozenset[str] = frozenset()
+    statement: Statement | None = None
+    condition: Expression | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Diagnostics(Node):
+    """SIGNAL, RESIGNAL, GET DIAGNOSTICS.
+
+    Attributes:
+        verb: As told.
+        condition: `SQLSTATE 45000`, a condition's name, or empty.
+        items: What SET assigns, names in capitals; of GET the targets are in `targets`.
+        targets: Variables that GET sets.
+    """
+
+    verb: str
+    condition: str = ""
+    items: tuple[tuple[str, Expression], ...] = ()
+    targets: tuple[Name | UserVariable, ...] = ()
+
+
+@dataclass(slots=True, eq=False)
+class BinlogStatement(Node):
+    """BINLOG 'base64'."""
+
+    verb: str = "BINLOG"
+
+
+@dataclass(slots=True, eq=False)
+class Empty(Node):
+    """Nothing but comments."""
+
+    verb: str = ""
+
+
+# `Statement` is every node that stands as a statement: these and `definitions`.
+Statement = Node
+
+
+def innermost(statement: Statement) -> Statement:
+    """The statement that SET STATEMENT … FOR is about; any other is that itself."""
+    while isinstance(statement, SetStatement):
+        statement = statement.statement
+    return statement
+
+
+@dataclass(slots=True, eq=False)
+class VariableDeclaration(Node):
+    """DECLARE of one or more variables; `default` is None where it is NULL by omission.
+
+    Attributes:
+        names: As written, without quotes.
+        type: Theirs.
+        default: Behind DEFAULT.
+    """
+
+    names: tuple[str, ...]
+    type: DataType
+    default: Expression | None = None
+
+
+@dataclass(slots=True, eq=False)
+class ConditionDeclaration(Node):
+    """DECLARE … CONDITION FOR; `value` as handlers have it."""
+
+    name: str
+    value: str
+
+
+@dataclass(slots=True, eq=False)
+class CursorDeclaration(Node):
+    """DECLARE … CURSOR FOR; parameters (MariaDB) by name."""
+
+    name: str
+    query: Query
+    parameters: tuple[str, ...] = ()
+
+
+class HandlerAction(Enum):
+    """What follows a handler's statement."""
+
+    CONTINUE = "continue"
+    EXIT = "exit"
+
+
+@dataclass(slots=True, eq=False)
+class HandlerDeclaration(Node):
+    """DECLARE … HANDLER FOR.
+
+    Attributes:
+        action: CONTINUE or EXIT.
+        conditions: `NOT FOUND`, `SQLEXCEPTION`, `SQLWARNING`, `SQLSTATE 23000`, an error number,
+            or the name of a condition as written.
+        statement: What it does.
+    """
+
+    action: HandlerAction
+    conditions: tuple[str, ...]
+    statement: Node
+
+
+Declaration = VariableDeclaration | ConditionDeclaration | CursorDeclaration | HandlerDeclaration
+
+
+@dataclass(slots=True, eq=False)
+class Block(Node):
+    """BEGIN … END; `label` is empty without one, as everywhere here."""
+
+    declarations: tuple[Declaration, ...]
+    statements: tuple[Node, ...]
+    label: str = ""
+
+
+@dataclass(slots=True, eq=False)
+class Branch(Node):
+    """What is done if `condition` holds; of a CASE with an operand: if it equals `condition`."""
+
+    condition: Expression
+    statements: tuple[Node, ...]
+
+
+@dataclass(slots=True, eq=False)
+class If(Node):
+    """IF, with its ELSEIFs as branches."""
+
+    branches: tuple[Branch, ...]
+    otherwise: tuple[Node, ...] = ()
+
+
+@dataclass(slots=True, eq=False)
+class CaseStatement(Node):
+    """CASE; without ELSE (`otherwise` is None) it is an error if no branch is taken."""
+
+    operand: Expression | None
+    branches: tuple[Branch, ...]
+    otherwise: tuple[Node, ...] | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Loop(Node):
+    """LOOP, without an end of its own."""
+
+    statements: tuple[Node, ...]
+    label: str = ""
+
+
+@dataclass(slots=True, eq=False)
+class While(Node):
+    """WHILE: the condition is asked before each round."""
+
+    condition: Expression
+    statements: tuple[Node, ...]
+    label: str = ""
+
+
+@dataclass(slots=True, eq=False)
+class Repeat(Node):
+    """REPEAT: the condition that ends it is asked after each round."""
+
+    statements: tuple[Node, ...]
+    condition: Expression
+    label: str = ""
+
+
+@dataclass(slots=True, eq=False)
+class ForRange(Node):
+    """FOR variable IN [REVERSE] lower..upper (MariaDB)."""
+
+    variable: str
+    lower: Expression
+    upper: Expression
+    is_reverse: bool
+    statements: tuple[Node, ...]
+    label: str = ""
+
+
+@dataclass(slots=True, eq=False)
+class ForRows(Node):
+    """FOR record IN a cursor, with its arguments, or in a query (MariaDB)."""
+
+    variable: str
+    cursor: str
+    query: Query | None
+    arguments: tuple[Expression, ...]
+    statements: tuple[Node, ...]
+    label: str = ""
+
+
+@dataclass(slots=True, eq=False)
+class Return(Node):
+    """RETURN; a procedure of MariaDB's sql_mode ORACLE returns no value."""
+
+    value: Expression | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Leave(Node):
+    """LEAVE a block or loop."""
+
+    label: str
+
+
+@dataclass(slots=True, eq=False)
+class Iterate(Node):
+    """ITERATE a loop."""
+
+    label: str
+
+
+@dataclass(slots=True, eq=False)
+class Open(Node):
+    """OPEN a cursor."""
+
+    cursor: str
+    arguments: tuple[Expression, ...] = ()
+
+
+@dataclass(slots=True, eq=False)
+class Fetch(Node):
+    """FETCH a cursor's next row into variables.
+
+    Without a cursor's name it is FETCH GROUP NEXT ROW of an aggregate function (MariaDB).
+    """
+
+    cursor: str
+    variables: tuple[Name | UserVariable, ...]
+
+
+@dataclass(slots=True, eq=False)
+class Close(Node):
+    """CLOSE a cursor."""
+
+    cursor: str
+
+
+PROGRAMS = (
+    Block,
+    If,
+    CaseStatement,
+    Loop,
+    While,
+    Repeat,
+    ForRange,
+    ForRows,
+    Return,
+    Leave,
+    Iterate,
+    Open,
+    Fetch,
+    Close,
+)
+"""What stands in bodies alone; MariaDB takes the compound ones as statements, too."""

@@ -1,0 +1,28 @@
+"""How much was read, and how much of it without kernels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from binlane.binlogs.filters.losses import Losses
+
+
+@dataclass(slots=True)
+class ReadCounters:
+    """Filled while a log is read.
+
+    Attributes:
+        groups: Complete event groups that were looked at.
+        bytes: Of the log, those of groups that were not wanted included.
+        groups_by_reference: Groups of which something was decoded by the reference decoder.
+        bytes_by_reference: Of the events that it decoded.
+        left_out: What a filter left out of tables that its rules name.
+        absent: Columns of which a batch has NULL since the images of an event lack them.
+    """
+
+    groups: int = 0
+    bytes: int = 0
+    groups_by_reference: int = 0
+    bytes_by_reference: int = 0
+    left_out: Losses = field(default_factory=Losses)
+    absent: set[str] = field(default_factory=set)

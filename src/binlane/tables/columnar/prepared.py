@@ -1,0 +1,114 @@
+"""XA transactions that are prepared: where their rows stand, until an XA COMMIT gives them effect.
+
+Places are remembered, not rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from binlane.log.codec.event import Event
+from binlane.log.codec.format import Format
+from binlane.log.grouping.event_group import EventGroup
+from binlane.log.grouping.window import ByteSource
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreparedGroup:
+    """Where the group of a prepared transaction stands.
+
+    Attributes:
+        path: Of the file.
+        start: Where it begins, in bytes.
+        end: Where it ends.
+        format: Of the FORMAT_DESCRIPTION before it.
+    """
+
+    path: str
+    start: int
+    end: int
+    format: Format
+
+
+class PreparedGroups(Protocol):
+    """What knows the log before the place from which it is read."""
+
+    def source(self, group: PreparedGroup) -> ByteSource:
+        """The bytes of a group; good until the next call.
+
+        Raises:
+            StoreError: If they cannot be read.
+        """
+
+    def find(self, xid: str) -> PreparedGroup | None:
+        """The last group that prepares a transaction, before what is read of the log.
+
+        Args:
+            xid: As statements name it.
+
+        Raises:
+            CodecError: If the log is damaged there.
+            StoreError: If it cannot be read.
+        """
+
+
+class Prepared:
+    """The XA transactions that are prepared and neither committed nor rolled back yet.
+
+    Args:
+        log: Where groups are read again; without it they are held.
+
+    Attributes:
+        path: Of the file that is read, as `log` takes it; None if it cannot be read again.
+    """
+
+    def __init__(self, log: PreparedGroups | None = None) -> None:
+        self._log = log
+        self._groups: dict[str, PreparedGroup | EventGroup] = {}
+        self.path: str | None = None
+
+    def prepare(self, xid: str, start: int, end: int, format_: Format) -> None:
+        """Remember where the group stands that prepares a transaction."""
+        assert self.path is not None, "other groups are held"
+        place = PreparedGroup(path=self.path, start=start, end=end, format=format_)
+        self._groups[xid] = place
+
+    def prepare_group(self, xid: str, group: EventGroup, format_: Format) -> None:
+        """Remember a group, by its place if it can be read again."""
+        if self.path is None:
+            self._groups[xid] = group
+        else:
+            self.prepare(xid, group.position, group.next_position, format_)
+
+    def commit(self, xid: str) -> PreparedGroup | EventGroup | None:
+        """Where the rows of a transaction stand that is committed; None if nobody knows.
+
+        Raises:
+            CodecError: If the log before is damaged.
+            StoreError: If it cannot be read.
+        """
+        found = self._groups.pop(xid, None)
+        if found is None and self._log is not None:
+            return self._log.find(xid)
+        return found
+
+    def known(self, xid: str) -> PreparedGroup | None:
+        """Where the group of a transaction stands that is still prepared."""
+        found = self._groups.get(xid)
+        return found if isinstance(found, PreparedGroup) else None
+
+    def forget(self, xid: str) -> None:
+        """A transaction is rolled back, or its commit is of no interest."""
+        self._groups.pop(xid, None)
+
+    def source(self, group: PreparedGroup) -> ByteSource:
+        """The bytes of a group; good until the next call."""
+        assert self._log is not None, "only there groups have a place"
+        return self._log.source(group)
+
+
+def is_commit(event: Event) -> bool:
+    """Whether an event that finishes an XA transaction commits it."""
+    query: bytes = getattr(event.body, "query", b"")
+    return query.startswith(b"XA COMMIT")

@@ -1,0 +1,156 @@
+"""What a log holds beside rows, and a reader of rows may want told where it stands among them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+import pyarrow as pa
+
+from binlane.log.codec.control import IncidentEvent
+from binlane.log.codec.event import Event
+from binlane.log.codec.load_data import ExecuteLoadQueryEvent
+from binlane.log.codec.query import QueryEvent
+from binlane.log.codec.rows import RowsEvent
+from binlane.log.grouping.event_group import EventGroup
+from binlane.log.grouping.table_maps import TableMaps
+from binlane.names import TableName
+from binlane.statements.sql.logged_statements import is_beside_tables
+from binlane.tables.columnar.builder import RowsSource
+
+_HEAD_LENGTH: Final = 512
+
+
+class ToldKind(Enum):
+    """What is told."""
+
+    STATEMENT = "statement"
+    """One that may bear on tables: DDL, or one that changes rows."""
+    INCIDENT = "incident"
+    """The source lost changes."""
+    ROLLED_BACK = "rolled back"
+    """A transaction with rows is rolled back in part; its rows are left out."""
+    XA_UNKNOWN = "xa unknown"
+    """An XA transaction is committed whose rows are not in the log."""
+    ROWS = "rows"
+    """Rows of an event cannot be decoded, though its checksum is right; they are left out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """Something that is no row; all rows before it were given before, those behind it come later.
+
+    Attributes:
+        kind: What it is.
+        event: The event that tells it; None of ROWS.
+        place: Where it counts: mostly its own place, in an XA transaction that of the XA COMMIT.
+        tables: Whose rows are left out, of ROLLED_BACK and ROWS.
+        what: Why, of ROWS.
+        is_wanted: Whether the reader's filter lets it through, of STATEMENT.
+    """
+
+    kind: ToldKind
+    event: Event | None
+    place: RowsSource
+    tables: tuple[TableName, ...] = ()
+    what: str = ""
+    is_wanted: bool = True
+
+
+RowItem = pa.RecordBatch | Told
+"""What a reader of rows gives."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupPlace:
+    """What all events of a group share, and, of an XA transaction that commits, their place.
+
+    Attributes:
+        gtid: As text.
+        file: Base name of the binlog file.
+        start: Where it begins, as `RowsSource.group` has it.
+        micros: Of its commit, 0 if the log does not tell.
+        commit: The XA COMMIT's place, at which all rows of the group then stand.
+    """
+
+    gtid: str | None
+    file: str
+    start: int
+    micros: int
+    commit: RowsSource | None = None
+
+    @classmethod
+    def of(cls, group: EventGroup) -> GroupPlace:
+        """Of a decoded group."""
+        micros = getattr(group.events[0].body, "commit_micros", None)
+        gtid = None if group.gtid is None else str(group.gtid)
+        return cls(gtid=gtid, file=group.file, start=group.position, micros=micros or 0)
+
+    @classmethod
+    def of_commit(cls, commit: RowsSource) -> GroupPlace:
+        """Of the group that an XA COMMIT brings into effect."""
+        return cls(
+            gtid=commit.gtid,
+            file=commit.file,
+            start=-1 - commit.position,
+            micros=commit.micros,
+            commit=commit,
+        )
+
+    def source(self, event: Event) -> RowsSource:
+        """Where an event of the group counts."""
+        header, commit = event.header, self.commit
+        return RowsSource(
+            gtid=self.gtid,
+            timestamp=header.timestamp if commit is None else commit.timestamp,
+            file=self.file,
+            position=event.position if commit is None else commit.position,
+            group=self.start,
+            micros=self.micros,
+            server_id=header.server_id,
+        )
+
+
+def statement_of(event: Event) -> QueryEvent | None:
+    """The statement that an event is; None if it is none."""
+    body = event.body
+    if isinstance(body, ExecuteLoadQueryEvent):
+        return body.statement
+    return body if isinstance(body, QueryEvent) else None
+
+
+def may_concern_tables(event: Event) -> bool:
+    """Whether an event is a statement that may change tables or their rows, by its first words."""
+    statement = statement_of(event)
+    return statement is not None and not is_beside_tables(statement.query)
+
+
+def is_about_views(event: Event) -> bool:
+    """Whether an event may be a statement that makes, renames or drops views, by its first words."""
+    statement = statement_of(event)
+    return statement is not None and b"VIEW" in statement.query[:_HEAD_LENGTH].upper()
+
+
+def undecided(events: Sequence[Event]) -> tuple[ToldKind, Event] | None:
+    """What makes a group's rows uncertain: lost changes, a transaction rolled back in part."""
+    has_rows = any(isinstance(event.body, RowsEvent) for event in events)
+    for event in events:
+        if isinstance(event.body, IncidentEvent):
+            return ToldKind.INCIDENT, event
+        if has_rows and is_rollback(event):
+            return ToldKind.ROLLED_BACK, event
+    return None
+
+
+def is_rollback(event: Event) -> bool:
+    """Whether an event takes back changes of its transaction."""
+    return isinstance(event.body, QueryEvent) and event.body.query.startswith(b"ROLLBACK")
+
+
+def tables_of(events: Sequence[Event], *, file: str) -> tuple[TableName, ...]:
+    """The tables that a group has rows of, but for those inside of a TRANSACTION_PAYLOAD."""
+    maps = TableMaps()
+    found = (maps.feed(event, file=file) for event in events)
+    return tuple(dict.fromkeys(TableName(each.database, each.table) for each in found if each))

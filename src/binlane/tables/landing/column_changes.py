@@ -1,0 +1,174 @@
+"""What ALTER TABLE does to columns, and to values in rows, for a reader who keeps a copy of them.
+
+No log writes the rows anew after an ALTER TABLE.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from binlane.statements.sql.facts import StatementFacts
+from binlane.statements.sql.table_definitions import (
+    TableColumn,
+    constant,
+    defined_column,
+    is_now,
+)
+from binlane.statements.sql.tree.definitions import AlterAction, AlterTable, Column, CreateTable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddColumn:
+    """A new column.
+
+    Attributes:
+        column: Its definition; the table's character set is not in it.
+        value: Its default as text, if that is a constant; None of NULL, and without a DEFAULT.
+        has_value: Whether `value` tells what rows get which are already there, where no DEFAULT
+            means NULL or the type's own.
+        is_numbered: Rows get numbers that the text does not tell: it is AUTO_INCREMENT.
+        is_first: It becomes the first.
+        after: It comes behind this one; None with `is_first` False: at the end.
+        may_exist: If there is such a column already, it stays.
+    """
+
+    column: TableColumn
+    value: str | None = None
+    has_value: bool = True
+    is_numbered: bool = False
+    is_first: bool = False
+    after: str | None = None
+    may_exist: bool = False
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.column.name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropColumn:
+    """A column that is gone."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RenameColumn:
+    """A column that has another name."""
+
+    old: str
+    new: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModifyColumn:
+    """A column with another definition, to which the server converts the values.
+
+    Attributes:
+        column: Its new definition; the table's character set is not in it.
+        old_name: Before the statement.
+        is_first: It becomes the first.
+        after: It comes behind this one; None with `is_first` False: it stays where it is.
+    """
+
+    column: TableColumn = field(compare=False)
+    old_name: str
+    is_first: bool = False
+    after: str | None = None
+
+    @property
+    def name(self) -> str:
+        """Its name after the statement."""
+        return self.column.name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeRows:
+    """Rows come or go with their partition or tablespace.
+
+    Attributes:
+        action: Its words.
+        is_all: All rows of the table go, and none comes.
+    """
+
+    action: str
+    is_all: bool = False
+
+
+ColumnChange = AddColumn | DropColumn | RenameColumn | ModifyColumn | ChangeRows
+
+_CHANGES_ROWS: Final = frozenset(
+    {"DROP", "TRUNCATE", "EXCHANGE", "CONVERT", "CONVERT TABLE", "DISCARD", "IMPORT"}
+)
+"""What is done to partitions that changes rows."""
+
+
+def column_changes(facts: StatementFacts) -> tuple[ColumnChange, ...]:
+    """What an ALTER TABLE does to columns and rows, in the order of the text.
+
+    Args:
+        facts: Of the statement; names of the table, keys and options are left out.
+    """
+    node = facts.tree
+    assert isinstance(node, AlterTable)
+    return tuple(change for action in node.actions for change in _changes(action, facts))
+
+
+def created_columns(facts: StatementFacts) -> tuple[TableColumn, ...]:
+    """The columns of a CREATE TABLE in order, without those of a SELECT; none of LIKE."""
+    node = facts.tree
+    assert isinstance(node, CreateTable)
+    columns = (each for each in node.elements if isinstance(each, Column))
+    return tuple(defined_column(each, facts, None) for each in columns)
+
+
+def _changes(action: AlterAction, facts: StatementFacts) -> Iterator[ColumnChange]:
+    match action.kind:
+        case "ADD COLUMN":
+            for column in action.columns:
+                yield _added(column, action, facts)
+        case "DROP COLUMN":
+            yield DropColumn(name=action.name)
+        case "RENAME COLUMN":
+            yield from _renamed(action.name, action.new_name)
+        case "CHANGE COLUMN" | "MODIFY COLUMN":
+            (column,) = action.columns
+            yield from _renamed(action.name, column.name)
+            yield ModifyColumn(
+                column=defined_column(column, facts, None),
+                old_name=action.name,
+                is_first=action.position == "FIRST",
+                after=action.after or None,
+            )
+        case "DISCARD TABLESPACE" | "IMPORT TABLESPACE":
+            yield ChangeRows(action=action.kind)
+        case "PARTITION" if action.words[0] in _CHANGES_ROWS:
+            verb = action.words[0]
+            words = verb if verb == "CONVERT TABLE" else f"{verb} PARTITION"
+            yield ChangeRows(action=words, is_all=action.words == ("TRUNCATE", "ALL"))
+
+
+def _renamed(old: str, new: str) -> Iterator[RenameColumn]:
+    if new != old:
+        yield RenameColumn(old=old, new=new)
+
+
+def _added(node: Column, action: AlterAction, facts: StatementFacts) -> AddColumn:
+    value, has_value = None, True
+    try:
+        value = constant(node.default, facts)
+    except ValueError:
+        has_value = False
+    column = defined_column(node, facts, None)
+    return AddColumn(
+        column=column,
+        value=value,
+        has_value=has_value and not is_now(node.default),
+        is_numbered=column.is_auto_increment,
+        is_first=action.position == "FIRST",
+        after=action.after or None,
+        may_exist=action.if_exists,
+    )

@@ -1,0 +1,349 @@
+"""What a landing remembers beside its tables: who it is, how far it is, what it gave up.
+
+One small JSON file, replaced as a whole. It makes statements that concern tables as such (DROP,
+RENAME …), which no table's own transactions can record, happen exactly once. Each holder of the
+target's lease writes a file of its own, of which the latest counts: what a driver writes that has
+lost the lease is read by nobody.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from pyarrow import fs
+
+from binlane.errors import ConfigError, StoreError
+from binlane.tables.landing.definitions import Definitions
+from binlane.tables.landing.places import FOLDER, resolve
+
+if TYPE_CHECKING:
+    from binlane.binlogs.filters.state import Saved
+
+_LANDING: Final = "landing.json"
+_EARLIER: Final = "journal.json"
+_PREFIX: Final = "journal-"
+_SUFFIX: Final = ".json"
+_DEFINITIONS: Final = "definitions-"
+
+
+@dataclass(slots=True, kw_only=True)
+class JournalState:
+    """The contents.
+
+    Attributes:
+        app_id: Names this landing in the tables' transactions.
+        terms: What it lands; a landing that goes on must land the same.
+        began: Where in the log it began, as `position`; None before the first batch.
+        is_bound: Whether the target may know it already; if it does not, nothing was begun.
+        position: Up to where the log is landed, as the planner writes it; None for its beginning.
+        done: `_seq` of the last statement whose steps are all done; what lies before it is done.
+        doing: `_seq` of the statement whose steps are being done, 0 for none.
+        step: The step of it that may have been begun.
+        abandoned: Tables that `current` no longer keeps, and why.
+        ended_histories: Tables of which `history` is not gone on with, and why.
+        partial: Current tables that may lack rows, and why.
+        gaps: Change tables that lack changes of the log, and why.
+        skipped: GTIDs of event groups that were passed over, and the tables of their rows.
+        definitions: Name of the file of the tables' definitions at `position`; empty for none.
+        snapshots: Tables whose rows were or are taken from the server, by name, until the log is
+            landed beyond what was seen of them: see `snapshot.record`.
+        run_id: Of the landing that is under way or died; empty if the last one ended well.
+        landed: How many row images of the log each table has at `position`, by mode and table.
+        logged: How many the log had of each table up to there.
+        left_out: How many of those are in no table, by table and why.
+        seeded: Tables that have rows of a snapshot, by mode.
+        followed: What the filter remembers of names at `position`.
+        cdf: Whether current tables that are made have a change data feed.
+    """
+
+    app_id: str
+    terms: dict[str, str] = field(default_factory=dict)
+    began: dict[str, Any] | None = None
+    is_bound: bool = True
+    position: dict[str, Any] | None = None
+    done: int = 0
+    doing: int = 0
+    step: int = 0
+    abandoned: dict[str, str] = field(default_factory=dict)
+    ended_histories: dict[str, str] = field(default_factory=dict)
+    partial: dict[str, str] = field(default_factory=dict)
+    gaps: dict[str, str] = field(default_factory=dict)
+    skipped: dict[str, list[str]] = field(default_factory=dict)
+    definitions: str = ""
+    snapshots: dict[str, dict[str, Any]] = field(default_factory=dict)
+    run_id: str = ""
+    landed: dict[str, dict[str, int]] = field(default_factory=dict)
+    logged: dict[str, int] = field(default_factory=dict)
+    left_out: dict[str, dict[str, int]] = field(default_factory=dict)
+    seeded: dict[str, list[str]] = field(default_factory=dict)
+    followed: Saved | Sequence[Sequence[Any]] = field(default_factory=dict)
+    cdf: bool = False
+
+    @property
+    def flushed(self) -> int:
+        """All rows up to this `_seq` are in all tables: a statement flushes what precedes it."""
+        return max(self.done, self.doing)
+
+
+class Journal:
+    """The journal of one target.
+
+    Args:
+        target: URI or path of the folder in the target.
+        folder: URI or path of the folder that holds it.
+        epoch: Of the lease under which it is written.
+        state: What was read, or the beginning.
+    """
+
+    def __init__(self, target: str, folder: str, epoch: int, state: JournalState) -> None:
+        self._target = target
+        self._folder_uri = folder
+        self._filesystem, self._folder = resolve(folder)
+        self._name = f"{_PREFIX}{epoch:012}{_SUFFIX}"
+        self._is_first = True
+        self._known: object = None
+        self.state = state
+
+    @classmethod
+    def open(
+        cls,
+        into: str,
+        checkpoint: str | None,
+        terms: Mapping[str, str],
+        *,
+        epoch: int = 0,
+        kept: Collection[str] = (),
+    ) -> Journal:
+        """Bind a target and a checkpoint to each other, or see that they are.
+
+        Args:
+            into: URI or path of the target.
+            checkpoint: URI or path of the folder of the journal; None for one in the target.
+            terms: What is to be landed, by setting.
+            epoch: Of the lease that the caller holds.
+            kept: Terms that remain as they are where the target was landed before.
+
+        Raises:
+            ConfigError: If one of them belongs to another landing or is gone, or if the target was
+                landed on other terms: what was left out then would be missing for good.
+            StoreError: If they cannot be written.
+        """
+        target = f"{into}/{FOLDER}"
+        folder = checkpoint or target
+        _refuse_earlier(into)
+        bound = read_json(target, _LANDING)
+        known = _latest(folder)
+        if bound is None and (known is None or not known.get("is_bound", True)):
+            app_id = f"binlane-{uuid.uuid4()}"
+            state = JournalState(app_id=app_id, terms=dict(terms), is_bound=False)
+            journal = cls(target, folder, epoch, state)
+            journal.save()
+            write_json(target, _LANDING, {"app_id": app_id})
+            journal.state.is_bound = True
+            journal.save()
+            return journal
+        if known is None or bound is None or known["app_id"] != bound["app_id"]:
+            raise ConfigError(
+                f"{into} and the checkpoint {folder} do not belong together",
+                key="checkpoint",
+                hint="name the checkpoint that this target was landed with, or an empty target "
+                "and an empty checkpoint",
+            )
+        state = JournalState(**{**known, "is_bound": True})
+        for name, value in terms.items():
+            if state.terms.get(name, "") != value and name not in kept:
+                raise ConfigError(
+                    f"{into} was landed with {name} {state.terms.get(name) or 'not given'}, "
+                    f"not with {value or 'none'}",
+                    key=name,
+                    hint="go on with the same, or land into an empty target",
+                )
+        return cls(target, folder, epoch, state)
+
+    @staticmethod
+    def read(into: str, checkpoint: str | None) -> JournalState:
+        """What a target's landing remembers, also while it runs.
+
+        Raises:
+            ConfigError: If nothing was landed there.
+            StoreError: If it cannot be read.
+        """
+        _refuse_earlier(into)
+        known = _latest(checkpoint or f"{into}/{FOLDER}")
+        if known is None:
+            raise ConfigError(
+                f"no log was landed into {into}",
+                key="checkpoint",
+                hint="name the target as --into of land did, and its --checkpoint if it had one",
+            )
+        return JournalState(**known)
+
+    def definitions(self) -> Definitions:
+        """The tables' definitions at `position`.
+
+        Raises:
+            StoreError: If they cannot be read.
+        """
+        name = self.state.definitions
+        found = read_json(self._folder_uri, name) if name else None
+        made = Definitions() if found is None else Definitions.of_fields(found)
+        self._known = made.version
+        return made
+
+    def reach(self, position: dict[str, Any], definitions: Definitions) -> None:
+        """Note up to where the log is landed.
+
+        Args:
+            position: As the planner writes it.
+            definitions: Of the tables there.
+
+        Raises:
+            StoreError: If that cannot be written.
+        """
+        state, before = self.state, self.state.definitions
+        if definitions.version != self._known:
+            state.definitions = f"{_DEFINITIONS}{uuid.uuid4().hex}{_SUFFIX}"
+            write_json(self._folder_uri, state.definitions, definitions.fields())
+            self._known = definitions.version
+        state.position = position
+        self.save()
+        if before and before != state.definitions:
+            filesystem, folder = resolve(self._folder_uri)
+            with suppress(FileNotFoundError):
+                filesystem.delete_file(f"{folder}/{before}")
+
+    def unbind(self) -> None:
+        """Forget a landing that landed nothing, so that the target can be that of another one."""
+        filesystem, target = resolve(self._target)
+        self.state.is_bound = False
+        self.save()
+        filesystem.delete_file(f"{target}/{_LANDING}")
+        for path in _journals(self._filesystem, self._folder):
+            self._filesystem.delete_file(path)
+        if self.state.definitions:
+            self._filesystem.delete_file(f"{self._folder}/{self.state.definitions}")
+
+    def save(self) -> None:
+        """Write the state."""
+        write_file_whole(
+            self._filesystem,
+            f"{self._folder}/{self._name}",
+            json.dumps(asdict(self.state), ensure_ascii=False),
+        )
+        if self._is_first:
+            self._is_first = False
+            for path in _journals(self._filesystem, self._folder):
+                if path.rpartition("/")[2] < self._name:
+                    self._filesystem.delete_file(path)
+
+
+def _refuse_earlier(into: str) -> None:
+    filesystem, path = resolve(f"{into}/{FOLDER}/{_EARLIER}")
+    if filesystem.get_file_info(path).type is fs.FileType.File:
+        raise ConfigError(
+            f"{into} was landed by an earlier version of binlane, whose place in the log cannot be read",
+            key="into",
+            hint="land into an empty target",
+        )
+
+
+def _latest(folder: str) -> dict[str, Any] | None:
+    filesystem, path = resolve(folder)
+    found = _journals(filesystem, path)
+    return _load(filesystem, found[-1]) if found else None
+
+
+def _journals(filesystem: fs.FileSystem, folder: str) -> list[str]:
+    selector = fs.FileSelector(folder, allow_not_found=True)
+    infos = filesystem.get_file_info(selector)
+    return sorted(
+        info.path
+        for info in infos
+        if info.base_name.startswith(_PREFIX) and info.base_name.endswith(_SUFFIX)
+    )
+
+
+def read_json(folder: str, name: str) -> dict[str, Any] | None:
+    """The object in a file; None if there is no such file.
+
+    Raises:
+        StoreError: If it cannot be read.
+    """
+    filesystem, path = resolve(folder)
+    if filesystem.get_file_info(f"{path}/{name}").type is not fs.FileType.File:
+        return None
+    return _load(filesystem, f"{path}/{name}")
+
+
+def _load(filesystem: fs.FileSystem, path: str) -> dict[str, Any]:
+    try:
+        value = read_file_whole(filesystem, path)
+    except (OSError, ValueError) as error:
+        raise StoreError(
+            f"cannot be read: {error}", path=path, hint="restore it, or land into an empty target"
+        ) from error
+    if not isinstance(value, dict):
+        raise StoreError(
+            "is corrupt: it is no object",
+            path=path,
+            hint="restore it, or land into an empty target",
+        )
+    return value
+
+
+def read_file_whole(filesystem: fs.FileSystem, path: str) -> Any:
+    """What `write_file_whole` wrote, also while it is written again.
+
+    A file in an object store is asked for its size, and then for so many bytes: of one that was
+    replaced in between these are too few or too many. What reads as the same twice is there.
+
+    Raises:
+        OSError: If it cannot be read.
+        ValueError: If no JSON is in it.
+    """
+    before: bytes | None = None
+    while True:
+        with filesystem.open_input_file(path) as stream:
+            data = stream.read()
+        try:
+            return json.loads(data)
+        except ValueError:
+            if data == before:
+                raise
+            before = data
+
+
+def write_json(folder: str, name: str, value: Mapping[str, Any]) -> None:
+    """Replace a file by an object.
+
+    Raises:
+        StoreError: If it cannot be written.
+    """
+    filesystem, path = resolve(folder)
+    write_file_whole(filesystem, f"{path}/{name}", json.dumps(value, ensure_ascii=False))
+
+
+def write_file_whole(filesystem: fs.FileSystem, path: str, text: str) -> None:
+    """Replace a file as a whole: by a rename where that is atomic, else by one upload.
+
+    Raises:
+        StoreError: If it cannot be written.
+    """
+    try:
+        if not isinstance(filesystem, fs.LocalFileSystem):
+            with filesystem.open_output_stream(path) as stream:
+                stream.write(text.encode())
+            return
+        filesystem.create_dir(path.rpartition("/")[0], recursive=True)
+        with filesystem.open_output_stream(f"{path}.new") as stream:
+            stream.write(text.encode())
+        filesystem.move(f"{path}.new", path)
+    except OSError as error:
+        raise StoreError(
+            f"cannot be written: {error}", path=path, hint="check who may write there, and its room"
+        ) from error

@@ -1,0 +1,196 @@
+"""Where in its log a server is, so that what precedes the place is visible to who reads then.
+
+A server's position moves on before the engine has committed what was written, so it alone proves
+nothing. MariaDB tells the place of a consistent snapshot itself. On MySQL a transaction owns its
+GTID from before it is written until the engine has committed it: once none of those that own one
+behind a position does so any more, all that precedes the position is visible.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from dataclasses import dataclass
+from typing import Final
+
+from binlane.client.session import ServerSession
+from binlane.errors import PeerError
+from binlane.log.codec.format import flavor_of
+from binlane.log.codec.types import Flavor
+from binlane.tables.columnar.selection import file_number
+
+FILE_BITS: Final = 40
+_OPEN: Final = "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY"
+_MARIADB_OPEN: Final = "START TRANSACTION WITH CONSISTENT SNAPSHOT"
+_PAUSE_S: Final = 0.002
+_OWNED_S: Final = 600.0
+_QUIET_S: Final = 30.0
+_ACCESS_DENIED: Final = 1227
+_CLIENT_HINT: Final = "GRANT REPLICATION CLIENT ON *.* TO the account"
+
+SESSION: Final = (
+    "SET SESSION sql_mode = '', time_zone = '+00:00', sql_quote_show_create = 1",
+    "SET NAMES utf8mb4",
+    "SET SESSION net_write_timeout = 3600, net_read_timeout = 3600",
+    "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ",
+)
+"""What a session that reads tables is set to."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """A place in a server's log.
+
+    Attributes:
+        file: Base name of the file.
+        position: In it, in bytes: where the next event group begins.
+    """
+
+    file: str
+    position: int
+
+    @property
+    def seq(self) -> int:
+        """As `_seq` counts: what is written from here on has higher ones, what precedes lower."""
+        return (file_number(self.file) << FILE_BITS) + self.position
+
+    def __str__(self) -> str:
+        """As people write it."""
+        return f"{self.file}:{self.position}"
+
+
+class NeverQuietError(PeerError):
+    """A server wrote on all the time, so that no snapshot has an exact place."""
+
+
+def set_up(session: ServerSession) -> None:
+    """Make a session's reads independent of how the server is set up."""
+    for statement in SESSION:
+        session.ask(statement)
+    # Text in the character set of its column, as the log has it.
+    session.ask("SET SESSION character_set_results = NULL")
+
+
+def settled_place(session: ServerSession) -> Place:
+    """A place in the log of which all that precedes is visible to every read from now on.
+
+    Raises:
+        PeerError: If the account may not ask, or a transaction does not end.
+    """
+    if flavor_of(session.version) is Flavor.MARIADB:
+        place = _open_mariadb(session)
+        session.ask("COMMIT")
+        return place
+    place = _mysql_place(session)
+    _await_owners(session)
+    return place
+
+
+def open_snapshot(session: ServerSession) -> Place:
+    """Begin a transaction that sees exactly what precedes a place in the log.
+
+    Raises:
+        NeverQuietError: If MySQL wrote on at every attempt.
+        PeerError: If the account may not ask, or a transaction does not end.
+    """
+    if flavor_of(session.version) is Flavor.MARIADB:
+        return _open_mariadb(session)
+    deadline = time.monotonic() + _QUIET_S
+    while time.monotonic() < deadline:
+        before = settled_place(session)
+        session.ask(_OPEN)
+        if _mysql_place(session) == before:
+            return before
+        session.ask("COMMIT")
+        time.sleep(_PAUSE_S)
+    raise NeverQuietError(
+        f"it never stopped writing for {_QUIET_S:.0f} s, so that a snapshot has no exact place",
+        peer=str(session.url),
+        phase="snapshot",
+        hint="run it when the server is quieter, or give the table a primary key",
+    )
+
+
+def place_behind(session: ServerSession) -> Place:
+    """A place in the log that is behind all that was visible to reads until now.
+
+    Raises:
+        PeerError: If the account may not ask.
+    """
+    if flavor_of(session.version) is Flavor.MARIADB:
+        return settled_place(session)
+    return _mysql_place(session)
+
+
+def _open_mariadb(session: ServerSession) -> Place:
+    session.ask(_MARIADB_OPEN)
+    rows = session.ask("SHOW STATUS LIKE 'binlog_snapshot_%'")
+    found = {(name or "").lower(): value or "" for name, value in rows}
+    file = found.get("binlog_snapshot_file", "")
+    if not file:
+        raise _no_log(session)
+    return Place(file=file, position=int(found["binlog_snapshot_position"]))
+
+
+def _mysql_place(session: ServerSession) -> Place:
+    number = tuple(int(part) for part in re.findall(r"\d+", session.version)[:2])
+    statement = "SHOW BINARY LOG STATUS" if number >= (8, 2) else "SHOW MASTER STATUS"
+    try:
+        rows = session.ask(statement)
+    except PeerError as error:
+        if error.errno == _ACCESS_DENIED:
+            raise PeerError(
+                "the account may not ask where the server's log is",
+                peer=str(session.url),
+                phase="snapshot",
+                errno=error.errno,
+                hint=_CLIENT_HINT,
+            ) from None
+        raise
+    if not rows:
+        raise _no_log(session)
+    return Place(file=rows[0][0] or "", position=int(rows[0][1] or 0))
+
+
+def _no_log(session: ServerSession) -> PeerError:
+    return PeerError(
+        "the server writes no binlog",
+        peer=str(session.url),
+        phase="snapshot",
+        hint="name the server whose log is landed",
+    )
+
+
+def _await_owners(session: ServerSession) -> None:
+    """Wait until none of the transactions that own a GTID now owns it any more."""
+    waited = _owned(session)
+    deadline = time.monotonic() + _OWNED_S
+    while waited:
+        time.sleep(_PAUSE_S)
+        waited &= _owned(session)
+        if time.monotonic() > deadline:
+            raise PeerError(
+                f"the transaction {min(waited)} does not end",
+                peer=str(session.url),
+                phase="snapshot",
+                hint="see SHOW PROCESSLIST on the server, and end it there",
+            )
+
+
+def _owned(session: ServerSession) -> set[str]:
+    """GTIDs that transactions own, each as `uuid:number`."""
+    ((text,),) = session.ask("SELECT @@GLOBAL.gtid_owned")
+    owned: set[str] = set()
+    uuid = ""
+    # uuid:5#12:6#13,↵uuid:7#14; a tag stands like a number without an owner.
+    for part in re.split(r"[\s,]+", text or ""):
+        pieces = part.split(":")
+        if len(pieces) > 1:
+            uuid = pieces[0]
+        tag = ""
+        for piece in pieces[1:]:
+            if "#" in piece:
+                owned.add(f"{uuid}:{tag}{piece.partition('#')[0]}")
+            else:
+                tag = f"{piece}:"
+    return owned

@@ -1,0 +1,157 @@
+"""Rows of a snapshot become a table's at their place in the log, as if a statement made them there.
+
+The landing stops at that place; the table gets the rows in one commit, which says that it is
+complete up to there; what comes behind is landed over them. Until the log is landed beyond all that
+was seen of the table, and unless its definition changes before that, it is not called current.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from binlane.tables.landing.change_tables import ChangeTables
+from binlane.tables.landing.current_tables import CurrentTables
+from binlane.tables.landing.definitions import Definitions
+from binlane.tables.landing.history_tables import HistoryTables
+from binlane.tables.landing.places import snapshot_uri
+from binlane.tables.landing.progress import Progress
+from binlane.tables.landing.snapshot.record import SnapshotRecord, SnapshotRecords, Stage
+from binlane.tables.landing.snapshot.work import file_schemas
+from binlane.tables.landing.steps import (
+    AbandonAll,
+    Create,
+    CreateLike,
+    Drop,
+    DropDatabase,
+    Step,
+    Truncate,
+    tables_of,
+)
+from binlane.tables.landing.work import DataFile, Mode, sequence
+from binlane.tables.ranges.offset import Offset
+
+_MADE_OVER = "its definition changed while its snapshot was read"
+
+
+class Snapshots:
+    """The snapshots of a target on their way into its tables.
+
+    Args:
+        records: Of the target.
+        into: URI or path of the target.
+        current: Its current tables, if it keeps them.
+        changes: Its change tables, if it keeps them.
+        history: Its history tables, if it keeps them.
+    """
+
+    def __init__(
+        self,
+        records: SnapshotRecords,
+        into: str,
+        *,
+        current: CurrentTables | None,
+        changes: ChangeTables | None,
+        history: HistoryTables | None = None,
+    ) -> None:
+        self._records = records
+        self._into = into
+        self._current = current
+        self._changes = changes
+        self._history = history
+
+    def stop(self) -> Offset | None:
+        """The next place in the log at which rows wait to be landed."""
+        places = [each.place for each in self._records if each.stage == Stage.READ.value]
+        if not places:
+            return None
+        first = min(places, key=lambda place: place.seq)
+        return Offset(file=first.file, position=first.position)
+
+    def reached(self, place: Offset, definitions: Definitions) -> None:
+        """The log is landed up to a place: land what waits for it, end what it completes.
+
+        Args:
+            place: In the log.
+            definitions: Of the tables there; gets those of the tables that are landed.
+
+        Raises:
+            StoreError: If a table cannot be written.
+        """
+        landed = landed_up_to(place)
+        for record in self._records:
+            if record.stage == Stage.READ.value and record.place.seq <= landed:
+                self._land(record, definitions)
+                self._records.landed(record, place, definitions)
+            if record.stage == Stage.LANDED.value and record.high <= landed:
+                self._records.remove(record)
+            elif record.stage == Stage.READING.value and record.place.seq < landed:
+                # Landed without the server: what was read is of no use any more.
+                self._records.clear(record)
+                self._records.put(replace(record, stage=Stage.AGAIN.value, attempt=0))
+
+    def see(self, step: Step, seq: int) -> None:
+        """A statement's step is done that may be about a table whose snapshot was landed."""
+        for record in self._records:
+            if record.stage != Stage.LANDED.value or seq > record.high:
+                continue
+            if isinstance(step, DropDatabase | AbandonAll):
+                if step.database not in {None, record.database}:
+                    continue
+            elif record.name not in tables_of(step) or isinstance(step, Truncate):
+                continue
+            if isinstance(step, Drop | DropDatabase | Create | CreateLike):
+                self._records.remove(record)  # what follows is all in the log
+                continue
+            if self._current is not None:
+                self._current.give_up(record.name, _MADE_OVER)
+            self._records.put(replace(record, stage=Stage.AGAIN.value))
+
+    def starts_over(self) -> bool:
+        """Whether tables wait for the server."""
+        return any(each.stage == Stage.AGAIN.value for each in self._records)
+
+    def report(self, progress: Progress) -> None:
+        """Tell which tables are not current yet."""
+        for record in self._records:
+            table = progress.of(record.name)
+            table.is_current, table.why_not = False, record.why_not
+
+    def _land(self, record: SnapshotRecord, definitions: Definitions) -> None:
+        modes = frozenset(
+            mode
+            for mode, tables in (
+                (Mode.CURRENT, self._current),
+                (Mode.CHANGES, self._changes),
+                (Mode.HISTORY, self._history),
+            )
+            if tables is not None
+        )
+        table = record.definition
+        schemas = file_schemas(table, modes)
+        ranges = self._records.ranges(record, schemas)
+        folder = snapshot_uri(self._into, record.snapshot_id)
+
+        def files(mode: Mode) -> Sequence[DataFile]:
+            return [
+                replace(file, path=f"{folder}/{file.path}")
+                for result in ranges
+                for file in result.files.get(mode, ())
+            ]
+
+        place = record.place.seq
+        if self._changes is not None:
+            self._changes.seed(record.name, files(Mode.CHANGES), place)
+        if self._history is not None:
+            rows, key, taken = files(Mode.HISTORY), table.key_names, record.taken
+            self._history.seed(record.name, rows, key, table.schema, place, taken)
+        if self._current is not None:
+            rows = files(Mode.CURRENT)
+            self._current.seed(record.name, rows, table.key_names, table.schema, place)
+        for statement in record.statements():
+            definitions.follow(statement)
+
+
+def landed_up_to(place: Offset | None) -> int:
+    """A landing's place as `_seq` counts."""
+    return 0 if place is None else sequence(place.number, place.position)

@@ -1,0 +1,218 @@
+"""What the store needs of a table format: a table's live files, and their exchange in one commit."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from enum import Enum
+from typing import Protocol
+
+import pyarrow as pa
+
+from binlane.names import TableName
+from binlane.tables.landing.tables.bounds import LiveFile
+from binlane.tables.landing.work import DataFile, Format
+from binlane.version import __version__
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """A table at one moment.
+
+    Attributes:
+        schema: Names and types of its columns.
+        applied: Up to which `_seq` the log is in it.
+        images: How many row images of the log are in it, since it was last made or emptied; None
+            if nobody counted.
+        files: By path.
+        version: Grows with each commit.
+        has_feed: Whether its commits tell which rows they change, where they rewrite files.
+    """
+
+    schema: pa.Schema
+    applied: int = 0
+    images: int | None = None
+    files: Mapping[str, LiveFile] = field(default_factory=dict)
+    version: int = 0
+    has_feed: bool = False
+
+    @property
+    def rows(self) -> int:
+        """Of the table."""
+        return sum(file.rows for file in self.files.values())
+
+    @property
+    def size_bytes(self) -> int:
+        """Of its files."""
+        return sum(file.size_bytes for file in self.files.values())
+
+
+class What(Enum):
+    """What a commit does, as the table's own history tells it."""
+
+    APPEND = "append"
+    """Row images come."""
+    MERGE = "merge"
+    """Rows become what the log says."""
+    TRUNCATE = "truncate"
+    """All rows go."""
+    RESHAPE = "reshape"
+    """The columns change, or the values of some in all rows."""
+    END = "end"
+    """All versions end."""
+    SNAPSHOT = "snapshot"
+    """The rows that the server has come in place of all others."""
+    COUNT = "count"
+    """It is noted how many row images of the log another engine's merge had."""
+    COMPACT = "compact"
+    """The same rows lie in fewer files."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """The place in the log that a commit comes from: of the last change in it, or of a statement.
+
+    Attributes:
+        gtid: There; None if the log has none.
+        file: Name of the binlog file.
+        position: In it, in bytes.
+    """
+
+    gtid: str | None
+    file: str
+    position: int
+
+    @property
+    def told(self) -> dict[str, str]:
+        """As tables keep it, by name."""
+        found = {"file": self.file, "position": str(self.position)}
+        return found if self.gtid is None else {"gtid": self.gtid, **found}
+
+
+def note_of(source: Source | None) -> str:
+    """What a table's history says of where a commit comes from, as JSON."""
+    told = {} if source is None else source.told
+    return json.dumps({"binlane": __version__, **told}, ensure_ascii=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowCounts:
+    """How many rows of a table came, changed and went."""
+
+    inserted: int = 0
+    updated: int = 0
+    deleted: int = 0
+
+    def __add__(self, other: RowCounts) -> RowCounts:
+        return RowCounts(
+            inserted=self.inserted + other.inserted,
+            updated=self.updated + other.updated,
+            deleted=self.deleted + other.deleted,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """What a commit does.
+
+    Attributes:
+        what: In a word.
+        add: Files that become the table's.
+        remove: Paths of live files that are no more.
+        applied: Up to which `_seq` the log is in the table then; None leaves it as it is.
+        images: How many row images of the log are in the table then; None leaves that as it is.
+        schema: The table's columns then; None leaves them as they are. Unless columns only come
+            behind the others, all live files are removed, too.
+        feed: Files of the rows that it changes, for tables that tell them; if there are none, all
+            rows of the files that come were inserted, and of those that go deleted.
+        rows: How many rows it changes, where that was counted.
+        source: Where in the log it comes from, where that is known.
+    """
+
+    what: What
+    add: Sequence[DataFile] = ()
+    remove: Sequence[str] = ()
+    applied: int | None = None
+    images: int | None = None
+    schema: pa.Schema | None = None
+    feed: Sequence[DataFile] = ()
+    rows: RowCounts | None = None
+    source: Source | None = None
+
+
+def told_of(change: Change) -> dict[str, str]:
+    """What a commit does and where it comes from, by name, for formats that keep such a list."""
+    told = {} if change.source is None else change.source.told
+    rows = {} if change.rows is None else asdict(change.rows)
+    counts = {f"rows-{name}": str(value) for name, value in rows.items()}
+    return {"version": __version__, "operation": change.what.value, **told, **counts}
+
+
+class TableFormat(Protocol):
+    """The tables of one kind of a target, in one format. There is one writer.
+
+    Attributes:
+        format: Which one.
+        may_lack_columns: Whether readers take a column for NULL that a file does not have.
+    """
+
+    format: Format
+    may_lack_columns: bool
+
+    def uri(self, table: TableName) -> str:
+        """The directory of a table, also of one that is to be made."""
+
+    def names(self) -> Iterator[TableName]:
+        """The tables there are."""
+
+    def load(self, table: TableName) -> Snapshot | None:
+        """A table as it is now; None if there is none."""
+
+    def create(self, table: TableName, schema: pa.Schema) -> None:
+        """Make a table without rows."""
+
+    def commit(self, table: TableName, now: Snapshot, change: Change) -> Snapshot:
+        """Change a table, all at once.
+
+        Args:
+            table: Its name.
+            now: As it was last loaded or committed.
+            change: What to do.
+
+        Returns:
+            The table afterwards.
+
+        Raises:
+            StoreError: If that cannot be written, or if somebody else has changed the table.
+        """
+
+    def drop(self, table: TableName) -> None:
+        """Remove a table with all its files, if there is one."""
+
+    def rename(self, old: TableName, new: TableName) -> None:
+        """Give a table another name, in the place of one that has it."""
+
+    def vacuum(self, table: TableName, keep_hours: float) -> int:
+        """Delete files that no version of the last hours needs; how many there were."""
+
+    def storable(self, schema: pa.Schema) -> pa.Schema:
+        """The schema that a table has that was made with another one.
+
+        Raises:
+            ConfigError: If the format cannot hold a table with such columns.
+        """
+
+
+def after(now: Snapshot, change: Change, added: Mapping[str, LiveFile]) -> Snapshot:
+    """A table after a change."""
+    gone = set(change.remove)
+    kept = {path: file for path, file in now.files.items() if path not in gone}
+    return Snapshot(
+        schema=now.schema if change.schema is None else change.schema,
+        applied=now.applied if change.applied is None else change.applied,
+        images=now.images if change.images is None else change.images,
+        files={**kept, **added},
+        version=now.version + 1,
+        has_feed=now.has_feed,
+    )

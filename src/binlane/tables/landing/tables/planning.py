@@ -1,0 +1,179 @@
+"""Which files a batch touches, and which task does what: from the keys of runs and what is known of files.
+
+Base files are in order of key and hardly overlap. A row of a run belongs to the last file that does
+not begin behind it; rows behind all files make new ones, and nothing is read for them. A key is
+looked for in every file between whose bounds it lies, so that overlapping files cost time, never
+rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from itertools import pairwise
+
+from binlane.tables.landing.tables.bounds import LiveFile, SortedKeys
+
+TARGET_BYTES_MIN = 1 << 20
+TARGET_BYTES_MAX = 16 << 20
+TARGET_ROWS = 1 << 18
+"""Of a file, at most about: what a change of one of its rows costs."""
+FILES_AIM = 32
+SMALL_FILES_MAX = 16
+_APPEND_ROWS = 1 << 19
+
+
+def target_bytes(total: int) -> int:
+    """How large the files of a table of some bytes shall be: larger in larger ones, with bounds."""
+    return min(max(total // FILES_AIM, TARGET_BYTES_MIN), TARGET_BYTES_MAX)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What one task does.
+
+    Attributes:
+        files: To be merged into, none for new rows only.
+        drop: Of each run, from which row to which its keys may be in the files.
+        add: Of each run, the rows to be written.
+    """
+
+    files: tuple[LiveFile, ...]
+    drop: tuple[tuple[int, int], ...]
+    add: tuple[tuple[int, int], ...]
+
+
+def parts(
+    files: Sequence[LiveFile],
+    runs: Sequence[SortedKeys],
+    key: Sequence[str],
+    target: int,
+    *,
+    is_whole: bool = False,
+) -> list[Part]:
+    """Plan a merge.
+
+    Args:
+        files: The table's, in any order.
+        runs: The keys of the runs, in log order.
+        key: Names of the key's columns.
+        target: Bytes of a file, about; a part reads about as much.
+        is_whole: Whether the old row of a key must be in the part that writes the new one.
+    """
+    ordered = sorted(files, key=lambda file: file.first(key))
+    reach = [[run.reach(file) for run in runs] for file in ordered]
+    begin = [[0] * len(runs)]
+    begin += [[run.place(file.first(key)) for run in runs] for file in ordered[1:]]
+    ends = [len(run) for run in runs]
+    behind = [
+        max([begin[-1][each], *(spans[each][1] for spans in reach)]) if ordered else 0
+        for each in range(len(runs))
+    ]
+    found: list[Part] = []
+    for number, file in enumerate(ordered):
+        is_last = number + 1 == len(ordered)
+        own = [
+            (start, stop)
+            for start, stop in zip(
+                begin[number], behind if is_last else begin[number + 1], strict=True
+            )
+        ]
+        if not any(start < stop for start, stop in [*own, *reach[number]]):
+            continue
+        if is_last and sum(ends) - sum(behind) <= _APPEND_ROWS:
+            behind = ends
+            own = list(zip(begin[number], behind, strict=True))
+        part = Part((file,), tuple(reach[number]), tuple(own))
+        apart = len(found)
+        if is_whole:
+            apart = next((i for i, each in enumerate(found) if _reaches(each, part)), apart)
+        if apart == len(found) and found and _can_join(found[-1], part, target):
+            apart -= 1
+        found[apart:] = [reduce(_joined, [*found[apart:], part])]
+    return found + _appended(runs, behind)
+
+
+def _reaches(part: Part, following: Part) -> bool:
+    """Whether keys that another part writes may be in the files of a part."""
+    return any(
+        max(drop[0], add[0]) < min(drop[1], add[1])
+        for drop, add in zip(part.drop, following.add, strict=True)
+    )
+
+
+def _can_join(part: Part, following: Part, target: int) -> bool:
+    files = (*part.files, *following.files)
+    is_small = sum(file.size_bytes for file in files) <= target
+    return (
+        is_small
+        and sum(file.rows for file in files) <= TARGET_ROWS
+        and all(
+            first[1] == second[0] for first, second in zip(part.add, following.add, strict=True)
+        )
+    )
+
+
+def _joined(first: Part, second: Part) -> Part:
+    return Part(
+        (*first.files, *second.files),
+        tuple(_hull(one, two) for one, two in zip(first.drop, second.drop, strict=True)),
+        tuple((one[0], two[1]) for one, two in zip(first.add, second.add, strict=True)),
+    )
+
+
+def _hull(first: tuple[int, int], second: tuple[int, int]) -> tuple[int, int]:
+    spans = [each for each in (first, second) if each[0] < each[1]]
+    if not spans:
+        return first
+    return min(each[0] for each in spans), max(each[1] for each in spans)
+
+
+def _appended(runs: Sequence[SortedKeys], behind: Sequence[int]) -> list[Part]:
+    """New rows only, cut into parts where there are many."""
+    left = [(start, len(run)) for start, run in zip(behind, runs, strict=True)]
+    if not any(start < stop for start, stop in left):
+        return []
+    # So near to each other that a part cannot become much larger than it shall.
+    step = max(1, _APPEND_ROWS // (2 * len(runs)))
+    places = [
+        run.at(place)
+        for run, (start, stop) in zip(runs, left, strict=True)
+        for place in range(start + step, stop, step)
+    ]
+    cuts = [list(behind)]
+    for order in sorted(places):
+        cut = [max(run.place(order), first) for run, (first, _) in zip(runs, left, strict=True)]
+        if sum(cut) - sum(cuts[-1]) >= _APPEND_ROWS:
+            cuts.append(cut)
+    cuts.append([stop for _, stop in left])
+    nothing = tuple((0, 0) for _ in runs)
+    return [
+        Part((), nothing, tuple(zip(first, second, strict=True)))
+        for first, second in pairwise(cuts)
+        if first != second
+    ]
+
+
+def crowded(files: Sequence[LiveFile], key: Sequence[str], target: int) -> list[list[LiveFile]]:
+    """Neighbouring files that are better one, when there are too many small ones.
+
+    A file is small below a quarter of the target. Between two compactions a batch may leave its
+    small files, so that each row is rewritten a few times only.
+    """
+    small = [
+        file for file in files if file.size_bytes < target // 4 and file.rows < TARGET_ROWS // 4
+    ]
+    if len(small) <= SMALL_FILES_MAX:
+        return []
+    groups: list[list[LiveFile]] = [[]]
+    size = rows = 0
+    is_small = {file.path for file in small}
+    for file in sorted(files, key=lambda each: (each.first(key), each.path)):
+        size, rows = size + file.size_bytes, rows + file.rows
+        if file.path not in is_small or size > target or rows > TARGET_ROWS:
+            groups.append([])
+            size, rows = file.size_bytes, file.rows
+        if file.path in is_small:
+            groups[-1].append(file)
+    return [group for group in groups if len(group) > 1]

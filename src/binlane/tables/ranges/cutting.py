@@ -1,0 +1,351 @@
+"""Cutting parts of files into what tasks read, and at what limits allow; always between groups."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from typing import Final, NamedTuple, Protocol
+
+from binlane.log.grouping.raw import LargeGroup, RawRun, raw_groups
+from binlane.log.kernels import layout
+from binlane.statements.scope.scope import Scope
+from binlane.statements.sql.catalog import SchemaCatalog
+from binlane.tables.ranges.facts import FileFacts, Piece
+from binlane.tables.ranges.files import LogFile, open_range, read_groups_of
+from binlane.tables.ranges.history import FilterAt, LogHistory
+from binlane.tables.ranges.known_facts import KnownFacts
+from binlane.tables.ranges.limits import Limits
+from binlane.tables.ranges.log_range import LogRange
+from binlane.tables.ranges.row_counts import row_changes
+from binlane.tables.ranges.storage import named
+
+RANGE_BYTES_DEFAULT: Final = 64 << 20
+RANGE_BYTES_MIN: Final = 4 << 20
+
+
+class Wish(Protocol):
+    """What a reader wants of a log, as far as facts can tell."""
+
+    def wants_file(self, name: str) -> bool:
+        """Whether a file may hold anything wanted, by its base name alone."""
+
+    def wants_piece(self, name: str, facts: FileFacts, piece: Piece) -> bool:
+        """Whether what stands between two cut points of a file may."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cuts:
+    """How what is read is cut.
+
+    Attributes:
+        size_bytes: Of a range at most, about.
+        cores: There are at least so many ranges, if each has 4 MiB then.
+        wish: What is to be read; pieces that hold nothing of it are left out. All if None.
+    """
+
+    size_bytes: int = RANGE_BYTES_DEFAULT
+    cores: int = 1
+    wish: Wish | None = None
+
+
+class Span(NamedTuple):
+    """A part of a file that is read."""
+
+    file: LogFile
+    low: int
+    high: int
+
+
+class _Run(NamedTuple):
+    """A part of a file all of whose pieces are wanted."""
+
+    file: LogFile
+    facts: FileFacts
+    start: int
+    bounds: list[int]
+
+    @property
+    def size_bytes(self) -> int:
+        return self.bounds[-1] - self.start
+
+
+class Log(NamedTuple):
+    """What is read of a log."""
+
+    spans: Sequence[Span]
+    files: Sequence[LogFile]
+    """All of the log, in order."""
+
+
+Part = tuple[LogRange, ...]
+"""What one task reads, in log order."""
+
+
+class Cutter:
+    """Cuts parts of a log's files.
+
+    Args:
+        facts: Of the files.
+        keys: Path of the key file with which ranges are decrypted.
+        has_history: Whether ranges carry what the log tells before them.
+        filter_at: Of the reader; None without a filter.
+    """
+
+    def __init__(
+        self,
+        facts: KnownFacts,
+        *,
+        keys: str | None,
+        has_history: bool,
+        filter_at: FilterAt | None = None,
+    ) -> None:
+        self._facts = facts
+        self._keys = keys
+        self._history = LogHistory(facts, filter_at) if has_history else None
+
+    def ranges(
+        self, spans: Sequence[Span], cuts: Cuts, *, files: Sequence[LogFile]
+    ) -> list[LogRange]:
+        """Cut parts of files into ranges.
+
+        Args:
+            spans: The parts, in order.
+            cuts: How.
+            files: All of the log, in order.
+
+        Raises:
+            StoreError: If a file cannot be read.
+        """
+        runs = [run for span in spans for run in self._runs(span, cuts)]
+        total = sum(run.size_bytes for run in runs)
+        wanted = max(total // _count(total, cuts), 1)
+        return [
+            self._with_history(piece, run, files)
+            for run in runs
+            for piece in self._ranges_of(run, wanted)
+        ]
+
+    def parts(self, logs: Iterable[Log], cuts: Cuts) -> list[Part]:
+        """Cut logs into equal parts, whatever files they lie in.
+
+        Where there are more parts than cores, they are so many that each core has as many.
+
+        Args:
+            logs: What is read of each, with all of its files.
+            cuts: How.
+
+        Raises:
+            StoreError: If a file cannot be read.
+        """
+        runs = [
+            (run, log.files) for log in logs for span in log.spans for run in self._runs(span, cuts)
+        ]
+        total = sum(run.size_bytes for run, _ in runs)
+        count = _count(total, cuts)
+        even = -(-count // cuts.cores) * cuts.cores
+        count = even if even * RANGE_BYTES_MIN <= total else count
+        parts: list[list[LogRange]] = [[] for _ in range(count)]
+        before = 0
+        for run, files in runs:
+            middle = (before + run.size_bytes // 2) * count // total
+            first, last = middle, middle
+            if run.file.is_plain:
+                first = before * count // total
+                last = (before + run.size_bytes - 1) * count // total
+            wants = [
+                run.start + total * number // count - before
+                for number in range(first + 1, last + 1)
+            ]
+            start = run.start
+            for number, stop in enumerate(_stops(run, wants), first):
+                if stop > start:
+                    piece = self.bare(run.file, run.facts, start, stop)
+                    parts[number].append(self._with_history(piece, run, files))
+                    start = stop
+            before += run.size_bytes
+        return [tuple(part) for part in parts if part]
+
+    def _runs(self, span: Span, cuts: Cuts) -> Iterator[_Run]:
+        file, low, high = span
+        if cuts.wish is not None and not cuts.wish.wants_file(file.name):
+            return
+        facts = self._facts.of(file, since=low, until=high)
+        # Whoever reads up to there raises what is wrong.
+        is_faulty = facts.end < high and bool(facts.fault or facts.is_cut)
+        start, bounds = low, list[int]()
+        for piece, begin, stop in facts.cuts(low, high):
+            is_read = cuts.wish is None or cuts.wish.wants_piece(file.name, facts, piece)
+            if is_read and piece.groups:
+                start = start if bounds else begin
+                bounds.append(stop)
+            elif bounds and (piece.groups or is_faulty):
+                yield _Run(file, facts, start, bounds)
+                bounds = []
+        if is_faulty:
+            start = start if bounds else facts.end
+            bounds.append(high)
+        if bounds:
+            yield _Run(file, facts, start, bounds)
+
+    def _ranges_of(self, run: _Run, wanted: int) -> Iterator[LogRange]:
+        count = max(-(-run.size_bytes // wanted), 1) if run.file.is_plain else 1
+        wants = [run.start + run.size_bytes * number // count for number in range(1, count)]
+        start = run.start
+        for stop in _stops(run, wants):
+            if stop > start:
+                yield self.bare(run.file, run.facts, start, stop)
+                start = stop
+
+    def _with_history(self, piece: LogRange, run: _Run, files: Sequence[LogFile]) -> LogRange:
+        """A range with what the log tells before it."""
+        history = self._history
+        if history is None:
+            return piece
+        history.follow(files, run.file, piece.start)
+        return replace(
+            piece,
+            catalog=self._catalog(history, run.facts, piece),
+            prepared=tuple(self._prepared(history, run.facts, piece)),
+            filter_state=None if history.filter_state is None else history.filter_state.copy(),
+        )
+
+    def _catalog(self, history: LogHistory, facts: FileFacts, piece: LogRange) -> SchemaCatalog:
+        """What is known of the tables that a range has rows of; of all if it has statements."""
+        if any(_is_in(query.event.position, piece) for query in facts.queries):
+            return history.catalog.copy()
+        assert piece.stop is not None, "ranges that are planned have an end"
+        tables = [facts.tables(each) for each, _, _ in facts.cuts(piece.start, piece.stop)]
+        known = [each for each in tables if each is not None]
+        if len(known) < len(tables) or any(_is_in(place.start, piece) for place in facts.xa):
+            return history.catalog.copy()
+        return history.catalog.only(frozenset().union(*known))
+
+    def _prepared(
+        self, history: LogHistory, facts: FileFacts, piece: LogRange
+    ) -> Iterator[LogRange]:
+        """The groups before a range that prepared what it commits."""
+        seen: set[str] = set()
+        for place in facts.xa:
+            if not _is_in(place.start, piece) or place.xid in seen:
+                continue
+            seen.add(place.xid)
+            if not place.is_prepare and place.xid in history.prepared:
+                file, its_facts, group = history.prepared[place.xid]
+                yield self.bare(file, its_facts, group.start, group.stop)
+
+    def advance(self, span: Span, limits: Limits) -> tuple[FileFacts, int, Limits]:
+        """How far limits reach in a part of a file, and what is left of them."""
+        file, low, high = span
+        until = high if limits.size_bytes is None else min(low + limits.size_bytes, high)
+        facts = self._facts.of(file, since=low, until=until)
+        if limits.size_bytes is None or low + limits.size_bytes >= high or not file.is_plain:
+            at = high
+        else:
+            at = self._cut_before(file, facts, low, low + limits.size_bytes)
+        groups = limits.groups
+        if groups is not None:
+            at, groups = self._after_groups(file, facts, low, at, groups)
+        rows = limits.rows
+        if rows is not None:
+            at, rows = self._after_rows(self.bare(file, facts, low, at), facts, rows, limits.scope)
+        size_bytes = None if limits.size_bytes is None else limits.size_bytes - (at - low)
+        return facts, at, replace(limits, size_bytes=size_bytes, groups=groups, rows=rows)
+
+    def _cut_before(self, file: LogFile, facts: FileFacts, low: int, want: int) -> int:
+        """The last cut point or group's end up to a position, but behind at least one group."""
+        at = low
+        for piece, _, stop in facts.cuts(low, max(want, low + 1)):
+            if piece.stop <= want:
+                at = piece.stop
+                continue
+            if at - low >= (want - low) * 3 // 4 and at > low:
+                return at
+            ends = list(self._group_ends(file, facts, at, piece.stop))
+            before = bisect_right(ends, want)
+            if before:
+                return ends[before - 1]
+            return at if at > low else (ends[0] if ends else stop)
+        return at if at > low else facts.end
+
+    def _after_groups(
+        self, file: LogFile, facts: FileFacts, low: int, high: int, groups: int
+    ) -> tuple[int, int]:
+        """Where so many groups end, but not behind `high`; how many are left to take."""
+        for piece, start, stop in facts.cuts(low, high):
+            if (start, stop) == (piece.start, piece.stop) and piece.groups <= groups:
+                groups -= piece.groups
+            else:
+                at = start
+                for end in self._group_ends(file, facts, start, stop):
+                    if groups == 0:
+                        return at, 0
+                    groups -= 1
+                    at = end
+            if groups == 0:
+                return stop, 0
+        return high, groups
+
+    def _after_rows(
+        self, piece: LogRange, facts: FileFacts, rows: int, scope: Scope
+    ) -> tuple[int, int]:
+        """Where the group ends that has the last of so many row changes; how many are left."""
+        for group in read_groups_of(piece):
+            rows -= row_changes(group, facts.format, scope)
+            if rows <= 0:
+                return group.next_position, 0
+        assert piece.stop is not None, "it was given"
+        return piece.stop, rows
+
+    def _group_ends(self, file: LogFile, facts: FileFacts, start: int, stop: int) -> Iterator[int]:
+        """Where the groups of a piece end."""
+        with closing(open_range(self.bare(file, facts, start, stop))) as source:
+            items = raw_groups(
+                source, file=named(file.uri), name=file.name, position=start, format_=facts.format
+            )
+            for item in items:
+                if isinstance(item, RawRun):
+                    yield from item.groups[layout.GROUP_STOP].tolist()
+                elif isinstance(item, LargeGroup):
+                    # It fills the piece to its end.
+                    yield stop
+                    return
+                elif not item.is_control and item.is_complete:
+                    yield item.next_position
+
+    def bare(self, file: LogFile, facts: FileFacts, start: int, stop: int) -> LogRange:
+        """A range without what the log tells before it."""
+        return LogRange(
+            uri=file.uri,
+            name=file.name,
+            number=file.number,
+            start=start,
+            stop=stop,
+            head=facts.head,
+            is_plain=file.is_plain,
+            keys=self._keys,
+        )
+
+
+def _count(total: int, cuts: Cuts) -> int:
+    """How many ranges so many bytes are cut into at least."""
+    return max(-(-total // cuts.size_bytes), min(cuts.cores, total // RANGE_BYTES_MIN), 1)
+
+
+def _stops(run: _Run, wants: Iterable[int]) -> Iterator[int]:
+    """Where ranges end: at the last bound up to each place that is wanted, and at the run's end."""
+    for want in wants:
+        yield run.bounds[max(bisect_right(run.bounds, want) - 1, 0)]
+    yield run.bounds[-1]
+
+
+def _is_in(position: int, piece: LogRange) -> bool:
+    return piece.start <= position and (piece.stop is None or position < piece.stop)
+
+
+def file_end(file: LogFile, facts: FileFacts) -> int:
+    """The end of a file that is written no more, or behind which damage stands."""
+    if file.is_plain:
+        return file.size_bytes
+    return facts.end + (1 if facts.fault or facts.is_cut else 0)

@@ -1,0 +1,159 @@
+"""What is known of a file of a log without reading it again.
+
+Facts are about whole event groups only: from `start`, the file's beginning or a group, to `end`,
+where a group ends. Whoever surveys a file that grew goes on from there.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from binlane.log.codec.event import Event
+from binlane.log.codec.format import Format
+from binlane.log.codec.rows import TableMapEvent
+from binlane.names import TableName
+from binlane.positions import Position, nothing_done, parse_position
+
+PIECE_BYTES: Final = 2 << 20
+"""Least distance of two cut points."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """What stands between two cut points.
+
+    Attributes:
+        start: Position of the first, where an event group begins or the file does.
+        stop: Of the second.
+        groups: How many event groups.
+        first_timestamp: The least of the groups' times, in seconds since 1970.
+        last_timestamp: The greatest.
+        gtids: Of the groups, as a position's text: MariaDB's last of each domain, MySQL's set.
+        has_anonymous: Whether there are groups without a GTID.
+        maps: Numbers of the table maps of its rows; None where nobody knows which.
+    """
+
+    start: int
+    stop: int
+    groups: int = 0
+    first_timestamp: int = 0
+    last_timestamp: int = 0
+    gtids: str = ""
+    has_anonymous: bool = False
+    maps: tuple[int, ...] | None = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoggedQuery:
+    """A statement that changes no rows itself.
+
+    Attributes:
+        event: Its QUERY event, with its position.
+        group: Where its event group begins.
+        stop: Where that ends.
+        gtid: Of the group as text; empty if it has none.
+    """
+
+    event: Event
+    group: int
+    stop: int
+    gtid: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class XaPlace:
+    """A group that prepares, or finishes, an XA transaction.
+
+    Attributes:
+        xid: As statements name it.
+        start: Where the group begins.
+        stop: Where it ends.
+        is_prepare: Whether it prepares the transaction; else it commits it or rolls it back.
+    """
+
+    xid: str
+    start: int
+    stop: int
+    is_prepare: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileFacts:
+    """What is known of a file.
+
+    Attributes:
+        fingerprint: Of the file.
+        server_id: Who wrote its FORMAT_DESCRIPTION.
+        head: Its bytes up to and with its FORMAT_DESCRIPTION.
+        format: Which that gives.
+        begin: What was done before the start, as text; None where nothing says that.
+        start: Where the facts begin.
+        end: Where they end.
+        check: The last bytes before the end, which tie the facts to the file.
+        pieces: Without gaps, from `start` to `end`; the last may still grow.
+        table_maps: All that differ, in order; their ids are 0.
+        queries: Statements that may change tables, in order.
+        xa: Places of XA transactions, in order.
+        incidents: Where an INCIDENT stands.
+        is_cut: Whether an event begins behind the end that is not there to its own end.
+        fault: What else is wrong behind the end; empty if nothing.
+        read_to: The size of the file when it was looked at to its end, where nothing was cut; else 0.
+    """
+
+    fingerprint: str
+    server_id: int
+    head: bytes
+    format: Format
+    begin: str | None
+    start: int
+    end: int
+    check: bytes = b""
+    pieces: tuple[Piece, ...] = ()
+    table_maps: tuple[TableMapEvent, ...] = ()
+    queries: tuple[LoggedQuery, ...] = ()
+    xa: tuple[XaPlace, ...] = ()
+    incidents: tuple[int, ...] = ()
+    is_cut: bool = False
+    fault: str = ""
+    read_to: int = 0
+
+    @property
+    def flavor(self) -> str:
+        """`mariadb` or `mysql`."""
+        return self.format.flavor.value
+
+    def cuts(self, start: int, stop: int) -> Iterator[tuple[Piece, int, int]]:
+        """The pieces of a range, each with where it begins and ends in it."""
+        first = bisect_right(self.pieces, start, key=lambda piece: piece.stop)
+        for piece in self.pieces[first:]:
+            if piece.start >= stop:
+                return
+            yield piece, max(piece.start, start), min(piece.stop, stop)
+
+    def tables(self, piece: Piece) -> frozenset[TableName] | None:
+        """The tables that have rows in a piece; None where nobody knows."""
+        if piece.maps is None:
+            return None
+        maps = (self.table_maps[number] for number in piece.maps)
+        return frozenset(TableName(table.database, table.table) for table in maps)
+
+    def done_at(self, position: int) -> Position | None:
+        """What is done at a cut point or behind the end; None elsewhere, or where nothing says it."""
+        found = bisect_right(self.pieces, position, key=lambda piece: piece.stop)
+        is_cut = position == self.start or (found and self.pieces[found - 1].stop == position)
+        if self.begin is None or not (is_cut or position >= self.end):
+            return None
+        done: Position = parse_position(self.begin, self.flavor)
+        for piece in self.pieces:
+            if piece.start >= position:
+                break
+            done = done.union(parse_position(piece.gtids, self.flavor))
+        return done
+
+
+def no_gtids(format_: Format) -> Position:
+    """Nothing done, in a format's flavor."""
+    return nothing_done(format_.flavor.value)

@@ -1,0 +1,141 @@
+"""What a log tells before a place in it: its tables, and the XA transactions that are prepared."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from binlane.log.codec.event import Event
+from binlane.statements.sql.catalog import SchemaCatalog
+from binlane.tables.columnar.told import statement_of
+from binlane.tables.ranges.facts import FileFacts, XaPlace
+from binlane.tables.ranges.files import LogFile
+from binlane.tables.ranges.known_facts import KnownFacts
+
+if TYPE_CHECKING:
+    from binlane.binlogs.filters.state import FilterState
+
+
+@dataclass(slots=True)
+class _Cursor:
+    """How far the log is followed.
+
+    Attributes:
+        fingerprint: Of the file; empty before the first.
+        number: Of the file.
+        position: In it.
+        catalog: What is known there.
+        prepared: Where the group stands that prepared each transaction.
+        filter_state: What a filter lets through there; None without one.
+    """
+
+    fingerprint: str = ""
+    number: int = 0
+    position: int = 0
+    catalog: SchemaCatalog = field(default_factory=SchemaCatalog)
+    prepared: dict[str, tuple[LogFile, FileFacts, XaPlace]] = field(default_factory=dict)
+    filter_state: FilterState | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FilterAt:
+    """What a filter lets through at a place, from which on its reader goes.
+
+    Attributes:
+        state: Likewise.
+        number: Of the file; 0 for the beginning of the log.
+        position: In it.
+    """
+
+    state: FilterState
+    number: int = 0
+    position: int = 0
+
+
+class LogHistory:
+    """Follows a log through the facts of its files, forwards where it can.
+
+    Args:
+        facts: Of the files.
+        filter_at: Of the reader; None without a filter.
+    """
+
+    def __init__(self, facts: KnownFacts, filter_at: FilterAt | None = None) -> None:
+        self._facts = facts
+        self._filter_at = filter_at
+        self._at = self._start()
+
+    def _start(self) -> _Cursor:
+        found = self._filter_at
+        return _Cursor(filter_state=None if found is None else found.state.copy())
+
+    @property
+    def filter_state(self) -> FilterState | None:
+        """What the filter lets through where the log is followed to; None without one."""
+        return self._at.filter_state
+
+    @property
+    def catalog(self) -> SchemaCatalog:
+        """What the log's statements tell of tables up to where it is followed."""
+        return self._at.catalog
+
+    @property
+    def prepared(self) -> dict[str, tuple[LogFile, FileFacts, XaPlace]]:
+        """The XA transactions that are prepared there, each with the group that did so."""
+        return self._at.prepared
+
+    def follow(self, files: Sequence[LogFile], file: LogFile, position: int) -> None:
+        """Follow the log up to a place.
+
+        Args:
+            files: All of the log, in order.
+            file: That of the place.
+            position: In it, where a group begins.
+
+        Raises:
+            CodecError: If a file does not begin as a binlog file.
+            StoreError: If one cannot be read.
+        """
+        if not self._fits(files) or (self._at.number, self._at.position) > (file.number, position):
+            self._at = self._start()
+        for each in files:
+            if self._at.number <= each.number <= file.number:
+                until = position if each.number == file.number else None
+                facts = self._facts.of(each, until=until)
+                start = self._at.position if each.number == self._at.number else 0
+                stop = facts.end if until is None else until
+                self._apply(each, facts, start, stop)
+                self._at.fingerprint = facts.fingerprint
+                self._at.number, self._at.position = each.number, stop
+
+    def _fits(self, files: Sequence[LogFile]) -> bool:
+        """Whether the log is still the one that was followed."""
+        if not self._at.fingerprint:
+            return True
+        file = next((file for file in files if file.number == self._at.number), None)
+        if file is None:
+            # Its file was purged; what is known from it still holds.
+            return files[0].number > self._at.number
+        return self._facts.first(file).fingerprint == self._at.fingerprint
+
+    def _judge(self, file: LogFile, event: Event) -> None:
+        """Have the filter follow a statement that lies behind where its reader began."""
+        begin, state, body = self._filter_at, self._at.filter_state, statement_of(event)
+        if begin is None or state is None or body is None:
+            return
+        if (file.number, event.position) >= (begin.number, begin.position):
+            from binlane.binlogs.filters.events import judged  # noqa: PLC0415 - for filters only
+
+            judged(body, state, f"{file.name}:{event.position}")
+
+    def _apply(self, file: LogFile, facts: FileFacts, start: int, stop: int) -> None:
+        for query in facts.queries:
+            if start <= query.event.position < stop:
+                self._at.catalog.feed(query.event)
+                self._judge(file, query.event)
+        for place in facts.xa:
+            if start <= place.start < stop:
+                self._at.prepared.pop(place.xid, None)
+                if place.is_prepare:
+                    self._at.prepared[place.xid] = (file, facts, place)

@@ -1,0 +1,172 @@
+"""The engine of a landing on Spark: works are tasks of a Spark job, a partition each.
+
+A work is a few hundred bytes that say what to read and where to write; a result says what was
+written. So the JVM moves works and results, and no row. A work that fails for want of something
+outside (a connection, a machine) is raised in its task, which Spark then tries again, elsewhere if
+it can; what binlane itself finds wrong would be wrong again, so it travels back as a result.
+"""
+
+from __future__ import annotations
+
+import pickle
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final, TypeVar
+
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # it tells no types
+from pyspark import TaskContext
+from pyspark.errors import PySparkException
+from pyspark.sql import Column, SparkSession
+from pyspark.sql.functions import udf
+from pyspark.sql.types import BinaryType
+
+from binlane.errors import BinlaneError, PeerError, StoreError
+from binlane.tables.landing.engine import SMALL_BYTES
+from binlane.tables.spark.failures import readable
+from binlane.tables.spark.merger import SparkMerger, merge_settings
+from binlane.tables.spark.session import build_session, is_local
+from binlane.tables.spark.shipping import ship
+
+Work = TypeVar("Work")
+Result = TypeVar("Result")
+_PASSING: Final = (PeerError, StoreError)
+_ATTEMPTS_DEFAULT: Final = 4
+_ATTEMPTS_LOCAL: Final = 1
+_SMALL_BYTES_SETTING: Final = "spark.binlane.smallBytes"
+
+
+class SparkEngine:
+    """Runs works as Spark jobs.
+
+    Args:
+        spark: A session; binlane is brought to its workers, see `shipping.ship`.
+
+    Attributes:
+        merger: Spark's own MERGE, if the session is to merge.
+    """
+
+    def __init__(self, spark: SparkSession) -> None:
+        ship(spark)
+        self._spark = spark
+        context = spark.sparkContext
+        # A local master tries once, unless it says how often: local[2,4].
+        default = _ATTEMPTS_LOCAL if is_local(context.master) else _ATTEMPTS_DEFAULT
+        settings = context.getConf()
+        self._attempts = int(settings.get("spark.task.maxFailures") or default)
+        self.merger = SparkMerger.of(spark)
+        self._small_bytes = int(settings.get(_SMALL_BYTES_SETTING) or SMALL_BYTES)
+
+    def run(self, function: Callable[[Work], Result], works: Sequence[Work]) -> Iterator[Result]:
+        """Run a function over works, each in a task of its own.
+
+        Works of few bytes together are done here, since a job costs more than they do.
+
+        An attempt that is lost with its executor, or overtaken by a speculative one, may have done
+        its work all the same: only what a result names counts.
+
+        Args:
+            function: Of a module that the workers can import.
+            works: Picklable.
+
+        Yields:
+            The results, in the order of the works.
+
+        Raises:
+            BinlaneError: The first, in the order of works, that a work raised; or what is wrong
+                with the cluster.
+        """
+        sizes = [getattr(work, "size_bytes", None) for work in works]
+        if None not in sizes and sum(sizes) < self._small_bytes:  # type: ignore[arg-type]  # no None
+            yield from map(function, works)
+            return
+        count = len(works)
+        if not count:
+            return
+        task = _Task(function, [pickle.dumps(work) for work in works], self._attempts)
+        context = self._spark.sparkContext
+        context.setJobDescription(f"binlane: {function.__name__}, {count} works")
+        try:
+            # So many rows in so many partitions are one row each.
+            numbers = self._spark.range(0, count, 1, count)
+            rows = numbers.select("id", task.column("id")).collect()
+        except (PySparkException, Py4JError) as error:
+            raise readable(error) from None
+        finally:
+            context.setJobDescription(None)  # type: ignore[arg-type]  # takes it away
+        results: dict[int, bytearray] = dict(rows)
+        for number in range(count):
+            result = pickle.loads(results.pop(number))  # noqa: S301 - what our own tasks pickled
+            if isinstance(result, BinlaneError):
+                raise result
+            yield result
+
+    @property
+    def cores(self) -> int:
+        """How many tasks run at the same time, as far as Spark tells; it may grow."""
+        return int(self._spark.sparkContext.defaultParallelism)
+
+
+@contextmanager
+def spark_engine(master: str, settings: Mapping[str, str]) -> Iterator[SparkEngine]:
+    """An engine with a session of its own; the session's log is kept if something fails.
+
+    Args:
+        master: Spark's master URL.
+        settings: Of the session, see `session.session_settings`.
+
+    Raises:
+        ConfigError: If there is no Java that Spark can use.
+        BinlaneError: If the session does not come about.
+    """
+    log_file = Path(tempfile.mkstemp(prefix="binlane-spark-", suffix=".log")[1])
+    try:
+        try:
+            spark = build_session(master, settings=merge_settings(settings), log_file=log_file)
+        except (PySparkException, Py4JError) as error:
+            raise readable(error) from None
+        try:
+            yield SparkEngine(spark)
+        finally:
+            spark.stop()
+    except BinlaneError as error:
+        if type(error) is BinlaneError:  # what is not understood further
+            error.hint = "; ".join(filter(None, (error.hint, f"Spark's log: {log_file}")))
+        raise
+    log_file.unlink()
+
+
+class _Task:
+    """What runs on workers.
+
+    Args:
+        function: To be run.
+        works: All works of the job, pickled each: a task unpickles its own.
+        attempts: How often Spark tries a task.
+    """
+
+    def __init__(
+        self, function: Callable[[Work], Result], works: Sequence[bytes], attempts: int
+    ) -> None:
+        self._function = function
+        self._works = works
+        self._attempts = attempts
+
+    def column(self, number: str) -> Column:
+        """The results, pickled, for the numbers of works in a column."""
+        # Row by row and without Arrow, which would ask for pandas, for the sake of a row a task.
+        return udf(self._run, BinaryType(), useArrow=False).asNondeterministic()(number)
+
+    def _run(self, number: int) -> bytes:
+        return pickle.dumps(self._result(self._works[number]))
+
+    def _result(self, work: bytes) -> object:
+        try:
+            return self._function(pickle.loads(work))  # noqa: S301 - what our driver pickled
+        except BinlaneError as error:
+            context = TaskContext.get()
+            attempt = context.attemptNumber() if context else 0
+            if isinstance(error, _PASSING) and attempt + 1 < self._attempts:
+                raise
+            return error

@@ -1,0 +1,97 @@
+"""Which parts of a log a query can leave unread, by what is known of them.
+
+A part is left out only where none of its rows can be asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from binlane.names import TableName
+from binlane.positions import FilePosition
+from binlane.tables.columnar.selection import file_number
+from binlane.tables.ranges.facts import FileFacts, Piece
+from binlane.tables.ranges.wanted import lies_before, lies_behind
+from binlane.tables.spark.filters import Condition
+from binlane.tables.spark.options import Include, Layout, SourceOptions
+
+_OF_TABLES: Final = frozenset({Layout.TABLE, Layout.CHANGES})
+
+
+class Pruning:
+    """Says of each part of a log whether it is to be read.
+
+    Args:
+        options: Of the read.
+        conditions: What a query asks for beside them.
+    """
+
+    def __init__(self, options: SourceOptions, conditions: Sequence[Condition] = ()) -> None:
+        self._options = options
+        self._by_column: dict[str, list[Condition]] = {}
+        for condition in conditions:
+            self._by_column.setdefault(condition.column, []).append(condition)
+        self._has_statements = (
+            options.layout is Layout.CHANGES and Include.DDL in options.include
+        ) or options.layout is Layout.EVENTS
+        self._is_filtering = options.selection.filter_terms is not None
+
+    def wants_file(self, name: str) -> bool:
+        """Whether anything of a file may be asked for; no facts of it are needed then.
+
+        Args:
+            name: Base name of the file.
+        """
+        selection = self._options.selection
+        number = file_number(name)
+        if isinstance(selection.start, FilePosition) and number < file_number(selection.start.file):
+            return False
+        if isinstance(selection.stop, FilePosition) and number > file_number(selection.stop.file):
+            return False
+        return all(condition.admits(name) for condition in self._by_column.get("file", ()))
+
+    def wants_piece(self, name: str, facts: FileFacts, piece: Piece) -> bool:
+        """Whether anything between two cut points may be asked for.
+
+        Args:
+            name: Base name of the file.
+            facts: Of the file.
+            piece: Of those facts.
+        """
+        selection = self._options.selection
+        if lies_before(piece, facts, name, selection.start):
+            return False
+        if lies_behind(piece, facts, name, selection.stop):
+            return False
+        positions = self._by_column.get("pos", ())
+        if not all(each.allows(piece.start, piece.stop) for each in positions):
+            return False
+        return self._options.layout not in _OF_TABLES or self._may_hold_tables(facts, piece)
+
+    def _may_hold_tables(self, facts: FileFacts, piece: Piece) -> bool:
+        tables = facts.tables(piece)
+        if tables is None:
+            return True
+        places = [xa.start for xa in facts.xa if not xa.is_prepare]
+        places += facts.incidents
+        if self._is_filtering and not tables:
+            return True  # statements, which may be left out of tables that are named
+        if self._has_statements or self._is_filtering:
+            places += [query.group for query in facts.queries]
+        if any(piece.start <= place < piece.stop for place in places):
+            return True  # an XA COMMIT, whose rows stand elsewhere, or a row without a table
+        return any(map(self._wants_table, tables))
+
+    def _wants_table(self, table: TableName) -> bool:
+        return (
+            self._options.selection.scope.includes(table)
+            and self._may_pass(table)
+            and all(each.admits(table.database) for each in self._by_column.get("database", ()))
+            and all(each.admits(table.table) for each in self._by_column.get("table", ()))
+        )
+
+    def _may_pass(self, table: TableName) -> bool:
+        """Whether the filter may let rows of a table through, wherever they stand."""
+        terms = self._options.selection.filter_terms
+        return terms is None or terms.follows or terms.rules.includes(table)

@@ -1,0 +1,62 @@
+"""Processes that are forked before they have work, in a program that has no threads."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.serve_process import wait_until
+
+_PROGRAM = """
+import asyncio, os, signal, sys
+from binlane.live.service.workers.spares import Spares
+
+def work(descriptors):
+    os.write(descriptors[0], b"%d" % os.getppid())
+    assert not os.read(0, 1)
+    if len(descriptors) > 1:
+        sys.exit(7)
+
+async def main(spares):
+    out, into = os.pipe()
+    first, second, third = (spares.take() for _ in range(3))
+    assert spares.take() is None
+    first.kill()
+    assert await first.wait() == -signal.SIGKILL
+    try:
+        first.begin([into])
+    except OSError:
+        pass
+    else:
+        raise AssertionError("one that has ended begins")
+    second.begin([into])
+    assert await second.wait() == 0
+    assert os.read(out, 9) == b"%d" % os.getpid()
+    third.begin([into, out])
+    assert await third.wait() == 1
+    print(fourth_pid)
+
+spares = Spares.fork(4, work)
+fourth_pid = spares._left[-1].pid
+left = spares._left.pop()
+asyncio.run(main(spares))
+"""
+
+
+def test_spares_do_their_work_once_and_end_with_who_forked_them() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _PROGRAM], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    assert "SystemExit: 7" in done.stderr
+    # Whoever is told of its end may take a moment.
+    wait_until(lambda: not _is_alive(int(done.stdout)))
+
+
+def _is_alive(process_id: int) -> bool:
+    try:
+        state = Path(f"/proc/{process_id}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
