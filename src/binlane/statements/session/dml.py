@@ -189,12 +189,12 @@ def _begin(state: SessionState, statement: SessionStatement) -> None:
 
 
 def _keeps_rows_open(state: SessionState, resolved: ResolvedStatement) -> bool:
-    """Whether MySQL has not yet ended the rows of a statement when it ends.
+    """True if the server has not yet ended the rows of a statement when the statement ends.
 
-    Under LOCK TABLES it closes the tables of one that locks others, but nothing more. Source:
+    Under LOCK TABLES some close the tables of one that locks others, but nothing more. Source:
     MySQL 9.7 sql/sql_base.cc `close_thread_tables`, measured.
     """
-    if state.locked_tables is None or state.server.is_mariadb:
+    if state.locked_tables is None or state.server.has(Fact.ENDS_ROWS_UNDER_LOCKS):
         return False
     return bool(resolved.functions) or any(
         access.is_prelocked

@@ -277,6 +277,10 @@ class Fact(Enum):
     LITERALS_HAVE_SIGNS = auto()
     """An integer that IF, CASE, COALESCE, GREATEST and UNION make of literals has a digit more, for
     its sign. Measured as ANNOTATES_FIRST_CACHE."""
+    ENDS_ROWS_UNDER_LOCKS = auto()
+    """The rows of a statement under LOCK TABLES end with it, also where it locked tables by foreign
+    keys, triggers or functions; before, and in MySQL, they stay open for those of the next one with
+    autocommit=0. Measured: MariaDB 10.11.19 and 11.8.9, not 11.4.5; dated as ANNOTATES_FIRST_CACHE."""
     PASSWORD_IS_UNSAFE = auto()
     """PASSWORD() counts among the unsafe functions. Manual: MySQL before 8.0.11, which has none."""
     FULL_NODUP = auto()
@@ -303,6 +307,7 @@ SINCE: Final[Mapping[Fact, tuple[Version, Version]]] = MappingProxyType(
         Fact.UUID_IS_NOT_NULL: ((11, 6, 0), _NEVER),
         Fact.LOGS_ALL_OPTIONS: ((12, 3, 2), _NEVER),
         Fact.ANNOTATES_FIRST_CACHE: ((11, 8, 0), _NEVER),
+        Fact.ENDS_ROWS_UNDER_LOCKS: ((11, 8, 0), _NEVER),
         Fact.OPENS_SEQUENCES_FOR_DEFAULT: ((11, 8, 0), _NEVER),
         Fact.ONE_VALUE_IS_ENOUGH: ((11, 8, 0), (0, 0, 0)),
         Fact.LITERALS_HAVE_SIGNS: ((11, 8, 0), (0, 0, 0)),
@@ -353,6 +358,7 @@ _MENDED: Final[Mapping[Fact, tuple[Version, ...]]] = MappingProxyType(
     {
         Fact.LOGS_ALL_OPTIONS: ((10, 11, 17), (11, 4, 11), (11, 8, 7)),
         Fact.ANNOTATES_FIRST_CACHE: ((10, 11, 12), (11, 4, 6)),
+        Fact.ENDS_ROWS_UNDER_LOCKS: ((10, 11, 12), (11, 4, 6)),
         Fact.OPENS_SEQUENCES_FOR_DEFAULT: ((10, 11, 12), (11, 4, 6)),
         Fact.ONE_VALUE_IS_ENOUGH: ((10, 11, 12), (11, 4, 6)),
         Fact.LITERALS_HAVE_SIGNS: ((10, 11, 12), (11, 4, 6)),
