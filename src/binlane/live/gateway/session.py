@@ -29,6 +29,7 @@ from binlane.live.gateway.questions import (
     Following,
     Judging,
     Learning,
+    Question,
     Starting,
     Statement,
 )
@@ -419,15 +420,23 @@ class Session:
             if question is None:
                 self._progress.clear()
                 await self._progress.wait()
-            elif isinstance(question, BinlogDump | BinlogDumpGtid):
-                await self._dump(question)
-            elif isinstance(question, Entering):
-                await self._enter()
-            elif isinstance(question, Starting | Following):
-                await self._prepare(question)
             else:
-                await self._answer(question)
+                try:
+                    await self._answer_one(question)
+                except CodecError as error:
+                    self._protest(error)
+                    raise
             await self._flush()
+
+    async def _answer_one(self, question: Question) -> None:
+        if isinstance(question, BinlogDump | BinlogDumpGtid):
+            await self._dump(question)
+        elif isinstance(question, Entering):
+            await self._enter()
+        elif isinstance(question, Starting | Following):
+            await self._prepare(question)
+        else:
+            await self._answer(question)
 
     async def _enter(self) -> None:
         try:
@@ -468,6 +477,8 @@ class Session:
         except StatementError as error:
             relay.refuse(error)
         except BinlaneError as error:
+            if relay.question is None:
+                raise  # it is answered, and what the client sent behind it is wrong
             self._told.warn("%s: %s", self.peer, shown(error), extra=self._named)
             relay.refuse(StatementError(str(error), hint=error.hint))
         else:

@@ -333,6 +333,23 @@ def test_a_client_that_breaks_the_protocol_is_told() -> None:
     _talk(work)
 
 
+def test_a_client_that_breaks_the_protocol_behind_a_judged_command_is_told() -> None:
+    async def later(statements: Any) -> Refuse:
+        del statements
+        return Refuse(StatementError("unsafe", errno=11314))
+
+    judge = RecordingJudge(verdict=lambda _: None, later=later)
+
+    async def work(talk: _Talk) -> None:
+        await talk.says(_query("INSERT") + frame(b"", 0))
+        told = [packet.payload for packet in PacketSplitter().feed(talk.client.take())]
+        assert [ErrPacket.decode(one).errno for one in told] == [11314, 1835]
+        with pytest.raises(CodecError, match="empty command"):
+            await talk.running
+
+    _talk(work, judge)
+
+
 def test_a_source_that_goes_away_ends_the_session() -> None:
     async def answering(session: SessionContext, statement: str) -> Answer:
         del statement
