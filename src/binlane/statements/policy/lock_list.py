@@ -102,11 +102,11 @@ _SYS_FUNCTIONS: Final = frozenset(
         "version_patch",
     ]
 )
-"""Those of `sys`, the one database that comes with functions: MariaDB 10.11 and MySQL 9.7 alike."""
+"""Functions of `sys`, the one database that comes with functions, in MariaDB 10.11 and MySQL 9.7."""
 
 
 def is_for_writing(lock: str) -> bool:
-    """Whether a lock that LOCK TABLES names, as `WRITE CONCURRENT`, is for writing."""
+    """True if a lock that LOCK TABLES names, as `WRITE CONCURRENT`, is for writing."""
     return "WRITE" in lock.upper().split()
 
 
@@ -115,18 +115,18 @@ class Opened:
     """A place in the list.
 
     Attributes:
-        name: Of a table or view.
-        changes: What happens to its rows.
-        is_locked_for_write: Also without changes.
-        fires: By what its triggers are opened, which may be more.
-        is_prelocked: The statement's own text does not lead to it, views aside.
-        is_foreign_key: A foreign key leads to it.
-        child_key: That key, where it is its own; None where it leads to a parent.
-        is_sequence: NEXTVAL and its like name it.
-        set_columns: Those that an UPDATE of it, or of what may be it, sets.
-        place: What leads to it, and where in the statement's text it stands.
-        use: Of the text that names it; None for foreign keys.
-        table: What it is; None for views, and what could not be found.
+        name: Name of a table or view.
+        changes: Kinds of changes to the table's rows.
+        is_locked_for_write: The table's lock is for writing, also without changes.
+        fires: Kinds of changes whose triggers are opened, which may be more than `changes`.
+        is_prelocked: The statement's own text does not lead to the table, views aside.
+        is_foreign_key: A foreign key leads to the table.
+        child_key: The table's own foreign key that leads to it; None where the key leads to a parent.
+        is_sequence: The text names it as a sequence: by NEXTVAL and its like.
+        set_columns: Columns that an UPDATE of the table, or of what may be the table, sets.
+        place: Position in the statement's text that leads to the table, and the way from there.
+        use: The naming of the table in the text; None for foreign keys.
+        table: Definition of the table; None for views, and for tables that could not be found.
     """
 
     name: TableName
@@ -161,16 +161,16 @@ class LockList:
     """Opens a statement's tables.
 
     Attributes:
-        objects: Where they are looked up.
-        server: Whose rules.
-        checks_foreign_keys: The session's foreign_key_checks.
-        assumed_engine: Of tables that are not known; None: they are an error.
-        tables: The list.
-        reasons: What the texts of views, routines and triggers raise.
-        functions: Stored functions, in their order.
+        objects: Catalog in which names are looked up.
+        server: Server whose rules are followed.
+        checks_foreign_keys: The session's value of foreign_key_checks.
+        assumed_engine: Engine of tables that are not known; None: such tables are an error.
+        tables: Opened tables in the order of the lock list.
+        reasons: Unsafe reasons that the texts of views, routines and triggers raise.
+        functions: Stored functions, in the order in which the server opens them.
         unknown: Tables that are not known, as the statement's text names them.
-        absent: Those that are not there and that its text does not name.
-        errors: What could not be opened, in order.
+        absent: Tables that do not exist and that the statement's text does not name.
+        errors: Errors for objects that could not be opened, in order.
         notes: Bodies that could not be understood.
         hides_prelocked: MariaDB takes none of the tables for one that the text does not lead to.
     """
@@ -241,8 +241,8 @@ class LockList:
         functions add later then counts as named by the text.
 
         Args:
-            entry: The table.
-            known: How many there were before it.
+            entry: The table that was opened last.
+            known: Length of the list before that table was added.
         """
         if self._is_prelocking or not self.server.is_mariadb:
             return
@@ -357,11 +357,11 @@ class LockList:
             self._add_body(trigger, trigger.table.database, place)
 
     def _add_children(self, entry: Opened, before: Iterable[Opened]) -> None:
-        """The tables that refer to one whose rows go or change.
+        """Add the tables that refer to one whose rows go or change.
 
         Args:
-            entry: The parent.
-            before: The list up to it.
+            entry: The parent table of the keys.
+            before: The list up to the parent.
         """
         if self.server.is_mariadb:
             self._add_mariadb_children(entry)
@@ -376,7 +376,7 @@ class LockList:
                     self._add_foreign_table(entry, key.table, changes, before, key=key)
 
     def _add_mariadb_children(self, entry: Opened) -> None:
-        """What happens to the first parent decides the locks of all below it, and their triggers.
+        """Lock the tables below a parent; the first parent decides all locks below it, and the triggers.
 
         InnoDB, which keeps the keys by their names, fires none of these.
         """
@@ -389,7 +389,7 @@ class LockList:
                 self._add_foreign_table(entry, key.table, changes, self.tables, happens)
 
     def _add_parents(self, entry: Opened, table: Table, before: Iterable[Opened]) -> None:
-        """The tables that a new or changed row refers to are read."""
+        """Add the tables that a new or changed row refers to, which are read."""
         events = _events(entry.changes | entry.fires)
         if self.checks_foreign_keys and events & {"INSERT", "UPDATE"}:
             for key in table.foreign_keys:
@@ -530,7 +530,7 @@ class LockList:
             self._add_calls(facts, database, place)
 
     def _is_absent(self, use: TableUse) -> bool:
-        """Whether what a body names is a table that is not there, for certain."""
+        """True if the name in a body is that of a table that certainly does not exist."""
         is_system = use.name.database.lower() in SYSTEM_DATABASES
         if is_system or self.assumed_engine is not None or self.objects.is_unknown(use.name):
             return False
@@ -543,7 +543,7 @@ def _events(changes: Iterable[RowChange]) -> set[str]:
 
 
 def is_made(use: FunctionUse | Call, dialect: Dialect) -> bool:
-    """Whether somebody must have made a function: it did not come with the server."""
+    """True if a function must have been created by a user: it did not come with the server."""
     if use.database is not None:
         database = use.database.lower()
         if database == _SYS:
@@ -555,7 +555,7 @@ def is_made(use: FunctionUse | Call, dialect: Dialect) -> bool:
 def opened_by(
     use: TableUse, place: TextPlace, set_columns: tuple[SetColumn, ...] = (), *, is_prelocked: bool
 ) -> Opened:
-    """What a text names, as it stands in the list; LOCK TABLES is for every change."""
+    """Return the list's entry for a table that a text names; LOCK TABLES is for every change."""
     is_locked = is_for_writing(use.lock)
     return Opened(
         name=use.name,

@@ -1,8 +1,8 @@
-"""What an account may do, and the servers' errors for what it may not.
+"""Privileges of accounts, and the servers' errors for statements that an account may not run.
 
-Asked of the account whose privileges hold: the session's, or the definer of a program or view. What
-stands in columns is looked at by name, not by scope: where two tables of a statement have a column
-of one name, it is taken for that of both.
+The privileges are those of the session's account, or of the definer of a program or view. Column privileges
+are looked up by name, not by scope: where two tables of a statement have a column of one name, the name is
+taken for that of both.
 
 Source: MariaDB 10.11 and MySQL 9.7: sql/sql_parse.cc `*_precheck`, `check_access`,
 `check_table_access`; sql/sql_acl.cc, sql/auth/sql_authorization.cc.
@@ -70,11 +70,11 @@ _OLD_NAME: Final = frozenset(("ALTER", "DROP"))
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Whose privileges hold.
+    """The account and roles whose privileges hold.
 
     Attributes:
         account: A user; of MariaDB's programs a role, too.
-        roles: That are active.
+        roles: The account's roles that are active.
     """
 
     account: AccountName
@@ -83,11 +83,10 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class Rights:
-    """What an identity may do.
+    """The privileges of an identity.
 
     Attributes:
-        identity: It.
-        grantees: Its account and all of its roles, those that were granted to roles included.
+        grantees: The identity's account and all of its roles, those that were granted to roles included.
     """
 
     identity: Identity
@@ -95,18 +94,18 @@ class Rights:
 
     @classmethod
     def of(cls, identity: Identity, accounts: Accounts) -> Rights:
-        """What accounts say."""
+        """Collect the privileges of an identity from the known accounts."""
         names = {_PUBLIC, identity.account, *roles_of(accounts, identity.roles)}
         if identity.account.is_role:
             names |= roles_of(accounts, (identity.account,))
         return cls(identity, tuple(accounts[name] for name in names if name in accounts))
 
     def at(self, level: Level) -> frozenset[str]:
-        """What was granted at a level itself."""
+        """Return the privileges that were granted at a level itself."""
         return frozenset().union(*(one.privileges.get(level, ()) for one in self.grantees))
 
     def in_database(self, database: str) -> frozenset[str]:
-        """What may be done in a whole database: of each grantee its best pattern counts."""
+        """Return the privileges on a whole database: of each grantee its best pattern counts."""
         found = self.at(())
         for grantee in self.grantees:
             patterns = [
@@ -119,19 +118,19 @@ class Rights:
         return found
 
     def on(self, kind: str, name: TableName) -> frozenset[str]:
-        """What may be done with a table or routine."""
+        """Return the privileges on a table or routine, with those on its database."""
         return self.in_database(name.database) | self.at((kind, name.database, name.table))
 
     def on_column(self, table: TableName, column: str) -> frozenset[str]:
-        """What was granted on one column."""
+        """Return the privileges that were granted on one column."""
         return self.at(("TABLE", table.database, table.table, column.lower()))
 
     def on_columns(self, table: TableName) -> frozenset[str]:
-        """What was granted on some column of a table."""
+        """Return the privileges that were granted on any column of a table."""
         return frozenset().union(*self._below(("TABLE", table.database, table.table)))
 
     def reaches(self, database: str) -> bool:
-        """Whether there is anything in a database that it may use."""
+        """True if the identity may use anything in a database."""
         kinds = ("TABLE", "FUNCTION", "PROCEDURE")
         inside = (given for kind in kinds for given in self._below((kind, database)))
         return any((self.in_database(database) - {"USAGE"}, *inside))
@@ -144,7 +143,7 @@ class Rights:
 
 
 def is_like(database: str, pattern: str) -> bool:
-    """Whether the name of a database is one that a pattern of GRANT means."""
+    """True if a pattern of GRANT matches the name of a database."""
     if not pattern:
         return not database
     first, rest = pattern[0], pattern[1:]
@@ -171,14 +170,14 @@ def _specificity(pattern: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A statement that somebody wants to run.
+    """A statement that an account wants to run.
 
     Attributes:
-        facts: It.
-        rights: Whose.
-        objects: The server's.
-        server: Whose rules.
-        database: The default one.
+        facts: Facts read from the statement's text.
+        rights: Privileges of the account that asks.
+        objects: The server's tables, views, routines and accounts.
+        server: Server whose rules are followed.
+        database: Default database of names without one.
     """
 
     facts: StatementFacts
@@ -259,7 +258,7 @@ class Asked:
         )
 
     def rights_in(self, view: View) -> Rights | None:
-        """Whose rights hold behind a view; None: all of them."""
+        """Return the rights that hold behind a view; None: all of them."""
         if view.is_invoker:
             return self.rights
         accounts = self.objects.accounts
@@ -341,7 +340,7 @@ def denied(asked: Asked) -> Refusal | None:
 
 
 def denied_inside(asked: Asked) -> Refusal | None:
-    """What is missing on columns and functions of a statement whose tables are open: 1143, 1370."""
+    """Return the error for a privilege that columns or functions lack once tables are open: 1143, 1370."""
     for find in (_views, _functions, _columns):
         found = next(find(asked), None)
         if found is not None:
@@ -457,7 +456,7 @@ def _views(asked: Asked) -> Iterator[Refusal]:
 
 
 def _behind(asked: Asked, view: View, wanted: frozenset[str]) -> Iterator[Refusal]:
-    """What is missing on the tables of a view, and of those that it is made of."""
+    """Give the errors for privileges missing on the tables of a view, and of the views below it."""
     accounts, definer = asked.objects.accounts, view.definer
     if not view.is_invoker and definer not in accounts and definer not in OWN and accounts:
         yield asked.denied()
@@ -541,13 +540,13 @@ def _in_order(node: Node, select: Select | None) -> Iterator[tuple[Name | Star, 
 
 
 def _is_inside(use: TableUse, select: Select | None, asked: Asked) -> bool:
-    """Whether a table is one of a SELECT, or of the statement itself."""
+    """True if a table is one of a SELECT, or of the statement itself."""
     place = asked.facts.place
     return select is None or place(select.at) <= use.offset < place(select.end)
 
 
 def _has_own(name: Name, select: Select | None, asked: Asked) -> bool:
-    """Whether the tables of a SELECT itself have a column of this name."""
+    """True if the tables of a SELECT itself have a column of this name."""
     column = name.parts[-1].lower()
     return any(
         column in map(str.lower, _columns_of(use.name, asked.objects))
@@ -914,7 +913,7 @@ def _roles(asked: Asked, tree: AccountStatement) -> Iterator[Refusal]:
 
 
 def _granted(asked: Asked, tree: AccountStatement) -> Iterator[Refusal]:
-    """Who grants must have what he grants, and GRANT OPTION."""
+    """Give the errors of a grantor who lacks GRANT OPTION or a privilege that he grants."""
     on = tree.on
     assert on is not None, "the caller has looked"
     database = on.database or asked.database

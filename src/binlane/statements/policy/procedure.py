@@ -37,7 +37,7 @@ from binlane.statements.sql.table_changes import printed_engine
 
 @dataclass(slots=True)
 class Survey:
-    """What is found while the tables of a statement are looked at."""
+    """Findings about the tables of a statement while they are looked at one by one."""
 
     statement: ResolvedStatement
     circumstances: Circumstances
@@ -65,7 +65,7 @@ class Survey:
 
     @property
     def server(self) -> Server:
-        """Whose rules."""
+        """Return the server whose rules are followed."""
         return self.circumstances.server
 
     @property
@@ -132,7 +132,7 @@ class Survey:
         self.accessed_engines.append(access.table.engine)
 
     def _is_opened(self, access: TableAccess) -> bool:
-        """Whether a table is opened, and not only known to the engine by a foreign key."""
+        """True if a table is opened, and not only known to the engine by a foreign key."""
         return (
             not access.is_foreign_key
             or self.server.is_mariadb
@@ -140,7 +140,7 @@ class Survey:
         )
 
     def _makes_table(self, access: TableAccess) -> bool:
-        """Whether a table does not count as read because the command makes a base table.
+        """True if a table does not count as read because the command makes a base table.
 
         MySQL leaves out the table that is made, MariaDB also those that are selected from.
         """
@@ -276,7 +276,7 @@ class Survey:
     def verdict(
         self, found: LoggingFormat | None, *errors: Refusal, is_filtered: bool = False
     ) -> Verdict:
-        """What has been found."""
+        """Build the verdict from the findings."""
         # LOAD DATA gives no notes in either server.
         is_load = self.statement.kind is StatementKind.LOAD_DATA
         return Verdict(
@@ -294,10 +294,10 @@ class Survey:
         return tuple(sorted(self.unsafe.values(), key=lambda found: found.reason.position))
 
     def _meets_several_keys(self) -> bool:
-        """Whether MariaDB finds several unique keys when it writes the first row as statement.
+        """True if MariaDB finds several unique keys when it writes the first row as statement.
 
-        It does not look if the statement is known to be unsafe. What a trigger or function does
-        counts too, but cannot turn the whole statement to rows any more.
+        MariaDB does not look if the statement is known to be unsafe. What a trigger or function does counts
+        too, but cannot turn the whole statement to rows any more.
         """
         if not self.server.is_mariadb or self.unsafe:
             return False
@@ -312,7 +312,7 @@ class Survey:
         return False
 
     def _counts_transactions(self) -> bool:
-        """Whether MariaDB keeps numbers of transactions with the rows, which a log cannot have.
+        """True if MariaDB stores transaction numbers with the rows, which a log cannot have.
 
         Rows that only a trigger or function writes were not measured.
         """
@@ -381,7 +381,7 @@ class Survey:
         )
 
     def _is_filtered(self, found: LoggingFormat | None) -> bool:
-        """Whether nothing is logged because only tables that are never replicated are written."""
+        """True if nothing is logged because only tables that are never replicated are written."""
         if not self.unreplicated_writes:
             return False
         if self.replicated == 0 or not self.is_written:
@@ -454,10 +454,10 @@ def _through(found: TableAccess | ReasonFound) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """How a statement is logged.
+    """The decision how a statement is logged.
 
     Attributes:
-        logging_format: None where it is refused.
+        logging_format: Format of the log; None where the statement is refused.
         errors: In the order in which the server raises them; the client gets the first.
         unsafe: All unsafe reasons that hold, in bit order, each once, with what raised it. They
             become notes 1592 if mode and format are STATEMENT and the statement is logged.
@@ -465,7 +465,7 @@ class Verdict:
             1785 as a warning): (errno, message).
         is_filtered: Only tables that are never replicated are written: nothing is logged.
         is_mixed_unsafe: The mixed-engine rule held, which decides the cache too.
-        steps: What was looked at, one sentence each, for `--explain`.
+        steps: The decision's steps, one sentence each, for `--explain`.
     """
 
     logging_format: LoggingFormat | None
@@ -496,7 +496,7 @@ _CHANGES_IN_PLACE: Final = {StatementKind.UPDATE: "UPDATE", StatementKind.DELETE
 def decide_statement(statement: ResolvedStatement, circumstances: Circumstances) -> Verdict:
     """Decide as the server does, before any row is touched."""
     survey = Survey(statement, circumstances)
-    # It is not done where statements are logged.
+    # MariaDB delays no INSERT where statements are logged.
     is_delayed = circumstances.delayed_mode is not LoggingMode.STATEMENT
     if statement.is_delayed and is_delayed and not circumstances.is_sub_statement:
         return _decide_delayed(statement, survey)
@@ -523,10 +523,10 @@ def _decide_delayed(statement: ResolvedStatement, survey: Survey) -> Verdict:
 def _refused_by_engine(
     statement: ResolvedStatement, circumstances: Circumstances
 ) -> Refusal | None:
-    """InnoDB's own refusal when it is locked for writing, which comes before the decision.
+    """Return InnoDB's own refusal of a lock for writing, which comes before the decision.
 
-    Under LOCK TABLES it is locked already, and the table that CREATE … SELECT makes is, in
-    MariaDB, locked after the decision.
+    Under LOCK TABLES the table is locked already, and the table that CREATE … SELECT makes is, in MariaDB,
+    locked after the decision.
     """
     now = circumstances
     if (

@@ -1,4 +1,4 @@
-"""What came of a statement, and the errors with which the servers refuse it: their texts.
+"""Results of statements, and the texts of the errors with which the servers refuse them.
 
 Source: the message files of MariaDB 10.11 and MySQL 9.7.
 """
@@ -20,14 +20,14 @@ from binlane.statements.sql.schema import Routine
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Why:
-    """What in a statement leads to a refusal or note, by name.
+    """A named part of a statement that leads to a refusal or note.
 
     Attributes:
         what: The object or expression meant: `shop.bar`, `uuid()`.
-        through: How the statement comes to it: `view d.v`, `trigger d.t` …, outermost first.
-        offset: Where in the statement's text, in characters from 0.
-        length: Of what is to be underlined.
-        hint: What would make it safe.
+        through: Views, triggers and routines that lead to the part, outermost first, as `view d.v`.
+        offset: Position in the statement's text, in characters from 0.
+        length: Number of characters to underline.
+        hint: Advice that would make the part safe.
     """
 
     what: str = ""
@@ -47,19 +47,18 @@ class Refusal:
     """An error: why a statement is not executed, or what a program raises.
 
     Attributes:
-        errno: As the client gets it.
-        sqlstate: Five characters.
-        symbol: `ER_BINLOG_…`; `BINLANE_PARTIAL_WRITE`, `BINLANE_DEPENDENCY`,
+        errno: Error number as the client gets it.
+        symbol: The error's symbol, as `ER_BINLOG_…`; `BINLANE_PARTIAL_WRITE`, `BINLANE_DEPENDENCY`,
             `BINLANE_PARTIAL_TRANSACTION`, … for the refusals of seed 000.
         message: The whole text, its arguments filled in.
         binlogs: Names of the binlogs that refuse it.
-        is_stated: It is what the script stated with `-- @error`, no refusal.
-        why: What leads to it.
+        is_stated: The script stated this error with `-- @error`; nothing refuses the statement.
+        why: Parts of the statement that lead to the refusal.
         others: More reasons against the statement, of this and other binlogs; a server names the
             first alone.
-        is_own: A program raises it by itself, on data that it finds wrong.
-        on_some_ways: Data decides whether it comes to it.
-        behind: What the server tells of the same behind it, in SHOW WARNINGS.
+        is_own: A program raises the error by itself, on data that it finds wrong.
+        on_some_ways: Data decides whether execution comes to the error.
+        behind: Errors that the server lists behind this one in SHOW WARNINGS.
     """
 
     errno: int
@@ -77,7 +76,7 @@ class Refusal:
 
     @property
     def is_for_safety(self) -> bool:
-        """Whether binlane refuses what a server would do: no program goes on behind that."""
+        """True if binlane refuses what a server would do: no program goes on behind that."""
         return self.symbol.startswith("BINLANE_")
 
     def moved(self, shift: Shift) -> Refusal:
@@ -87,7 +86,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What happened when the statement ran, as far as it cannot be told from its text.
+    """Result of a statement that ran, as far as its text does not tell.
 
     Attributes:
         error: The server's error number after the decision; None if it succeeded.
@@ -299,9 +298,9 @@ def refusal(errno: int, *arguments: object, server: Server | None = None) -> Ref
     """The error of a number in `_TEXTS`.
 
     Args:
-        errno: Its number.
-        arguments: What stands in its text, in order.
-        server: Whose text is given, where they differ.
+        errno: Error number, a key of `_TEXTS`.
+        arguments: Values for the holes of the text, in order.
+        server: Server whose text is given, where texts differ.
     """
     sqlstate, symbol, text, *others = _TEXTS[errno]
     if others and server is not None and server.is_mariadb:
