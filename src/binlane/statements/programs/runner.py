@@ -84,7 +84,7 @@ _IN_USE: Final = Refusal(
 
 
 def is_program(facts: StatementFacts) -> bool:
-    """Whether a statement is one that `run` is for."""
+    """True if `run` is the way to execute a statement."""
     return facts.effects.stopped_at is None and isinstance(facts.tree, _PROGRAMS)
 
 
@@ -93,13 +93,13 @@ def run(
     outcome: Outcome,
     host: Host,
 ) -> Refusal | None:
-    """Run a program; the error if it fails.
+    """Run a program; return the error if it fails.
 
     Args:
-        facts: What the statement says.
-        outcome: What happened. An error is that of its last statement, if nothing in the program
-            itself leads to one; rows that did not change are so in all its statements.
-        host: The session.
+        facts: Facts of the statement's text.
+        outcome: Result of the whole program. An error is that of the program's last statement, if nothing in
+            the program itself leads to one; rows that did not change did not in any statement.
+        host: The session in which the program runs.
     """
     outcomes = _Outcomes(outcome, host.programs.expected)
     raised = _Runner(host, outcomes).run(facts, SessionEnvironment(host))
@@ -115,9 +115,9 @@ class _Outcomes:
     """Shares what happened to a program among its statements.
 
     Attributes:
-        whole: Of the program.
-        expected: How it went when nothing was stated; None while that is found out.
-        given: How many statements ran.
+        whole: Outcome of the whole program.
+        expected: The program's course when nothing was stated; None while that is found out.
+        given: Number of statements that ran.
     """
 
     def __init__(self, whole: Outcome, expected: Expected | None) -> None:
@@ -215,7 +215,7 @@ class _Runner:
         return self._inner(text, facts.dialect, text, environment, Remembered())
 
     def _calls_stored(self, facts: StatementFacts, environment: SessionEnvironment) -> bool:
-        """Whether an expression calls a stored function, or reads a view, which may call one."""
+        """True if an expression calls a stored function, or reads a view, which may call one."""
         objects = self._host.objects
         return any(
             objects.function(routine_name(use, environment)) for use in facts.functions
@@ -291,10 +291,10 @@ class _Runner:
     def _text(
         self, facts: StatementFacts, tree: Prepare, environment: SessionEnvironment
     ) -> str | None:
-        """The text of a statement that an expression gives; of several, one on each way.
+        """Return the text of a statement that an expression gives; of several texts, one on each way.
 
-        None where it is not known, NULL included: whoever follows a session late takes what was set
-        before for that.
+        None stands for a text that is not known, NULL included: for a session that is followed late,
+        variables set earlier read as NULL.
         """
         source, programs = tree.source, self._host.programs
         assert source is not None
@@ -488,14 +488,14 @@ class _Runner:
 
 
 def _does_anything(node: Node) -> bool:
-    """Whether an expression is more than literals, variables and what joins them."""
+    """True if an expression is more than literals, variables and operators."""
     return isinstance(node, Call | Subquery | SystemVariable) or any(
         map(_does_anything, children(node))
     )
 
 
 def _is_stored(source: Expression, facts: StatementFacts) -> bool:
-    """Whether an expression asks tables, or functions that are not built in."""
+    """True if an expression reads tables, or calls functions that are not built in."""
     return any(isinstance(node, Query) for node in walk(source)) or not runs_nothing_stored(facts)
 
 

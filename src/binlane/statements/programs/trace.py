@@ -1,6 +1,6 @@
-"""What a statement does while it is followed: rows, function calls, values that are logged with it.
+"""Effects of a statement while it is followed: rows, function calls, values that are logged with it.
 
-What happens to rows, one after the other: their changes and triggers, in the order of the servers.
+The changes of rows and their triggers come one after the other, in the order of the servers.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ class RowRun(NamedTuple):
     """Rows of one kind written to one table, one after the other.
 
     Attributes:
-        table: Which.
-        kind: `insert`, `update` or `delete`.
-        is_cascade: A foreign key changes them.
+        table: The table that is written.
+        kind: Kind of change: `insert`, `update` or `delete`.
+        is_cascade: A foreign key changes the rows.
     """
 
     table: TableName
@@ -43,11 +43,11 @@ class FunctionCall:
     """A call of a stored function by SELECT, DO or SET.
 
     Attributes:
-        values: What is logged before it, beside user variables.
-        text: As it is logged in statement format: ``SELECT `db`.`f`(args)``.
-        is_logged: A statement in it would be logged by itself.
-        writes: The tables that its statements write.
-        user_variables: Those that they read.
+        values: Session values that are logged before the call, beside user variables.
+        text: The call as it is logged in statement format: ``SELECT `db`.`f`(args)``.
+        is_logged: A statement in the function would be logged by itself.
+        writes: The tables that the function's statements write.
+        user_variables: User variables that the function's statements read.
     """
 
     values: SessionValues
@@ -59,16 +59,16 @@ class FunctionCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trace:
-    """What a statement does to rows, through its triggers and functions.
+    """The effects of a statement on rows, through its triggers and functions.
 
     Attributes:
-        runs: In the order in which the server writes them; equal neighbours are one.
-        annotation: The text of the statement that changes the first row: the statement itself,
-            or one of a function or BEFORE trigger.
-        calls: Of SELECT, DO and SET: function calls that are logged in statement format.
-        user_variables: Those that are logged before a statement that is logged as its text.
-        values: What its functions and triggers depend on, to be logged before its text.
-        error: With which a function or trigger stopped it.
+        runs: Row runs in the order in which the server writes them; equal neighbours are one.
+        annotation: The text of the statement that changes the first row: the statement itself, or one of a
+            function or BEFORE trigger.
+        calls: Function calls of SELECT, DO and SET that are logged in statement format.
+        user_variables: User variables that are logged before a statement that is logged as its text.
+        values: Session values that functions and triggers depend on, to be logged before the text.
+        error: Error with which a function or trigger stopped the statement.
     """
 
     runs: tuple[RowRun, ...] = ()
@@ -84,10 +84,10 @@ class Traced:
     """A statement to be followed.
 
     Attributes:
-        facts: What it says.
-        resolved: Its tables.
-        logged: Its text with local variables replaced.
-        outcome: What happened.
+        facts: Facts of the statement's text.
+        resolved: The statement's tables with its accesses.
+        logged: The statement's text with local variables replaced.
+        outcome: Result of the statement's execution.
     """
 
     facts: StatementFacts
@@ -115,7 +115,7 @@ class Traced:
         return None
 
     def follows(self, key: ForeignKey) -> bool:
-        """Whether it changes rows of a child by a foreign key; what refers to itself is not."""
+        """True if the statement changes rows of a child by a foreign key to another table."""
         return key.table != key.parent and any(
             access.is_foreign_key and access.changes and access.name == key.table
             for access in self.resolved.accesses
@@ -133,11 +133,11 @@ _SECOND: Final = 2
 
 
 class Recorder:
-    """What happened so far.
+    """The events of a statement so far.
 
     Attributes:
         calls: Finished function calls of SELECT, DO or SET.
-        raised: What stopped the statement.
+        raised: Error that stopped the statement.
     """
 
     def __init__(self, *, is_mariadb: bool, named: Callable[[str], str]) -> None:
@@ -156,7 +156,7 @@ class Recorder:
         self._call: FunctionCall | None = None
 
     def state(self) -> object:
-        """What has a bearing on what comes: which rows changed, and how a call is logged."""
+        """Return the state that bears on later events: the rows that changed, and how a call is logged."""
         call = self._call
         return (
             sorted(map(repr, set(self._runs))),
@@ -229,7 +229,7 @@ class Recorder:
     def assigns_variable(self, name: str, is_new: bool) -> None:  # noqa: FBT001  # a callback
         """A function or trigger sets a user variable.
 
-        MySQL does not log it when it is read later on; MariaDB does, unless it was not there before.
+        MySQL does not log the variable when it is read later on; MariaDB does, unless it is a new one.
         """
         if is_new or not self._is_mariadb:
             self._read.add(name)
@@ -239,7 +239,7 @@ _KINDS: Final = MappingProxyType({RowChange.UPDATE: "update", RowChange.DELETE: 
 
 
 def plain_changes(resolved: ResolvedStatement) -> Iterator[RowRun]:
-    """What a statement of a body changes by itself, of which nothing is stated."""
+    """Give the changes of a body's statement itself, for a statement of which nothing is stated."""
     for access in resolved.accesses:
         if access.changes and not access.is_prelocked:
             for change in sorted(access.changes, key=lambda change: change.name):
@@ -247,7 +247,7 @@ def plain_changes(resolved: ResolvedStatement) -> Iterator[RowRun]:
 
 
 def changed_rows(outcome: Outcome) -> int | None:
-    """How many rows changed in each table; None if only that some did."""
+    """Return the number of rows changed in each table; None if only that some did."""
     if outcome.is_proven_empty:
         return 0
     if outcome.rows is None and outcome.error is not None:
@@ -262,7 +262,7 @@ EVENTS: Final = frozenset(("insert", "update", "delete"))
 
 
 class Step(Enum):
-    """What happens for one row: triggers by their time and event, and changes of the row."""
+    """Steps of one changed row: triggers by their time and event, and changes of the row."""
 
     INSERT = ("BEFORE INSERT", "insert", "AFTER INSERT")
     UPDATE = ("BEFORE UPDATE", "update", "AFTER UPDATE")
@@ -293,7 +293,7 @@ class Step(Enum):
         "AFTER INSERT",
     )
     DELETE_PORTION = ("BEFORE DELETE", "update", "insert", "AFTER DELETE")
-    """Of a row's time a part in the middle."""
+    """DELETE of a part in the middle of a row's time."""
 
 
 _BEFORE: Final = TriggerTime.BEFORE
@@ -312,7 +312,7 @@ _PLAIN: Final = MappingProxyType(
 def steps_of(
     access: TableAccess, statement: Traced, objects: SchemaCatalog
 ) -> Iterator[tuple[TableName, tuple[Step, ...]]]:
-    """What happens to a table row by row, for each way in which a statement changes it."""
+    """Give a table's steps for one row, for each way in which a statement changes the table."""
     given, count = statement.facts.row_count or 1, changed_rows(statement.outcome)
     # Clauses of one INSERT: what it does to a row that is there says it all.
     changes = access.changes & _REPLACING or access.changes
@@ -331,7 +331,7 @@ def steps_of(
 
 
 def _kept(step: Step, access: TableAccess, *, has_portion: bool) -> Step:
-    """What becomes of an update or deletion where MariaDB keeps some of what was."""
+    """Return the step that replaces an update or deletion where MariaDB keeps some of the old row."""
     if has_portion and step in _OF_PORTIONS:
         return _OF_PORTIONS[step]
     definition = access.table.definition
@@ -374,7 +374,7 @@ def _steps_of_replacing(
 
 
 def _updates(access: TableAccess, objects: SchemaCatalog) -> bool:
-    """Whether REPLACE sets a row that is there, and does not delete it."""
+    """True if REPLACE updates an existing row instead of deleting it."""
     return (
         len(access.table.unique_keys) == 1
         and not any("DELETE" in trigger.events for trigger in objects.triggers(access.name))
@@ -383,7 +383,7 @@ def _updates(access: TableAccess, objects: SchemaCatalog) -> bool:
 
 
 def _keeps_rows(access: TableAccess, statement: Traced, objects: SchemaCatalog) -> bool:
-    """Whether REPLACE gives a table its own rows, which it then finds to be there already.
+    """True if REPLACE gives a table its own rows, which already exist there.
 
     Source: measured on MariaDB 10.11.19 and MySQL 9.7.4.
     """
@@ -400,7 +400,7 @@ def _keeps_rows(access: TableAccess, statement: Traced, objects: SchemaCatalog) 
 
 
 def inserts_own_rows(facts: StatementFacts, resolved: ResolvedStatement) -> bool:
-    """Whether INSERT or REPLACE is of `*` of the table alone into which it inserts."""
+    """True if INSERT or REPLACE selects `*` of the very table alone into which it inserts."""
     tree = facts.tree
     if not isinstance(tree, Insert) or tree.query is None or tree.columns is not None:
         return False

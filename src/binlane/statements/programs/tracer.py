@@ -1,7 +1,7 @@
-"""Rows of one statement, and what triggers and stored functions do for each of them.
+"""Rows of one statement, and the effects of triggers and stored functions for each row.
 
-They are run in place, in the order of the servers: the functions of a row's values, BEFORE
-triggers, the row itself, AFTER triggers. Statements in them come back here.
+Triggers and functions are run in place, in the order of the servers: the functions of a row's values, BEFORE
+triggers, the row itself, AFTER triggers. Statements in them are traced here, too.
 """
 
 from __future__ import annotations
@@ -82,8 +82,8 @@ class Tracer:
     """Runs one outermost statement, and what stands in its functions and triggers.
 
     Attributes:
-        recorder: Of what they do.
-        raised: What stops the statement.
+        recorder: Recorder of the rows, calls and values.
+        raised: Error that stops the statement.
         in_use: Tables of the statements that run, the outermost first.
     """
 
@@ -101,11 +101,11 @@ class Tracer:
         return self._host.programs.named(written)
 
     def place(self) -> object:
-        """Which rows and programs are at work."""
+        """Return the rows and programs at work."""
         return tuple(self._at)
 
     def state(self) -> object:
-        """What the rest hangs on, the programs at work left out."""
+        """Return the state that the rest depends on, the programs at work left out."""
         return tuple(self._at), self.recorder.state(), self.raised, sorted(map(repr, self._made))
 
     # The outermost statement -----------------------------------------------------------------------
@@ -277,10 +277,10 @@ class Tracer:
         A child's row stands before those of its own children.
 
         Args:
-            parent: Whose row changes.
-            kind: How.
-            columns: Which columns an update changes, in small letters; None: it may be any.
-            statement: That does it.
+            parent: The table whose row changes.
+            kind: Kind of change: `insert`, `update` or `delete`.
+            columns: Columns that an update changes, in small letters; None: any column may change.
+            statement: The statement that changes the row.
         """
         if kind == "insert" or not self._host.server.has_server_foreign_keys:
             return
@@ -482,7 +482,7 @@ class Tracer:
 def _call_text(
     routine: Routine, arguments: Sequence[Value], environment: SessionEnvironment
 ) -> str:
-    """How a call is logged: with the values that the parameters got."""
+    """Return the logged text of a call: with the values that the parameters got."""
     inside = RoutineEnvironment(environment.host, routine.name.database)
     declare_parameters(routine, arguments, inside)
     given = [
@@ -500,9 +500,9 @@ def trace(statement: Traced, host: Host, environment: SessionEnvironment | None 
     """Follow a statement; to be called once for each one that runs.
 
     Args:
-        statement: Which.
+        statement: The statement to be followed.
         host: The session; its user variables change.
-        environment: Of the program that the statement stands in.
+        environment: Environment of the program that the statement stands in.
     """
     tracer = Tracer(host)
     activities = host.programs.ways.activities
