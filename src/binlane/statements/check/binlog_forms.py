@@ -1,4 +1,4 @@
-"""In which form binlogs hold what a statement does, beside its format: ROW_IMAGE and COMPRESS."""
+"""The form in which binlogs hold the effects of a statement, beside its format: ROW_IMAGE and COMPRESS."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ class BinlogForm(NamedTuple):
     """The form of a binlog.
 
     Attributes:
-        row_image: Which columns its rows hold: its own ROW_IMAGE, or the session's
-            binlog_row_image where that is less.
-        is_compressed: Its files are compressed (COMPRESS).
+        row_image: Columns that the binlog's rows hold: its own ROW_IMAGE, or the session's binlog_row_image
+            where that is less.
+        is_compressed: The binlog's files are compressed (COMPRESS).
     """
 
     row_image: RowImage = RowImage.FULL

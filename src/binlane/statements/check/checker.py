@@ -34,26 +34,23 @@ _IN_PROGRAM: Final = "expected ;"
 
 
 class Checker:
-    """Tells what scripts would do to binlogs.
+    """A check of scripts: the effects that they would have on binlogs.
 
     Args:
-        server: Whose rules are followed.
-        schema: Script of all objects that there are, or several sources of them, one after the
-            other.
+        server: Server whose rules are followed.
+        schema: Script of all existing objects, or several sources of them, one after the other.
         definitions: Script of CREATE BINLOG; None for one binlog that logs everything in the
             session's binlog_format.
-        assume_engine: Engine that tables have which the schema does not know; None: they are
-            unknown tables.
-        definitions_name: What messages call `definitions`.
+        assume_engine: Engine of tables that the schema does not have; None: such tables are unknown.
+        definitions_name: Name of `definitions` in messages.
         user: Account of the schema that runs the scripts, as `NAME` or `NAME@HOST`; None: one that
             may do everything.
 
     Attributes:
-        problems: What of the schema was not understood, behind the name of its source.
+        problems: Parts of the schema that were not understood, behind the name of their source.
 
     Raises:
-        ConfigError: If the definitions are not what they should be, or there is no such engine or
-            account.
+        ConfigError: If the definitions are wrong, or there is no such engine or account.
     """
 
     def __init__(
@@ -102,11 +99,11 @@ class Checker:
         """Run one script, statement by statement, in a session that starts from the schema.
 
         Args:
-            script: It.
-            path: Where it stands.
-            source: Gives the bytes of scripts that it reads; raises StoreError.
+            script: Text or bytes of the script.
+            path: Path of the script, by which messages and relative paths go.
+            source: Gives the bytes of scripts that the script reads; raises StoreError.
 
-        What the end of a session appends stands in the events of the statement after it, or, where
+        Events that the end of a session appends stand in the events of the statement after the end, or, where
         there is none, of the one before it.
         """
         objects = self._objects.copy()
@@ -196,7 +193,7 @@ def _result(session: Session, statement: ScriptStatement) -> StatementResult:
 
 
 def _first_end(sql: str, session: Session) -> int | None:
-    """Where the `;` stands that ends the first of several statements in one text."""
+    """Return the position of the `;` that ends the first of several statements in one text."""
     stopped = read(sql, database="", dialect=session.dialect).effects.stopped_at
     if stopped is None:
         return None
@@ -209,7 +206,7 @@ def _first_end(sql: str, session: Session) -> int | None:
 
 
 def _is_blank(text: str) -> bool:
-    """Whether there is nothing but white space and comments."""
+    """True if a text has nothing but white space and comments."""
     data = text.encode("utf-8", "surrogateescape")
     return not ScriptReader(data, Dialect, delimiter=b"\0").rest().text
 
@@ -235,7 +232,7 @@ def _explained(
 
 
 def _cut_off(statement: ScriptStatement, session: Session) -> str:
-    """What a script lacks where `;` cut a program into pieces; empty if it did not."""
+    """Return what a script lacks where `;` cut a program into pieces; empty if nothing was cut."""
     facts = read(statement.sql, database="", dialect=session.dialect)
     stopped = facts.effects.stopped_at
     if stopped is None or statement.is_chunk:
@@ -256,7 +253,7 @@ def _cut_off(statement: ScriptStatement, session: Session) -> str:
 
 
 def _not_run(failed: Refusal) -> StatementResult:
-    """What follows in the text of a statement that failed."""
+    """Return the result of a statement behind a failed one in the same text."""
     message = f"Not run: a statement before it in the same text failed: {failed.message}"
     return StatementResult(error=replace(failed, message=message, why=()))
 

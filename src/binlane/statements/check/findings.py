@@ -1,4 +1,4 @@
-"""What is wrong with a checked statement, as every report tells it: refusals, notes, gaps in knowledge."""
+"""Findings of a checked statement, as every report tells them: refusals, notes, gaps in knowledge."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ NOT_UNDERSTOOD: Final = "BINLANE_NOT_UNDERSTOOD"
 
 
 class Kind(IntEnum):
-    """What a finding means; the greater, the worse."""
+    """The severity of a finding; the greater, the worse."""
 
     ALLOWED_UNSAFE = 0
     """Unsafe as a text, and logged as rows for that; counts only where it is denied."""
@@ -44,7 +44,7 @@ class Kind(IntEnum):
 
     @property
     def exit_code(self) -> int:
-        """What the process ends with if nothing is worse."""
+        """Return the exit code of the process if no finding is worse."""
         return 2 if self is Kind.UNANALYSED else 1
 
 
@@ -53,8 +53,8 @@ class CheckedStatement(NamedTuple):
 
     Attributes:
         statement: The statement as the script has it.
-        result: Its effects on all the binlogs.
-        forms: By name, in which form the binlogs hold that.
+        result: Effects of the statement on all binlogs.
+        forms: Forms in which the binlogs hold these effects, by binlog.
     """
 
     statement: ScriptStatement
@@ -64,16 +64,15 @@ class CheckedStatement(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One thing that is wrong.
+    """One refusal, note or gap in knowledge.
 
     Attributes:
-        kind: How bad it is.
         symbol: The servers' name of the reason, or binlane's own.
-        errno: As the client gets it.
-        message: The server's whole text.
-        sqlstate: Of a refusal.
-        binlogs: Whom it concerns; empty for all.
-        whys: What leads to it, by name and place.
+        errno: Error number as the client gets it.
+        message: The server's message in full.
+        sqlstate: SQLSTATE of a refusal; empty for others.
+        binlogs: Names of the binlogs that the finding concerns; empty for all.
+        whys: Parts of the statement that lead to the finding, by name and place.
     """
 
     kind: Kind
@@ -189,9 +188,9 @@ def depends_on(result: StatementResult) -> str:
 
 
 def place_of(statement: ScriptStatement, why: Why | None = None) -> Place:
-    """Where in the script a finding stands: at what leads to it, else at the statement's first line.
+    """Return a finding's place in the script: the part that leads to it, else the statement's first line.
 
-    A stretch over several lines is told up to the end of its first one.
+    A part over several lines ends at the end of its first line.
     """
     sql = statement.sql
     offset, length = (0, 0) if why is None else (min(why.offset, len(sql)), why.length)
@@ -208,12 +207,12 @@ def place_of(statement: ScriptStatement, why: Why | None = None) -> Place:
 
 
 def hints(finding: Finding) -> tuple[str, ...]:
-    """What would help, each once."""
+    """Return advice against a finding, each piece once."""
     own = tuple(dict.fromkeys(why.hint for why in finding.whys if why.hint))
     general = HINTS.get(finding.symbol)
     return own or (() if general is None else (general,))
 
 
 def main_why(finding: Finding) -> Why | None:
-    """What a finding is shown at: the first cause that has a place."""
+    """Return the part that a finding is shown at: the first cause that has a place."""
     return next((why for why in finding.whys if why.length), None)

@@ -51,7 +51,7 @@ class JsonReport(Report):
     def statement(
         self, script: str, checked: CheckedStatement, judged: Sequence[Judged]
     ) -> Iterator[str]:
-        """Its object."""
+        """Give the JSON object of a statement."""
         del judged
         yield json_line(script, checked, explain=self._explain)
 
@@ -86,7 +86,7 @@ def _notes(result: StatementResult) -> list[dict[str, Any]]:
 
 
 def _others(checked: CheckedStatement, *, explain: bool) -> str:
-    """What is told of some statements only, behind what is told of all."""
+    """Return the members that only some statements have, behind those that all have."""
     statement, result = checked.statement, checked.result
     told: dict[str, Any] = {}
     if result.error is not None and result.error.others:
@@ -140,7 +140,7 @@ def _on_some_ways(found: Refusal | Note) -> dict[str, bool]:
 
 
 def _binlogs(checked: CheckedStatement, *, explain: bool) -> str:
-    """What each binlog gets; those that get the same share the text of that."""
+    """Return the member with each binlog's events; binlogs with equal events share their text."""
     texts: dict[int, str] = {}
     told = []
     for name, binlog in checked.result.binlogs.items():
@@ -152,7 +152,7 @@ def _binlogs(checked: CheckedStatement, *, explain: bool) -> str:
 
 
 def _form(form: BinlogForm | None) -> str:
-    """The form of a binlog, as far as it is another one than most have."""
+    """Return the form of a binlog, as far as it differs from the usual one."""
     if form is None or not form.clauses:
         return ""
     image = form.row_image
