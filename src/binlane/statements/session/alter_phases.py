@@ -1,7 +1,7 @@
-"""MariaDB's ALTER TABLE in two phases: whether a statement is logged once as it starts and once more.
+"""MariaDB's ALTER TABLE in two phases: the choice of statements that are logged as they start, too.
 
-With `binlog_alter_two_phase` START ALTER is a group of its own, and so is COMMIT ALTER, or ROLLBACK
-ALTER where the rows that are there make it fail. What only changes names, keys' use or partitions,
+With `binlog_alter_two_phase` START ALTER is a group of its own, and so is COMMIT ALTER, or ROLLBACK ALTER
+where the existing rows make the statement fail. A statement that only changes names, keys' use or partitions,
 or nothing at all, has one group as ever.
 
 Source: MariaDB 10.11 sql/sql_table.cc `mysql_alter_table`, `handle_if_exists_options` and
@@ -44,12 +44,12 @@ _OF_ROWS: Final = frozenset(
 def is_in_two_phases(
     state: SessionState, statement: SessionStatement, before: Table | None
 ) -> bool:
-    """Whether a statement that was carried out, or failed, is logged as it starts.
+    """True if a statement that was carried out, or failed, is logged as it starts.
 
     Args:
-        state: The session.
-        statement: Whichever.
-        before: The table that it is about, as that was; None if it is about none.
+        state: The state of the session.
+        statement: Any statement that was run.
+        before: The statement's table, as it was before; None for a statement about no table.
     """
     effects, tree = statement.facts.effects, statement.facts.tree
     if effects.kind not in _KINDS or not state.server.is_mariadb:
@@ -78,7 +78,7 @@ def is_in_two_phases(
 
 
 def _is_whole(actions: list[AlterAction], table: Table, after: Table | None) -> bool:
-    """Whether the server makes the table anew, or asks its engine to change it."""
+    """True if the server makes the table anew, or asks its engine to change it."""
     left = [one for one in actions if not _is_left_out(one, table)]
     kinds = {one.kind for one in left}
     if kinds <= _HOW or not kinds.isdisjoint(_OF_FILES):
@@ -98,9 +98,9 @@ def _is_foreign(action: AlterAction) -> bool:
 
 
 def _is_left_out(action: AlterAction, table: Table) -> bool:
-    """Whether IF EXISTS or IF NOT EXISTS leaves nothing of an action, as the server counts it.
+    """True if IF EXISTS or IF NOT EXISTS leaves nothing of an action, as the server counts it.
 
-    It still counts RENAME KEY, ALTER KEY, DROP CONSTRAINT and what is done to periods.
+    The server still counts RENAME KEY, ALTER KEY, DROP CONSTRAINT and changes of periods.
     """
     if not action.if_exists:
         return False

@@ -1,9 +1,9 @@
-"""CREATE TABLE and CREATE SEQUENCE.
+"""Carrying out CREATE TABLE and CREATE SEQUENCE.
 
-Where MariaDB's OR REPLACE fails, the old table may be gone already. In row format, CREATE TABLE …
-SELECT logs the definition and the rows as one transaction. Functions of the query may write to other
-tables: their rows are logged with it, in MariaDB those of tables without transactions before the
-definition. MySQL does not allow it.
+Where MariaDB's OR REPLACE fails, the old table may be gone already. In row format, CREATE TABLE … SELECT logs
+the definition and the rows as one transaction. Functions of the query may write to other tables: their rows
+are logged with the new table's, in MariaDB those of tables without transactions before the definition. MySQL
+does not allow such functions.
 
 Source: MariaDB 10.11 sql/sql_table.cc `mysql_create_table_no_lock`; MySQL 9.7 sql/sql_class.cc
 `THD::is_ddl_gtid_compatible`; seed 004, R-log-create-select-statement-format and
@@ -100,7 +100,7 @@ def execute_create_select(state: SessionState, statement: SessionStatement) -> N
 
 
 def _begin(state: SessionState, statement: SessionStatement) -> frozenset[str] | None:
-    """Commit what is open; the names of the binlogs that log it, None if it is refused."""
+    """Commit the open transaction; return the names of the logging binlogs, None if one refuses."""
     effects = statement.facts.effects
     # A sequence gets its first row in a transaction of its own.
     commits = not effects.is_temporary or effects.kind is StatementKind.CREATE_SEQUENCE
@@ -135,11 +135,10 @@ class _Creation:
     """A table that is about to be made.
 
     Attributes:
-        state: The session.
-        statement: That makes it.
-        recorders: Names of the binlogs that log its creation.
-        table: What it will be; None if its definition cannot be told.
-        exists: There is one of its kind and name, or a view that IF NOT EXISTS finds.
+        statement: The statement that makes the table.
+        recorders: Names of the binlogs that log the creation.
+        table: The table to be; None if its definition cannot be told.
+        exists: A table of this kind and name exists, or a view that IF NOT EXISTS finds.
     """
 
     def __init__(
@@ -174,9 +173,9 @@ class _Creation:
                 self._log_base()
 
     def _is_refused_for_sequences(self) -> bool:
-        """Whether MariaDB opens a sequence of a DEFAULT to advance it, under mode STATEMENT.
+        """True if MariaDB opens a sequence of a DEFAULT to advance it, under mode STATEMENT: a refusal.
 
-        Where it is not refused, a temporary table is for rows.
+        Where the statement is not refused, a temporary table is for rows.
         """
         state = self.state
         if not state.server.is_mariadb:
@@ -201,7 +200,7 @@ class _Creation:
             write_directly(state, [query], self.recorders)
 
     def _log_in_transaction(self) -> None:
-        """START TRANSACTION: it is logged when that is committed; a rollback takes it back."""
+        """Log CREATE TABLE … START TRANSACTION at the commit of its transaction; a rollback takes it back."""
         state, statement = self.state, self.statement
         transaction = state.transaction
         transaction.is_active = True
@@ -239,14 +238,14 @@ class _Creation:
             state.execution.log(name, LoggingFormat.STATEMENT)
 
     def _writes_copy_anew(self, name: str) -> bool:
-        """Whether a copy of a temporary table, of which a replica may not know, is written anew."""
+        """True if a copy of a temporary table that a replica may not know is written anew."""
         if self.state.server.has(Fact.ROWS_OF_TEMPORARY_TABLES):
             return self.state.mode(name) is not LoggingMode.STATEMENT
         return self.state.is_row_now(name)
 
     @property
     def text(self) -> str:
-        """As it is logged: one with a key that MySQL made is written anew."""
+        """Return the text as it is logged: one with a key that MySQL made is written anew."""
         node, created = self.statement.facts.tree, self.table
         if (
             created is None
@@ -277,7 +276,7 @@ class _Creation:
 
     @property
     def is_atomic(self) -> bool:
-        """Whether MySQL commits the creation together with its log."""
+        """True if MySQL commits the creation together with its log."""
         created = self.table
         return (
             self.state.server.has_atomic_ddl
@@ -313,12 +312,12 @@ class _Creation:
         """Log a temporary table's creation.
 
         Args:
-            recorders: The binlogs, with: they count it as transactional.
-            engine_changes: What the statement does to engines.
-            before: What stands before its text; the seeds that it needs, if that is nothing.
+            recorders: The binlogs, each with True if it counts the table as transactional.
+            engine_changes: The statement's changes in the engines.
+            before: Events before the text; the seeds that the text needs, if there are none.
 
         Returns:
-            Names of the binlogs that have it now.
+            Names of the binlogs that have the table now.
         """
         state, statement, created = self.state, self.statement, self.table
         logged = set()
@@ -344,11 +343,11 @@ class _Creation:
         return frozenset(logged)
 
     def _is_logged_temporary(self, name: str) -> bool:
-        """Whether the creation of a temporary table is logged in a binlog now.
+        """True if the creation of a temporary table is logged in a binlog now.
 
-        MySQL logs it under STATEMENT only, MariaDB and MySQL before 8.0.4 also under MIXED, as long
-        as no statement had to be logged as rows while others are open. CREATE SEQUENCE is a text
-        always.
+        MySQL logs the creation under STATEMENT only, MariaDB and MySQL before 8.0.4 also under MIXED, as long
+        as no statement had to be logged as rows while other temporary tables are open. CREATE SEQUENCE is
+        always logged as its text.
         """
         if self.effects.kind is StatementKind.CREATE_SEQUENCE:
             return True
@@ -358,14 +357,14 @@ class _Creation:
 
     @property
     def replaces(self) -> bool:
-        """Whether it is MariaDB's CREATE OR REPLACE, which sql_if_exists makes a mere CREATE."""
+        """True if the statement is MariaDB's CREATE OR REPLACE, which sql_if_exists makes a mere CREATE."""
         is_tolerant = self.state.variables.is_on("sql_if_exists", default=False)
         is_or_replace = self.statement.facts.is_or_replace and not is_tolerant
         return self.state.server.is_mariadb and is_or_replace
 
     @property
     def replaces_before_error(self) -> bool:
-        """Whether MariaDB has dropped the old table when the statement fails."""
+        """True if MariaDB has dropped the old table when the statement fails."""
         early = _EARLY_ERRORS
         if self.effects.kind is StatementKind.CREATE_TABLE_SELECT:
             early |= _EARLY_QUERY_ERRORS
@@ -414,7 +413,7 @@ class _CreationWithRows(_Creation):
     trace: Trace
 
     def is_refused(self) -> bool:
-        """Whether GTID consistency refuses it: the engine does not commit DDL with its rows."""
+        """True if GTID consistency refuses the statement: the engine does not commit DDL with its rows."""
         created = self.table
         return (
             self.state.is_gtid_enforced
@@ -463,9 +462,9 @@ class _CreationWithRows(_Creation):
             self._log_base_with_rows(created)
 
     def _needs_key_in_statement_mode(self) -> bool:
-        """Whether MySQL would make a key whose values hang on the order of rows.
+        """True if MySQL would make a key whose values depend on the order of rows.
 
-        It does not ask whether the session logs.
+        MySQL does not ask whether the session logs.
         """
         created, state = self.table, self.state
         if created is None or not has_invisible_key(created):

@@ -162,7 +162,7 @@ def _log(
 
 
 def _turn_to_rows(state: SessionState, statement: SessionStatement) -> None:
-    """What gives an unsafe DEFAULT turns MariaDB to rows under MIXED; temporary tables keep that."""
+    """Turn MariaDB to rows for an unsafe DEFAULT under MIXED, as long as temporary tables are open."""
     if not state.server.is_mariadb or not state.objects.temporary_tables():
         return
     if gives_unsafe_default(statement.facts, state.server):
@@ -254,7 +254,7 @@ def _leave_dropped(state: SessionState, statement: SessionStatement) -> None:
 
 
 def _changes_nothing(state: SessionState, statement: SessionStatement) -> bool:
-    """Whether it is MariaDB's ALTER … IF EXISTS of tables or accounts that do not exist."""
+    """True if the statement is MariaDB's ALTER … IF EXISTS of tables or accounts that do not exist."""
     effects = statement.facts.effects
     if effects.kind is StatementKind.ACCOUNT and state.server.is_mariadb:
         tree = statement.facts.tree
@@ -278,7 +278,7 @@ def _commits(state: SessionState, statement: SessionStatement) -> bool:
 
 
 def _text(state: SessionState, statement: SessionStatement) -> str | None:
-    """What is logged; None if nothing is."""
+    """Return the text that is logged; None if nothing is."""
     facts = statement.facts
     kind = facts.effects.kind
     if facts.is_local or kind is StatementKind.SERVER or _is_undo(statement):
@@ -298,7 +298,7 @@ def _text(state: SessionState, statement: SessionStatement) -> str | None:
 
 
 def _is_left_alone(state: SessionState, statement: SessionStatement) -> bool:
-    """Whether IF [NOT] EXISTS leaves the spatial reference systems as they are."""
+    """True if IF [NOT] EXISTS leaves the spatial reference systems as they are."""
     effects, tree = statement.facts.effects, statement.facts.tree
     assert isinstance(tree, ObjectStatement)
     is_made = effects.kind is StatementKind.CREATE_REFERENCE_SYSTEM
@@ -357,7 +357,7 @@ def _temporary_table(state: SessionState, statement: SessionStatement) -> Table 
 
 
 def _logs_temporary(state: SessionState, name: str, table: Table) -> bool:
-    """Whether a change of a temporary table's definition is logged."""
+    """True if a change of a temporary table's definition is logged."""
     if state.server.is_mariadb:
         return table.name in state.binlogs[name].held_temporary and not state.is_row_now(name)
     return state.mode(name).value == "STATEMENT"
@@ -382,7 +382,7 @@ def _follow_rename(state: SessionState, statement: SessionStatement, table: Tabl
 
 
 def _is_atomic(state: SessionState, statement: SessionStatement) -> bool:
-    """Whether MySQL commits the statement together with its log, and says so in its text."""
+    """True if MySQL commits the statement together with its log, and says so in its text."""
     check = _ATOMIC.get(statement.facts.effects.kind)
     return check is not None and check(state, statement)
 
@@ -412,7 +412,7 @@ def _has_atomic_tables(state: SessionState, statement: SessionStatement) -> bool
 
 
 def _leaves_as_it_is(state: SessionState, statement: SessionStatement, name: TableName) -> bool:
-    """Whether ALTER TABLE asks for nothing that is not so; measured on MySQL 9.7.4."""
+    """True if ALTER TABLE asks for nothing that is not so; measured on MySQL 9.7.4."""
     tree, table = statement.facts.tree, state.objects.table(name)
     if not isinstance(tree, AlterTable) or table is None:
         return False
@@ -567,7 +567,7 @@ def log_what_was_done(
 
 
 def _changed_accounts(state: SessionState, statement: SessionStatement) -> Changed:
-    """What an account statement does to the accounts that are known."""
+    """Return the known accounts as an account statement changes them."""
     tree = statement.facts.tree
     assert isinstance(tree, AccountStatement)
     situation = state.account_situation(statement.database, is_complete=True)
@@ -684,9 +684,9 @@ def _is_there(state: SessionState, name: TableName) -> bool:
 
 
 def _changes_routines(state: SessionState, facts: StatementFacts) -> bool:
-    """Whether the servers read their routines anew after a statement.
+    """True if the servers read their routines anew after a statement.
 
-    MariaDB does so too when temporary tables come and go.
+    MariaDB also reads them anew when temporary tables come and go.
 
     Source: measured on MariaDB 10.11.19 and 11.8.6 and MySQL 9.7.4.
     """
@@ -709,7 +709,7 @@ def _changes_routines(state: SessionState, facts: StatementFacts) -> bool:
 
 
 def _note_ready(state: SessionState, facts: StatementFacts, of_trigger: TableName | None) -> None:
-    """What MySQL has got ready, or no longer has, of tables whose DEFAULT calls RAND().
+    """Note the tables with RAND() in a DEFAULT that MySQL has got ready, or no longer has.
 
     Source: measured on MySQL 9.7.4.
     """
@@ -759,7 +759,7 @@ def _changed_tables(state: SessionState, facts: StatementFacts) -> tuple[TableNa
 
 
 def _reopened_tables(state: SessionState, facts: StatementFacts) -> frozenset[TableName]:
-    """What MariaDB opens anew under LOCK TABLES, and has behind the others from then on.
+    """Return the tables that MariaDB opens anew under LOCK TABLES, and has last in its order from then on.
 
     Source: measured on MariaDB 10.11.19.
     """

@@ -2,9 +2,9 @@
 
 Errors that a statement meets when its tables are opened come first.
 
-Which tables a statement opens depends on its text, the objects and the server; how it is logged,
-on that and on the session. Both are found once, and kept for all statements of its shape as long as
-none of it changes.
+The tables that a statement opens depend on its text, the objects and the server; its logging depends on those
+and on the session. Both are found once, and kept for all statements of one shape as long as none of these
+changes.
 
 Source: sql_base.cc `open_table`, of MariaDB 10.11 and MySQL 9.7.
 """
@@ -66,21 +66,20 @@ VERDICTS_MAX: Final = 64
 
 
 class Plan:
-    """A statement with its tables; places are those of the facts of the shape.
+    """A statement's shape with its tables; places are those in the facts of the shape.
 
     Attributes:
-        facts: What it says.
-        resolved: Its tables.
-        is_alone: No trigger, stored function or user variable takes part in it.
-        traces: What it did to rows, by what happened; kept only where it is alone, when the values
-            in it cannot matter.
-        changes: What it changes and needs, by whether it stands in a procedure.
-        may_branch: Its triggers and functions may go on in more than one way.
-        can_depend: Values of the session may have to be logged before its text; None: not found
-            out yet.
-        may_recur: Statements of its shape do the same in the same state; None: not found out yet.
-        misnamed: The error of columns that it names and that are not there.
-        random_tables: Those that it opens with a DEFAULT that calls RAND(), as often as it does.
+        facts: Facts of the text with which the plan was made.
+        resolved: The tables of the statement, with its accesses.
+        is_alone: No trigger, stored function or user variable takes part in the statement.
+        traces: Effects on rows, by outcome; kept only where the statement is alone, when the values in it
+            cannot matter.
+        changes: Changes and needs of the statement, by True if it stands in a procedure.
+        may_branch: The statement's triggers and functions may go on in more than one way.
+        can_depend: Values of the session may have to be logged before the text; None: not found out yet.
+        may_recur: Statements of the shape do the same in the same state; None: not found out yet.
+        misnamed: The error of columns that the statement names and that do not exist.
+        random_tables: Opened tables with a DEFAULT that calls RAND(), each as often as it is opened.
     """
 
     __slots__ = (
@@ -114,7 +113,7 @@ class Plan:
         self._verdicts: dict[Circumstances, Verdict] = {}
 
     def verdict(self, circumstances: Circumstances) -> Verdict:
-        """How the statement is logged."""
+        """Return the decision for some circumstances."""
         found = self._verdicts.get(circumstances)
         if found is None:
             if len(self._verdicts) >= VERDICTS_MAX:
@@ -125,7 +124,7 @@ class Plan:
 
 
 def _writes_what_it_reads(resolved: ResolvedStatement) -> bool:
-    """Whether triggers may write a table that the statement itself has open, which fails on a row."""
+    """True if triggers may write a table that the statement itself has open, which fails on a row."""
     own = {access.name for access in resolved.accesses if not access.is_prelocked}
     return any(
         access.is_prelocked and access.changes and access.name in own
@@ -156,7 +155,7 @@ def plan_of(facts: StatementFacts, opening: Opening) -> Plan:
 
 
 def forget(plan: Plan) -> None:
-    """Make a plan anew when it is asked for again."""
+    """Remove a plan, which is then made anew when a statement needs it."""
     for key in [key for key, known in _plans.items() if known is plan]:
         del _plans[key]
 
@@ -188,12 +187,12 @@ class Decided:
     """A statement that may run.
 
     Attributes:
-        resolved: Its tables.
-        plan: What is known of all statements of its shape.
-        shift: How its places differ from those of the plan; None: not at all.
-        verdicts: Of the binlogs that log it, by name.
-        changes: What it does to scopes; None where no binlogs are defined.
-        takes_seeds: It gets a table ready whose DEFAULT takes the session's seeds of RAND().
+        resolved: The tables of this statement.
+        plan: The plan of all statements of the same shape.
+        shift: Differences between the places in this text and those of the plan; None: no difference.
+        verdicts: Verdicts of the binlogs that log the statement, by name.
+        changes: The statement's changes in scopes; None where no binlogs are defined.
+        takes_seeds: The statement gets a table ready whose DEFAULT takes the session's seeds of RAND().
     """
 
     resolved: ResolvedStatement
@@ -204,7 +203,7 @@ class Decided:
     takes_seeds: bool = False
 
     def verdict(self, circumstances: Circumstances) -> Verdict:
-        """How it is logged in some circumstances."""
+        """Return the decision for some circumstances, with places of this text."""
         found = self.plan.verdict(circumstances)
         return found if self.shift is None else found.moved(self.shift)
 
@@ -224,7 +223,7 @@ class Decided:
         return formats
 
     def is_filtered(self, name: str) -> bool:
-        """Whether a binlog logs nothing of it, because it writes only what is not replicated."""
+        """True if a binlog logs nothing of the statement, because only unreplicated tables are written."""
         return self.verdicts[name].is_filtered
 
 
@@ -235,11 +234,11 @@ _BEFORE_COLUMNS: Final = frozenset((1046, 1049, 1050))
 def decide(
     state: SessionState, statement: SessionStatement, created: Table | None = None
 ) -> Decided | None:
-    """Decide a statement in all binlogs; None if it is refused, which `state` then knows.
+    """Decide a statement in all binlogs; None if one refuses it, which `state` then knows.
 
     Args:
-        state: The session.
-        statement: The statement.
+        state: The state of the session.
+        statement: The statement to be decided.
         created: The table that CREATE … SELECT is about to make.
     """
     plan = plan_of(statement.facts, state.opening(statement.database, created))
@@ -315,12 +314,12 @@ def _still_remembered(
 
 
 def _table_changes(state: SessionState, resolved: ResolvedStatement) -> tuple[int, ...]:
-    """How often the tables of a statement were changed."""
+    """Return the number of changes of each of a statement's tables."""
     return state.programs.changes_of(access.name for access in resolved.accesses)
 
 
 def _denied(state: SessionState, statement: SessionStatement) -> Refusal | None:
-    """What the account may not do with columns, views and functions of the tables that are open."""
+    """Return the error of a privilege missing for columns, views and functions of open tables."""
     asked = state.asked(statement.facts, statement.database)
     return None if asked is None else denied_inside(asked)
 
@@ -477,7 +476,7 @@ def _verdicts(
     *,
     are_rows: bool = False,
 ) -> dict[str, Verdict]:
-    """How a statement is logged in each binlog: decided once for all that are in the same state."""
+    """Return each binlog's verdict: decided once for all binlogs that are in the same state."""
     settings = state.variables.settings
     decided: dict[tuple[object, ...], Verdict] = {}
     verdicts: dict[str, Verdict] = {}
@@ -549,7 +548,7 @@ def give_notes(state: SessionState, decided: Decided, names: frozenset[str]) -> 
 
 
 def note_unsafe(state: SessionState, unsafe: Mapping[str, Iterable[ReasonFound]]) -> None:
-    """Give the notes of what binlogs have as texts although it is unsafe, each once, in bit order."""
+    """Give the notes of unsafe statements that binlogs have as texts, each once, in bit order."""
     found: dict[reasons.Reason, tuple[ReasonFound, list[str]]] = {}
     for name, reasons_found in unsafe.items():
         if state.mode(name) is not LoggingMode.STATEMENT:
@@ -585,12 +584,12 @@ def note_unsafe(state: SessionState, unsafe: Mapping[str, Iterable[ReasonFound]]
 def recorders_of(
     state: SessionState, statement: SessionStatement, *, commits: bool
 ) -> frozenset[str] | None:
-    """The binlogs that log a statement; None if one of them refuses it, which `state` then knows.
+    """Return the binlogs that log a statement; None if one refuses it, which `state` then knows.
 
     Args:
-        state: The session.
-        statement: The statement.
-        commits: It commits first what is open.
+        state: The state of the session.
+        statement: The statement to be logged.
+        commits: The statement commits the open transaction first.
     """
     names = frozenset(state.each_logging())
     safety = state.safety
@@ -742,7 +741,7 @@ def fails_under_locks(state: SessionState, statement: SessionStatement) -> bool:
 
 
 def is_unsafe_default_added(state: SessionState, facts: StatementFacts) -> bool:
-    """Whether MySQL refuses an ALTER TABLE that gives an unsafe DEFAULT, whatever its table is."""
+    """True if MySQL refuses an ALTER TABLE that gives an unsafe DEFAULT, whatever its table is."""
     if facts.effects.kind is not StatementKind.ALTER_TABLE or state.server.is_mariadb:
         return False
     modes = {state.mode(name) for name in state.each_logging()}
@@ -811,7 +810,7 @@ def _changed_under_locks(
 
 
 def _looks_at_partitions(tree: Node) -> bool:
-    """Whether it is an ALTER TABLE that answers with a table of what it did, errors included."""
+    """True if the statement is an ALTER TABLE that answers with a table of its actions, errors included."""
     return isinstance(tree, AlterTable) and any(
         action.kind == "PARTITION" and not _LOOKING.isdisjoint(action.words)
         for action in tree.actions
@@ -821,7 +820,7 @@ def _looks_at_partitions(tree: Node) -> bool:
 def fails_before_locking(
     state: SessionState, statement: SessionStatement, resolved: ResolvedStatement
 ) -> bool:
-    """Whether the script states an error with which a server locks none of the statement's tables."""
+    """True if the script states an error with which a server locks none of the statement's tables."""
     errors = _BEFORE_OPENING if state.server.is_mariadb else _BEFORE_LOCKING
     return statement.outcome.error in errors and not _has_bodies(resolved)
 
@@ -831,5 +830,5 @@ def _has_bodies(resolved: ResolvedStatement) -> bool:
 
 
 def fails_at_once(statement: SessionStatement, resolved: ResolvedStatement) -> bool:
-    """Whether the script states an error of the text, and no body that could be meant has tables."""
+    """True if the script states an error of the text, and no body that could be meant has tables."""
     return statement.outcome.error in _OF_THE_TEXT and not _has_bodies(resolved)

@@ -94,9 +94,9 @@ class _Drop:
         return table
 
     def _dropped_before_error(self, named: _Named) -> _Named:
-        """What MariaDB drops although it says that something is missing, or referred to.
+        """Return the tables that MariaDB drops although its error is of a missing or referenced table.
 
-        What is missing is logged with the others.
+        Missing tables are logged with the others.
         """
         error = self.statement.outcome.error
         if not self.is_mariadb or error not in (*_MISSING, _IS_REFERRED_TO):

@@ -1,9 +1,9 @@
-"""What a session appends to its binlogs: bodies of the codec, and how they are printed.
+"""The events that a session appends to its binlogs: bodies of the codec, and their printed form.
 
-What only the server that runs a statement knows is 0 in a body, and printed as `#`: numbers of
-transactions, GTIDs, files and tables, ids and seeds that it chose. Of the status variables there
-are those that the printed form shows. Rows, the maps of their tables and user variables are
-placeholders, as their bodies need what is in the rows, or the value as the server keeps it.
+Values that only the server that runs a statement knows are 0 in a body, and printed as `#`: numbers of
+transactions, GTIDs, files and tables, ids and seeds that the server chose. A body has those status variables
+that the printed form shows. Rows, the maps of their tables and user variables are placeholders, as their
+bodies need the rows' content, or the value as the server keeps it.
 """
 
 from __future__ import annotations
@@ -94,12 +94,12 @@ class MappedTable(NamedTuple):
 
 
 class ChangedRows(NamedTuple):
-    """Stands for a rows event.
+    """Placeholder for a rows event.
 
     Attributes:
-        event_type: Its type.
-        table: Whose rows.
-        flags: `RowsFlag` bits.
+        event_type: Type of the rows event.
+        table: Table whose rows change.
+        flags: Bits of `RowsFlag`, joined by OR.
     """
 
     event_type: EventType
@@ -169,7 +169,7 @@ def status_vars(flags2: int, *, is_atomic: bool = False) -> bytes:
     """Status variables of a statement.
 
     Args:
-        flags2: Bits of `OPTION_BITS`.
+        flags2: Bits of `OPTION_BITS`, joined by OR.
         is_atomic: MySQL commits the statement, which is DDL, together with its log.
     """
     found = [StatusVar(_FLAGS2, "FLAGS2", flags2)] if flags2 else []
@@ -210,13 +210,13 @@ def rows(
     """Rows of one kind, other rows following: `insert`, `update` or `delete`.
 
     Args:
-        kind: Which.
-        table: Whose.
-        server: That logs them.
-        checks_foreign_keys: foreign_key_checks.
-        checks_unique: unique_checks.
-        is_partial: MySQL's binlog_row_value_options has PARTIAL_JSON: every update is of that type,
-            also of a table without JSON.
+        kind: Kind of change: `insert`, `update` or `delete`.
+        table: Table whose rows change.
+        server: Server that logs the rows.
+        checks_foreign_keys: The session's value of foreign_key_checks.
+        checks_unique: The session's value of unique_checks.
+        is_partial: MySQL's binlog_row_value_options has PARTIAL_JSON: every update is of that type, also of a
+            table without JSON.
     """
     if is_partial and kind == "update":
         kind = "partial update"
@@ -269,7 +269,7 @@ def _text(data: bytes) -> str:
 
 @lru_cache
 def _shown_status(data: bytes, *, shows_values: bool) -> tuple[str, str]:
-    """What is shown of status variables before a text and behind it."""
+    """Return the texts that status variables show before a statement and behind it."""
     options, end = "", ""
     for variable in decode_status_vars(data):
         if variable.code == DDL_LOGGED_WITH_XID:
