@@ -127,8 +127,8 @@ def random_seeds(
 
     Args:
         state: The state of the session.
-        name: Name of the binlog.
-        statement: The statement of DDL.
+        name: Name of the binlog with the seeds.
+        statement: The statement of DDL that needs them.
         tables: Tables that the statement opens.
         is_begun: The statement is decided for rows or not; ALTER that starts in two phases is not.
     """

@@ -334,7 +334,7 @@ class PlannedSession:
         """Know that a binlog did not get the parts planned for it: its temporary tables miss them.
 
         Args:
-            binlog: Name of the binlog.
+            binlog: Name of the binlog without them.
             parts: Parts of the group, or of a homeless group, that the binlog did not get.
         """
         for part in parts:
@@ -815,7 +815,7 @@ class _Drafting:
         Groups that the source has, too, come first and in its order, as the binlog gets them.
 
         Args:
-            name: Name of the binlog.
+            name: Name of the binlog in question.
             groups: Groups that the binlog's own log gets.
         """
         written: set[int] = set()
@@ -870,7 +870,7 @@ class _Drafting:
         """True if a statement whose text a binlog is given now can be there as text.
 
         Args:
-            name: Name of the binlog.
+            name: Name of the binlog in question.
             part: The statement with its text.
             several: Numbers of statements that the binlog is not given as a whole now.
         """

@@ -98,7 +98,7 @@ class ChangedRows(NamedTuple):
 
     Attributes:
         event_type: Type of the rows event.
-        table: Table whose rows change.
+        table: The table whose rows change.
         flags: Bits of `RowsFlag`, joined by OR.
     """
 
@@ -211,7 +211,7 @@ def rows(
 
     Args:
         kind: Kind of change: `insert`, `update` or `delete`.
-        table: Table whose rows change.
+        table: The table whose rows change.
         server: Server that logs the rows.
         checks_foreign_keys: The session's value of foreign_key_checks.
         checks_unique: The session's value of unique_checks.

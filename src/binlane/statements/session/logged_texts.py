@@ -1,7 +1,7 @@
-"""Statements that the servers write anew for the log.
+"""Texts of statements that the servers write anew for the log.
 
-Views, routines, triggers, events and LOAD DATA; of account statements most of MySQL's and a few of
-MariaDB's: passwords as hashes, options in MySQL's own order. The hashes are random: they stand as `#`.
+These are views, routines, triggers, events and LOAD DATA; of account statements most of MySQL's and a few of
+MariaDB's: passwords as hashes, options in MySQL's own order. The hashes are random and stand as `#`.
 
 Source: MariaDB 10.11 sql/sql_view.cc `mysql_create_view`, sql/sp.cc `show_create_sp`,
 sql/sql_trigger.cc, sql/events.cc, sql/sql_load.cc `write_execute_load_query_log_event` and
@@ -69,7 +69,7 @@ _TRAITS: Final[Mapping[str, tuple[int, str]]] = MappingProxyType(
 
 
 def definition_text(state: SessionState, statement: SessionStatement) -> str:
-    """The text of a CREATE of a program or view, or of ALTER VIEW, as it is logged."""
+    """Return the text of a CREATE of a program or view, or of ALTER VIEW, as it is logged."""
     write = _WRITERS.get(type(statement.facts.tree))
     found = (
         None if write is None else write(_DefinitionWriter(state, statement), statement.facts.tree)
@@ -184,7 +184,7 @@ def _library(writer: _DefinitionWriter, node: CreateLibrary) -> str:
 
 
 def _code(writer: _DefinitionWriter, code: Literal, language: str) -> str:
-    """What MySQL prints of code in another language, of which `$$` may be a part."""
+    """Return MySQL's print of code in another language, where `$$` may be a part of the code."""
     content = content_of(code, writer.facts)
     if code.kind is LiteralKind.HEX:
         return f"AS 0x{content.encode('latin-1').hex().upper()}"
@@ -321,7 +321,7 @@ def load_event(state: SessionState, statement: SessionStatement) -> ExecuteLoadQ
 
 
 def _rest(state: SessionState, statement: SessionStatement, node: LoadData) -> str:
-    """What stands behind INTO: all options, as the servers' defaults have them."""
+    """Return the text behind INTO: all options, as the servers' defaults have them."""
     facts, quote = statement.facts, state.quote
     given = node.table.name
     name = TableName(given.database or statement.database, given.name)
@@ -353,7 +353,7 @@ def _rest(state: SessionState, statement: SessionStatement, node: LoadData) -> s
 def _columns(
     state: SessionState, name: TableName, node: LoadData, facts: StatementFacts
 ) -> list[str]:
-    """What the fields are read into: what the statement names, else all columns."""
+    """Return the targets of the fields: those that the statement names, else all columns."""
     if node.columns:
         return [_target(state, one, facts) for one in node.columns]
     table = state.objects.table(name)
@@ -444,7 +444,7 @@ class _AccountWriter:
         return _string(string_of(part, self.statement.facts)) if isinstance(part, Literal) else part
 
     def secret(self, credential: Credential) -> str:
-        """A password; empty where it is or has none."""
+        """Return a password; empty where the credential has none."""
         secret = credential.secret
         return "" if secret is None else string_of(secret, self.statement.facts)
 
@@ -517,7 +517,7 @@ def _identified(writer: _AccountWriter, credential: Credential | None) -> str:
 
 
 def _old_password(credential: Credential | None) -> str:
-    """What happens to the old password; the old one itself is not written."""
+    """Return the clause for the old password; the old password itself is not written."""
     return f" {credential.then}" if credential and credential.then else ""
 
 

@@ -1,6 +1,6 @@
 """SET, SET TRANSACTION and SET STATEMENT … FOR, and what they do to a transaction.
 
-System variables as expressions see them, and expressions as SET gives them to variables.
+The module also has system variables as expressions see them, and expressions as SET assigns them.
 """
 
 from __future__ import annotations
@@ -168,7 +168,7 @@ _WHOLE_TRANSACTIONS: Final = frozenset(
 
 
 def _in_program(name: str) -> Refusal:
-    """What a program sets the source would log by, and there is no telling it otherwise."""
+    """Return the refusal of a SET in a program by which the source would log, out of binlane's control."""
     return Refusal(
         *(1235, "42000", "BINLANE_SET_IN_PROGRAM"),
         f"binlane doesn't yet support 'SET {name} in programs and prepared statements'",
@@ -176,7 +176,7 @@ def _in_program(name: str) -> Refusal:
 
 
 def refusal(state: SessionState, assignment: Assignment) -> Refusal | None:
-    """Why an assignment is refused; None if it is not."""
+    """Return the refusal of an assignment; None if it is allowed."""
     name, is_active = assignment.name, state.transaction.is_active
     if name in _CHARACTERISTICS:
         is_next = assignment.scope is VariableScope.UNSAID and name in (_LEVEL, _MODE)
@@ -195,7 +195,7 @@ def refusal(state: SessionState, assignment: Assignment) -> Refusal | None:
 
 
 def refusal_in_function(assignments: Iterable[Assignment]) -> Refusal | None:
-    """Why a SET in a stored function or trigger is refused; None if it is not."""
+    """Return the refusal of a SET in a stored function or trigger; None if it is allowed."""
     for assignment in assignments:
         if assignment.name in _IN_FUNCTION and assignment.scope not in _GLOBAL:
             return _IN_FUNCTION[assignment.name]
@@ -239,7 +239,7 @@ def checked(
 
 
 def _turns_autocommit_on(state: SessionState, assignment: Assignment) -> bool:
-    """Whether an assignment would commit the transaction."""
+    """True if an assignment would commit the transaction by turning autocommit on."""
     if assignment.name != "autocommit" or assignment.scope in _GLOBAL:
         return False
     after = state.variables.copy()
@@ -321,7 +321,7 @@ def _take_back(state: SessionState, assignments: Iterable[Assignment], saved: Va
 
 
 def names_charset(assignment: Assignment) -> bool:
-    """Whether an assignment is SET NAMES or SET CHARACTER SET."""
+    """True if an assignment is SET NAMES or SET CHARACTER SET."""
     return assignment.name in ("names", "character set") and bool(plain(assignment.value))
 
 

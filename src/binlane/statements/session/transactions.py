@@ -1,4 +1,4 @@
-"""BEGIN, COMMIT, ROLLBACK and savepoints; XA transactions, and how their phases are logged."""
+"""Carrying out BEGIN, COMMIT, ROLLBACK and savepoints; XA transactions, and the logging of their phases."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def begin(state: SessionState, statement: SessionStatement) -> None:
 
 
 def begins_transaction(facts: StatementFacts) -> bool:
-    """Whether a statement is MySQL's CREATE TABLE … START TRANSACTION."""
+    """True if a statement is MySQL's CREATE TABLE … START TRANSACTION."""
     tree = facts.tree
     return isinstance(tree, CreateTable) and any(
         option.name == "START TRANSACTION" for option in tree.options
@@ -72,10 +72,10 @@ def begins_transaction(facts: StatementFacts) -> bool:
 def begin_with_table(state: SessionState, statement: SessionStatement) -> Refusal | None:
     """Begin the transaction of CREATE TABLE … START TRANSACTION, also of one that fails.
 
-    In an XA transaction it is forbidden and begins none.
+    In an XA transaction the statement is forbidden and begins no transaction.
 
     Returns:
-        Why it makes no table: 3979, before anything else is looked at.
+        The refusal to make the table: 3979, before anything else is looked at; None if it is allowed.
 
     Source: measured on MySQL 9.7.4.
     """
@@ -252,7 +252,7 @@ _PLUGINS: Final = ("INSTALL", "UNINSTALL")
 
 
 def command_commits(state: SessionState, verb: str) -> bool:
-    """Whether a command that is no definition commits what is open."""
+    """True if a command that is no definition commits the open transaction."""
     is_committing = verb.startswith(_COMMITTING[state.server.is_mariadb])
     return is_committing and not verb.startswith(_WITHOUT_COMMIT)
 
@@ -267,7 +267,7 @@ def refusal_of_command(state: SessionState, verb: str) -> Refusal | None:
 
 
 def is_forbidden(state: SessionState, statement: SessionStatement) -> bool:
-    """Whether the state of the XA transaction forbids a statement, which is then refused.
+    """True if the state of the XA transaction forbids a statement, which is then refused.
 
     Source: measured on MariaDB 10.11.19 and MySQL 9.7.4.
     """
@@ -297,14 +297,14 @@ _NAMING_SAVEPOINTS: Final = frozenset((StatementKind.ROLLBACK_TO, StatementKind.
 
 
 def _lacks_savepoint(state: SessionState, name: str) -> bool:
-    """Whether a savepoint is not there, as none is of a transaction that is prepared."""
+    """True if a savepoint does not exist; a prepared transaction has none."""
     transaction = state.transaction
     is_prepared = transaction.xa_phase is XaPhase.PREPARED
     return is_prepared or _index(transaction.savepoints, name) is None
 
 
 def _uses_temporary(state: SessionState, facts: StatementFacts) -> bool:
-    """Whether a statement uses temporary tables that whoever ends its XA transaction may not have.
+    """True if a statement uses temporary tables that the session that ends its XA transaction may lack.
 
     Source: measured on MySQL 9.7.4.
     """
@@ -359,7 +359,7 @@ def fails_read_only(state: SessionState, statement: SessionStatement) -> bool:
 
 
 def _is_no_part_of_xa(state: SessionState, kind: StatementKind, *, commits: bool) -> bool:
-    """Whether an XA transaction forbids a statement before it is asked if it is read-only."""
+    """True if an XA transaction forbids a statement before the check for read-only transactions."""
     is_active = state.transaction.xa_phase is XaPhase.ACTIVE
     return commits or (kind in WRITING_KINDS and state.server.is_mariadb and not is_active)
 
@@ -369,7 +369,7 @@ _BEFORE_TRANSACTIONS: Final = frozenset((1064, 1193, 1231, 1238, 1792))
 
 
 def _changes_tables(state: SessionState, statement: SessionStatement) -> bool:
-    """Whether a statement is one that read-only transactions refuse."""
+    """True if a statement is one that read-only transactions refuse."""
     facts, kind = statement.facts, statement.facts.effects.kind
     if kind in DDL_KINDS:
         is_rebuild = facts.verb.startswith(("OPTIMIZE", "REPAIR"))
@@ -399,7 +399,7 @@ def execute_xa(state: SessionState, statement: SessionStatement) -> None:
 
 
 class _Xa:
-    """What an XA statement does to the transaction that it names; each gives why it does not."""
+    """The effects of an XA statement on its transaction; each method returns the refusal, or None."""
 
     def __init__(self, state: SessionState, facts: StatementFacts) -> None:
         self._state = state
@@ -629,7 +629,7 @@ def _refusal_to_lock(state: SessionState, facts: StatementFacts) -> Refusal | No
 def _locks(
     state: SessionState, statement: SessionStatement, opened: Iterable[TableAccess]
 ) -> tuple[tuple[TableName, str, bool], ...]:
-    """What LOCK TABLES locks, views included."""
+    """Return the tables and views that LOCK TABLES locks."""
     views = [use for use in statement.facts.tables if state.objects.view(use.name) is not None]
     return (
         *((use.name, use.alias.lower(), is_for_writing(use.lock)) for use in views),
@@ -638,6 +638,6 @@ def _locks(
 
 
 def _mixes_engines(state: SessionState, written: Iterable[Table]) -> bool:
-    """Whether MySQL's GTID consistency forbids to write some tables under the same locks."""
+    """True if MySQL's GTID consistency forbids to write some tables under the same locks."""
     kinds = {traits(table, state.server).is_transactional for table in written}
     return len(kinds) > 1 and state.is_gtid_enforced

@@ -1,4 +1,4 @@
-"""The session's variables that bear on logging, and what SET does to them."""
+"""The session's variables that bear on logging, and the effect of SET on them."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ class Variables:
     """System variables of a session, and the global ones that rule it.
 
     Attributes:
-        server: Whose defaults hold.
+        server: Server whose defaults are used.
         values: Session values by name in lower case, as texts without quotes, in capitals.
         global_values: Global values that differ from the server's own defaults.
-        is_format_set: The session said binlog_format itself.
-        connection: character_set_connection and collation_connection; None if not set.
+        is_format_set: The session itself has set binlog_format.
+        connection: Values of character_set_connection and collation_connection; None if not set.
     """
 
     server: Server
@@ -66,7 +66,7 @@ class Variables:
 
     @property
     def settings(self) -> Settings:
-        """What the values mean."""
+        """Return the settings that the values mean."""
         found = self._settings
         if found is None:
             found = self._settings = _settings_of(self)
@@ -87,14 +87,14 @@ class Variables:
 
     @property
     def is_strict(self) -> bool:
-        """Whether sql_mode is surely strict: as the servers have it, or as it was set."""
+        """True if sql_mode is surely strict: as the servers have it, or as it was set."""
         if "sql_mode" not in self.values and "sql_mode" not in self.global_values:
             return True
         modes = self.text("sql_mode")
         return "STRICT_" in modes or "TRADITIONAL" in modes
 
     def is_on(self, name: str, *, default: bool) -> bool:
-        """Whether a switch is on."""
+        """True if a variable that can be ON or OFF is ON."""
         text = self.text(name)
         return text in _ON if text else default
 
@@ -105,7 +105,7 @@ class Variables:
 
     @property
     def context(self) -> CreationContext | None:
-        """In which a program runs that the session makes; None if it is not known."""
+        """Return the context of a program that the session makes; None if it is not known."""
         if "sql_mode" not in self.values and "sql_mode" not in self.global_values:
             return None
         collation = "" if self.connection is None else self.connection[1]
@@ -210,20 +210,20 @@ class Variables:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What the values of a session's variables mean.
+    """The meaning of the values of a session's variables.
 
     Attributes:
-        logging_mode: binlog_format of the session.
-        global_logging_mode: binlog_format of the server.
-        characteristics: Those of the session's transactions.
+        logging_mode: Value of the session's binlog_format.
+        global_logging_mode: Value of the server's binlog_format.
+        characteristics: Characteristics of the session's transactions.
         is_autocommit: A statement outside BEGIN is a transaction by itself.
-        is_logged: sql_log_bin.
-        is_direct: binlog_direct_non_transactional_updates.
-        row_image: binlog_row_image.
-        dialect: How the session's statements are read.
-        checks_foreign_keys: foreign_key_checks.
-        autoinc_lock_mode: innodb_autoinc_lock_mode.
-        gtid_consistency: enforce_gtid_consistency.
+        is_logged: The session's value of sql_log_bin.
+        is_direct: The session's value of binlog_direct_non_transactional_updates.
+        row_image: The session's value of binlog_row_image.
+        dialect: Dialect in which the session's statements are read.
+        checks_foreign_keys: The session's value of foreign_key_checks.
+        autoinc_lock_mode: The server's value of innodb_autoinc_lock_mode.
+        gtid_consistency: The server's value of enforce_gtid_consistency.
     """
 
     logging_mode: LoggingMode
@@ -271,7 +271,7 @@ def _settings_of(variables: Variables) -> Settings:
 
 @cache
 def _dialect(server: Server, sql_mode: str, *, lower_case_names: bool, charset: str) -> Dialect:
-    """How a server reads statements in a session of an sql_mode and a character set."""
+    """Return the dialect of a session with an sql_mode and a character set."""
     bare = Dialect(flavor=server.flavor, version=server.version, lower_case_names=lower_case_names)
     return replace(bare.in_modes(sql_mode), charset=charset)
 
