@@ -23,7 +23,7 @@ class BinlogForm(NamedTuple):
 
     @property
     def clauses(self) -> tuple[str, ...]:
-        """Clauses that make another binlog than one without them."""
+        """Return the clauses of CREATE BINLOG that give this form."""
         image = f"ROW_IMAGE='{self.row_image.value}'"
         return (
             *((image,) if self.row_image is not RowImage.FULL else ()),
@@ -32,7 +32,7 @@ class BinlogForm(NamedTuple):
 
 
 def forms_of(session: Session) -> Mapping[str, BinlogForm]:
-    """By name, the forms in which a session's binlogs have what it does next; none of no binlogs."""
+    """Return the forms that a session's binlogs now give to changes, by name; empty without binlogs."""
     image = session.row_image
     return {
         one.name: BinlogForm(smaller(one.row_image, image), one.is_compressed)

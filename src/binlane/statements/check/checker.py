@@ -1,4 +1,4 @@
-"""Runs scripts without a server: the schema is read once, each script starts from it."""
+"""Running scripts without a server: the schema is read once, each script starts from it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from binlane.statements.sql.servers import Dialect
 from binlane.statements.sql.tokens import TokenKind
 
 _IN_PROGRAM: Final = "expected ;"
-"""What a text lacks that ends between the statements of a program."""
+"""End of the error of a text that ends between the statements of a program."""
 
 
 class Checker:
@@ -198,7 +198,7 @@ def _first_end(sql: str, session: Session) -> int | None:
     if stopped is None:
         return None
     end = stopped.offset
-    # What several of them end is the first one's.
+    # Several `;` may stand at the end: the first one ends the statement.
     while (before := sql.rfind(";", 0, end)) >= 0 and _is_blank(sql[before + 1 : end]):
         end = before
     # Before the first token it ends nothing, which is an error.
@@ -214,7 +214,7 @@ def _is_blank(text: str) -> bool:
 def _explained(
     result: StatementResult, statement: ScriptStatement, session: Session
 ) -> StatementResult:
-    """The result of a statement that was not understood, with what its script may lack."""
+    """Return the result of a statement that was not understood, with the part that its script may lack."""
     unanalysed, error = result.unanalysed, result.error
     is_syntax = error is not None and error.errno == SYNTAX_ERROR and not error.is_stated
     if statement.problem is not None or not (unanalysed is not None or is_syntax):

@@ -40,7 +40,7 @@ def read_directive(comment: str, stated: Directives, *, is_alone: bool) -> Direc
     """Add the directives of one comment.
 
     Args:
-        comment: From its `--` or `#` to the end of the line.
+        comment: The comment, from its `--` or `#` to the end of the line.
         stated: Directives of the comments before it.
         is_alone: Nothing but white space stands before the comment in its line.
     """

@@ -17,8 +17,8 @@ from binlane.statements.session.report import Note, StatementResult, Unanalysed
 UNKNOWN_OBJECTS: Final = frozenset(
     (1008, 1049, 1051, 1146, 1305, 1356, 1360, 1539, 3503, 4091, 4092)
 )
-"""Errors of what names an unknown database, table, view, routine, trigger or event, or a view of
-such: the schema may lack it, so nothing is known of the statement."""
+"""Errors of statements that name an unknown database, table, view, routine, trigger or event, or a view of
+one: the schema may lack the object, so nothing is known of the statement."""
 _NO_FORMS: Final[Mapping[str, BinlogForm]] = MappingProxyType({})
 _SAVEPOINT: Final = "SAVEPOINT "
 _CONDITIONS_NAMED: Final = 3
@@ -40,7 +40,7 @@ class Kind(IntEnum):
     REFUSED = 2
     """Not executed."""
     UNANALYSED = 3
-    """What happens is not known."""
+    """The effects of the statement are not known."""
 
     @property
     def exit_code(self) -> int:
@@ -49,7 +49,7 @@ class Kind(IntEnum):
 
 
 class CheckedStatement(NamedTuple):
-    """A statement of a script and what it does.
+    """A statement of a script and its effects.
 
     Attributes:
         statement: The statement as the script has it.
@@ -86,7 +86,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A stretch of a script, in lines and columns from 1; the last column is the one behind it."""
+    """A stretch of a script, in lines and columns from 1; the last column is the one behind the stretch."""
 
     line: int
     column: int
@@ -122,9 +122,9 @@ def findings(checked: CheckedStatement) -> Iterator[Finding]:
 
 
 def what_is_unanalysed(result: StatementResult) -> Unanalysed | None:
-    """Why nothing is known of a statement, also where that is an error of the server.
+    """Return the reason why nothing is known of a statement, also where that is an error of the server.
 
-    It is of what the server's grammar does not take, and of objects that are not known.
+    Such errors are those of texts outside of the server's grammar, and of objects that are not known.
     """
     error = result.error
     if result.unanalysed is not None or error is None or error.is_stated:
@@ -174,7 +174,7 @@ def _note(note: Note) -> Finding:
 
 
 def _on_ways(finding: Finding, found: Refusal | Note, result: StatementResult) -> Finding:
-    """A finding that says so if data decides whether it comes to it."""
+    """Return a finding whose message tells if data decides whether the finding comes up."""
     if not found.on_some_ways:
         return finding
     return replace(finding, message=f"{finding.message} (on some ways, by {depends_on(result)})")

@@ -20,7 +20,7 @@ from binlane.statements.check.report import Judged, Report, Tally
 
 
 class GithubReport(Report):
-    """Annotates what counts: notes as warnings, all else as errors."""
+    """Annotates findings that count: notes as warnings, all others as errors."""
 
     def statement(
         self, script: str, checked: CheckedStatement, judged: Sequence[Judged]

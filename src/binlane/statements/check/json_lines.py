@@ -42,7 +42,7 @@ class JsonReport(Report):
     """Writes every statement.
 
     Args:
-        explain: Also the steps of the decisions, and what leads to errors and notes.
+        explain: Write also the steps of the decisions, and the causes of errors and notes.
     """
 
     def __init__(self, *, explain: bool = False) -> None:
@@ -62,7 +62,7 @@ def json_line(script: str, checked: CheckedStatement, *, explain: bool = False) 
     Args:
         script: The path as the user gave it.
         checked: The statement and what it does.
-        explain: Also the steps of the decision, and what leads to an error or note.
+        explain: Write also the steps of the decisions, and the causes of errors and notes.
     """
     statement, result = checked.statement, checked.result
     return (

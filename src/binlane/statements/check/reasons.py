@@ -68,7 +68,7 @@ _UNSAFE: Final = MappingProxyType(
     }
 )
 DESCRIPTIONS: Final = MappingProxyType({**_UNSAFE, **REFUSALS, **SAFETY_REASONS})
-"""All reasons that are known by name: symbol → what it is, in a sentence."""
+"""All reasons that are known by name: symbol → its description, in a sentence."""
 
 _PREFIXES: Final = ("ER_BINLOG_", "ER_", "BINLANE_")
 _GROUPS: Final = MappingProxyType(

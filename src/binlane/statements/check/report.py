@@ -58,7 +58,7 @@ class Tally:
 
 
 class Report(ABC):
-    """One way to tell what was found; its methods give lines to print."""
+    """One form of output for the findings; its methods give lines to print."""
 
     def begin(self) -> Iterator[str]:
         """Give the lines before the first statement."""

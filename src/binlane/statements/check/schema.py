@@ -39,10 +39,10 @@ class Schema:
     variables: tuple[tuple[str, str], ...] = ()
 
     def load(self, catalog: SchemaCatalog, server: Server) -> list[CatalogProblem]:
-        """Put its objects into a catalog.
+        """Put the source's objects into a catalog.
 
         Returns:
-            What was not understood.
+            The problems of parts that were not understood.
         """
         before = len(catalog.problems)
         for name, value in self.variables:

@@ -78,7 +78,7 @@ class TextReport(Report):
     def statement(
         self, script: str, checked: CheckedStatement, judged: Sequence[Judged]
     ) -> Iterator[str]:
-        """The statement, what becomes of it in each binlog, and its findings."""
+        """Give the lines on the statement, its result in each binlog, and its findings."""
         statement = checked.statement
         head = f"{printable(script)}:{statement.line}:"
         room = self._width - cells(head) - 1
@@ -212,7 +212,7 @@ def _event(event: LoggedEvent, width: int) -> str:
 
 
 def printable(text: str) -> str:
-    """Text without what a terminal would obey; tabs and line ends are spaces."""
+    """Return text without characters that a terminal would obey; tabs and line ends become spaces."""
     return visible(text.translate(_BLANKS))
 
 

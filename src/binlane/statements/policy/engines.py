@@ -69,7 +69,7 @@ class EngineTraits:
     is_ndb: bool = False
 
     def formats_now(self, mode: LoggingMode, *, is_below_repeatable_read: bool) -> Formats:
-        """In which its tables can be logged at this moment."""
+        """Return the formats in which the engine's tables can be logged at this moment."""
         if self.is_ndb:
             return BOTH if mode is LoggingMode.STATEMENT else Formats.ROW
         if self.needs_repeatable_read and is_below_repeatable_read:

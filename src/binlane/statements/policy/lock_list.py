@@ -4,7 +4,7 @@ Theory: a server opens the tables that a statement names in the order of the tex
 come directly behind it. A table that is written adds, at the end of the list, the tables of its
 triggers and the children of its foreign keys; when the list is through, each stored function
 adds its tables at the end, in the order of the calls, and the functions that these call come to
-the end of the functions. This goes on until nothing is added.
+the end of the functions. The server repeats this until nothing is added.
 
 Source: sql_base.cc `open_tables`, `handle_table`, `handle_view`, `handle_routine`, and sp_head.cc,
 of MariaDB 10.11 and MySQL 9.7.
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 TABLES_MAX: Final = 10_000
 """More are not opened: views of views can name any number."""
 _EVENTS: Final = ("INSERT", "UPDATE", "DELETE")
-# What fires which triggers.
+# Trigger events by the change of rows that fires them.
 _FIRED: Final = {
     RowChange.INSERT: {"INSERT"},
     RowChange.LOAD: {"INSERT"},
@@ -143,7 +143,7 @@ class Opened:
     table: Table | None = None
 
     def views(self) -> Iterator[TableName]:
-        """The views that lead to it."""
+        """Return the names of the views that lead to the table."""
         return (via.name for via in self.place.via if via.kind == "view")
 
 
@@ -196,7 +196,7 @@ class LockList:
     _known_calls: set[tuple[str, TableName]] = field(default_factory=set)
 
     def open(self, entries: Iterable[Opened], facts: StatementFacts, database: str) -> None:
-        """Open what a statement names, and everything that this leads to."""
+        """Open the tables that a statement names, and everything that these lead to."""
         self.tables.extend(entries)
         self._facts = facts
         self._is_joined_update, self._says_default = facts.is_multi_table, facts.defaults
@@ -292,7 +292,7 @@ class LockList:
         self._add_calls(view.facts, view.database or view.name.database, place)
 
     def _insert_into_one(self, view: View, members: Iterable[Opened]) -> None:
-        """INSERT into a joined view is for the table that has the columns; all are locked for it."""
+        """Narrow INSERT into a joined view to the table that has the columns; all tables are locked."""
         named = None if self._facts is None else self._facts.columns
         if named is None:
             return
@@ -303,7 +303,7 @@ class LockList:
                 member.changes = NO_CHANGES
 
     def _fail(self, entry: Opened) -> None:
-        """Say that there is no such table; of what is only prelocked nobody says it."""
+        """Raise the error of a missing table; the server raises none for a table that is only prelocked."""
         self.objects.missed.add(entry.name)
         if entry.is_prelocked or entry.name.database.lower() == _SYS:
             return
@@ -336,7 +336,7 @@ class LockList:
         ]
 
     def _add_triggers(self, entry: Opened) -> None:
-        # What a foreign key does itself fires triggers in MySQL alone.
+        # A foreign key's own changes fire triggers in MySQL alone.
         is_innodb = entry.is_foreign_key and not self.server.has_server_foreign_keys
         self._add_triggers_of(entry, entry.fires if is_innodb else entry.changes | entry.fires)
 
@@ -439,7 +439,7 @@ class LockList:
     def _add_default_sequences(self, entry: Opened) -> None:
         """MariaDB opens the sequences of DEFAULT (NEXT VALUE FOR …) of a table that gets rows.
 
-        It does so too where the text has the word.
+        MariaDB opens them also where the text has the word DEFAULT.
         """
         table = entry.table
         says_default = self._says_default and self.server.has(Fact.OPENS_SEQUENCES_FOR_DEFAULT)
@@ -462,7 +462,7 @@ class LockList:
     def _add_calls(self, facts: StatementFacts, database: str, place: TextPlace) -> None:
         is_call = facts.effects.kind is StatementKind.CALL
         for index, use in enumerate(facts.functions):
-            # What CALL names comes first; the server unrolls it, and so does not prelock it.
+            # The procedure of CALL comes first; the server unrolls it, and so does not prelock it.
             if is_call and index == 0:
                 if place.via:
                     name = self._called(use, facts, database, place)
@@ -489,7 +489,7 @@ class LockList:
         )
 
     def _fail_function(self, name: TableName, place: TextPlace) -> None:
-        """Say that there is no such function; of what only a routine calls it says so itself."""
+        """Raise the error of a missing function, unless a routine calls it, which raises the error."""
         self.objects.missed.add(name)
         if not place.via:
             error = refusals.no_such_routine("FUNCTION", name)
@@ -597,7 +597,7 @@ def _member(
     *,
     is_narrowed: bool,
 ) -> Opened:
-    """A table of a view: in its own SELECT it gets what happens to the view."""
+    """Return a table of a view: the tables of the view's own SELECT get the changes of the view."""
     changes = entry.changes if use.is_outermost else frozenset()
     is_written = entry.is_locked_for_write and use.is_outermost
     if is_narrowed:
@@ -617,7 +617,7 @@ def _member(
 
 
 def _next(entry: Opened, via: Via) -> TextPlace:
-    """The place of what an entry leads to."""
+    """Return the place of a table to which an entry leads."""
     return TextPlace((*entry.place.via, via), entry.place.offset, entry.place.length)
 
 

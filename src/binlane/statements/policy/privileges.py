@@ -48,7 +48,7 @@ _ORDER: Final = (
     *("INDEX", "ALTER", "CREATE TEMPORARY TABLES", "LOCK TABLES", "EXECUTE", "CREATE VIEW"),
     *("SHOW VIEW", "CREATE ROUTINE", "ALTER ROUTINE", "EVENT", "TRIGGER", "DELETE HISTORY"),
 )
-"""In which messages name privileges."""
+"""Order in which messages name privileges."""
 _PUBLIC: Final = AccountName("PUBLIC", "")
 _SYSTEM_DATABASES: Final = frozenset(("information_schema", "performance_schema"))
 _CHANGES: Final[Mapping[RowChange, frozenset[str]]] = MappingProxyType(
@@ -186,10 +186,10 @@ class Asked:
     server: Server
     database: str
 
-    # What may be missing ----------------------------------------------------------------------
+    # Checks of privileges ---------------------------------------------------------------------
 
     def tables(self, wanted: frozenset[str], *names: TableName) -> Iterator[Refusal]:
-        """1142 for what is missing on tables; columns may stand for them."""
+        """Give error 1142 for privileges missing on tables; privileges on columns may stand for them."""
         for name in names:
             if not name.database or name.database.lower() in _SYSTEM_DATABASES:
                 continue
@@ -201,7 +201,7 @@ class Asked:
                     yield self.denied_table(lacks - self.rights.on_columns(name), name)
 
     def in_database(self, wanted: str, *databases: str) -> Iterator[Refusal]:
-        """1044 for what is missing in databases."""
+        """Give error 1044 for privileges missing on databases."""
         for database in databases:
             if wanted not in self.rights.in_database(database or self.database):
                 yield self.denied_database(database or self.database)
@@ -212,7 +212,7 @@ class Asked:
             yield needs(shown or joint.join(any_of))
 
     def routines(self, wanted: str, kind: str, *names: TableName) -> Iterator[Refusal]:
-        """1370 for what is missing on routines."""
+        """Give error 1370 for privileges missing on routines."""
         for name in names:
             if wanted not in self.rights.on(kind, TableName(name.database, name.table.lower())):
                 yield denied_routine(wanted, name, self.account)
@@ -270,7 +270,7 @@ class Asked:
 
     @property
     def account(self) -> str:
-        """As messages have it."""
+        """Return the account as messages have it."""
         return _shown(self.rights.identity.account)
 
 
@@ -437,7 +437,7 @@ def _called(asked: Asked) -> Iterator[Refusal]:
 
 
 def _views(asked: Asked) -> Iterator[Refusal]:
-    """1356: who defined a view may not do what is done by way of it; 1045: he is not there."""
+    """Give 1356 where a view's definer lacks a privilege for the statement; 1045 where he does not exist."""
     tree = asked.facts.tree
     for use in asked.facts.tables:
         view = asked.objects.view(use.name)
@@ -482,7 +482,7 @@ def _columns(asked: Asked) -> Iterator[Refusal]:
         if use.name.database.lower() in _SYSTEM_DATABASES or use.lock:
             continue
         have = asked.rights.in_database(use.name.database)
-        # Where the whole database gives what is wanted, MySQL asks the table no more.
+        # MySQL asks no privilege of the table where the whole database gives the wanted ones.
         if asked.server.is_mariadb or not _wanted(use) <= have:
             have = asked.rights.on("TABLE", use.name)
         if {"SELECT", *_wanted(use)} <= have:
@@ -498,7 +498,7 @@ def _columns(asked: Asked) -> Iterator[Refusal]:
 
 
 def _used_columns(tree: Node, use: TableUse, asked: Asked) -> Iterator[tuple[str, str]]:
-    """The columns of a table that a statement uses, each with what it does to it."""
+    """Give the privileges that a statement needs on columns of a table, each with its column."""
     columns = _columns_of(use.name, asked.objects)
     own = {column.lower() for column in columns}
     written: Sequence[Assignment] = ()
@@ -860,7 +860,7 @@ _ON_TABLES: Final[Mapping[str, str]] = MappingProxyType(
         ),
     }
 )
-"""What on the database `mysql` is as good as CREATE USER."""
+"""Privileges on the database `mysql` that are as good as CREATE USER."""
 
 
 def _accounts(asked: Asked) -> Iterator[Refusal]:

@@ -74,7 +74,7 @@ class Survey:
         return self.circumstances.logging_mode
 
     def step(self, sentence: str) -> None:
-        """Note what was looked at."""
+        """Note a step of the decision."""
         self.steps.append(sentence)
 
     def add(self, found: ReasonFound) -> None:
@@ -92,7 +92,7 @@ class Survey:
     # -- The tables, one by one
 
     def look_at_tables(self) -> None:
-        """Collect what the tables can, and what makes the statement unsafe."""
+        """Collect the tables' formats, and the reasons that make the statement unsafe."""
         if self.server.is_mariadb:
             for access in self.statement.accesses:
                 self._look_at(access)
@@ -198,7 +198,7 @@ class Survey:
                     self.blame(Reason.ACL_TABLE_READ_IN_DML_DDL, each)
 
     def _look_at_counting(self, accesses: Sequence[TableAccess]) -> list[TableAccess]:
-        """Blame what may count otherwise on a replica; gives the written tables that count."""
+        """Blame tables that may count otherwise on a replica; return the written tables that count."""
         written = [each for each in accesses if each.is_locked_for_write]
         counting = [each for each in written if each.table.auto_increment is not None]
         if counting and len(written) < len(accesses):
@@ -253,7 +253,7 @@ class Survey:
     # -- The decision
 
     def decide(self) -> Verdict:
-        """Look up what the tables can in what the mode wants."""
+        """Decide by the tables' formats and the logging mode."""
         found = self._format()
         if found is LoggingFormat.STATEMENT and self._meets_several_keys():
             is_statement = self.mode is LoggingMode.STATEMENT
@@ -458,7 +458,7 @@ class Verdict:
 
     Attributes:
         logging_format: Format of the log; None where the statement is refused.
-        errors: In the order in which the server raises them; the client gets the first.
+        errors: Errors in the order in which the server raises them; the client gets the first.
         unsafe: All unsafe reasons that hold, in bit order, each once, with what raised it. They
             become notes 1592 if mode and format are STATEMENT and the statement is logged.
         warnings: Texts with numbers that the decision itself gives at once (1870 of BLACKHOLE,

@@ -366,7 +366,7 @@ class TextPlace:
     length: int = 0
 
     def then(self, via: Via, offset: int, length: int) -> TextPlace:
-        """The place of what stands one step further; the first step's place in the text rules."""
+        """Return the place one step further; the first step rules the place in the statement."""
         if self.via:
             return TextPlace((*self.via, via), self.offset, self.length)
         return TextPlace((via,), offset, length)
@@ -458,7 +458,7 @@ def _is_behind_query(facts: StatementFacts, use: FunctionUse) -> bool:
 
 
 _EXPRESSIONS_MAX: Final = 4096
-# What MariaDB's expressions of columns call non-deterministic, or bound to the session.
+# Functions that MariaDB calls non-deterministic in columns' expressions, or bound to the session.
 _MARIADB_VARYING: Final = frozenset(
     {
         *("UUID", "UUID_SHORT", "UUID_V4", "UUID_V7", "SYS_GUID", "RAND", "RANDOM_BYTES"),
@@ -542,7 +542,7 @@ def default_sequences(facts: StatementFacts) -> Iterator[tuple[str, ReasonFound]
 
 
 def _new_defaults(facts: StatementFacts) -> Iterator[tuple[StatementFacts, int, bool]]:
-    """The defaults that CREATE and ALTER TABLE give, where they begin, and whether ALTER adds them."""
+    """Give the defaults of CREATE and ALTER TABLE, their places, and True if ALTER adds the column."""
     tree = facts.tree
     expressions: list[tuple[Expression | None, bool]] = []
     if isinstance(tree, CreateTable):

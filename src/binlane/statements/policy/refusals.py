@@ -44,7 +44,7 @@ class Why:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """An error: why a statement is not executed, or what a program raises.
+    """An error that keeps a statement from running, or that a program raises.
 
     Attributes:
         errno: Error number as the client gets it.
@@ -283,7 +283,7 @@ def view_recursion(name: TableName) -> Refusal:
 
 
 def invalid_view(name: TableName) -> Refusal:
-    """1356: a view refers to what does not exist."""
+    """Return error 1356: a view refers to an object that does not exist."""
     message = (
         f"View '{name.plain}' references invalid table(s) or column(s) or function(s) or "
         "definer/invoker of view lack rights to use them"

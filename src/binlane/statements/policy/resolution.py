@@ -229,7 +229,7 @@ def resolve(facts: StatementFacts, opening: Opening) -> ResolvedStatement:
     accesses = tuple(
         _access(entry, entry.table, facts, server)
         for entry in list_.tables
-        # What is made up when it is asked stands in no lock list.
+        # A table that is made up when it is read stands in no lock list.
         if entry.table is not None and entry.table.engine != _MADE_UP
     )
     dictionary = tuple(
@@ -397,7 +397,7 @@ def _is_delayed(facts: StatementFacts, list_: LockList, server: Server) -> bool:
 
 
 def _in_order(found: list[ReasonFound]) -> tuple[ReasonFound, ...]:
-    """Each reason once, as the servers' bits: what the statement's own text says comes first."""
+    """Return each reason once, in the servers' bit order: that of the statement's own text is preferred."""
     first: dict[Reason, ReasonFound] = {}
     for each in found:
         before = first.get(each.reason)

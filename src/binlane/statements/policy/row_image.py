@@ -24,7 +24,7 @@ _BLOB_TYPES: Final = frozenset(
         *("TINYTEXT", "TEXT", "MEDIUMTEXT", "LONGTEXT", "CLOB"),
     }
 )
-"""What NOBLOB leaves out: no geometry, and of JSON only MariaDB's, which is a LONGTEXT."""
+"""Types that NOBLOB leaves out: no geometry, and of JSON only MariaDB's, which is a LONGTEXT."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,7 +58,7 @@ class Server:
         return self.has(Fact.FILLS_AS_IT_CREATES)
 
     def has(self, fact: Fact) -> bool:
-        """True if this version does what only some versions do."""
+        """True if this version has a property that only some versions have."""
         return _has(self, fact)
 
     def default(self, variable: str) -> str:
@@ -99,7 +99,7 @@ class Server:
 
 
 def _version(flavor: str, numbers: list[int]) -> Version:
-    """The version that is meant; what is not said is the newest."""
+    """Return the version of one, two or three numbers; the numbers left out are the newest."""
     meant = [series for series in SERIES[flavor] if list(series) == numbers[: len(series)]]
     if len(numbers) == 1:
         meant = [series for series in SERIES[flavor] if series[0] == numbers[0]]

@@ -78,7 +78,7 @@ def columns_of_view(view: View) -> list[str]:
 def updated_uses(
     uses: Sequence[TableUse], columns: Iterable[SetColumn], objects: Objects
 ) -> tuple[TableUse, ...]:
-    """The tables of an UPDATE that may change several, each with what happens to it.
+    """Return the tables of an UPDATE that may change several, each with its own changes.
 
     A column without a table belongs to the one that has it; if none is known to have it, to all.
 
@@ -162,7 +162,7 @@ ROW_UPDATES: Final = frozenset({RowChange.UPDATE, RowChange.UPSERT})
 
 
 NO_CHANGES: Final[frozenset[RowChange]] = frozenset()
-"""What only looks at rows does."""
+"""Changes of a use that only looks at rows: none."""
 _RESTRICTS: Final = frozenset({"RESTRICT", "NO ACTION"})
 
 
@@ -244,8 +244,8 @@ def body_use(body: str, database: str, dialect: Dialect) -> BodyUse:
 
     Args:
         body: The text of one statement, simple or compound.
-        database: For names without one: that of the routine or trigger.
-        dialect: Of the session that made it.
+        database: Database for names without one: that of the routine or trigger.
+        dialect: Dialect of the session that made the routine or trigger.
     """
     try:
         return _body_use(body, database, dialect)
@@ -339,7 +339,7 @@ class _Slots:
         """The next power of two above the number of records."""
 
     def insert(self, key: str) -> None:
-        """Add a record; one bucket is split in two for it."""
+        """Add a record; one bucket is split in two for this."""
         empty = self._split()
         count = len(self.keys)
         slot = _bucket(key, self._size, count)
@@ -375,7 +375,7 @@ class _Slots:
         return empty
 
     def _displace(self, slot: int, empty: int, key: str) -> None:
-        """Put a record into a slot that is taken; what stood there moves to the empty one."""
+        """Put a record into a slot that is taken; the slot's old record moves to the empty one."""
         owner = _bucket(self.keys[slot], self._size, len(self.keys))
         self._put(empty, self.keys[slot], self._next[slot])
         if owner == slot:

@@ -119,7 +119,7 @@ class SessionEnvironment:
         return self.host.server.default_collation(charset)
 
     def local(self, name: str) -> Value:
-        """There are no local variables."""
+        """Raise LookupError: the session itself has no local variables."""
         raise LookupError(name)
 
     def user_variable(self, name: str) -> Value:
@@ -266,7 +266,7 @@ class RoutineEnvironment(SessionEnvironment):
         return ""
 
     def set_row(self, values: Mapping[str, Value]) -> None:
-        """Say what is known of NEW, by the columns' names in lower case."""
+        """Set the known values of NEW, by the columns' names in lower case."""
         self._row_values = {f"new.{name}": value for name, value in values.items()}
 
     def first(self, name: str) -> Value:
@@ -338,7 +338,7 @@ class RoutineEnvironment(SessionEnvironment):
         }
 
     def forget_changes(self, before: Mapping[object, Value]) -> None:
-        """Know no more what changed since: it may change as often again."""
+        """Forget the values of variables that changed since `before`: these may change as often again."""
         changed = {key for key, value in self.values().items() if before.get(key) != value}
         for number, scope in enumerate(self.scopes):
             for name, variable in scope.variables.items():
@@ -351,7 +351,7 @@ class RoutineEnvironment(SessionEnvironment):
             if ("user", name) in changed:
                 self.assign_user_variable(name, UNKNOWN)
 
-    # What is declared ----------------------------------------------------------------------------
+    # Declarations --------------------------------------------------------------------------------
 
     def handles_no_row(self) -> bool:
         """True if a handler waits for a query or cursor without a row."""
@@ -440,7 +440,7 @@ class RoutineEnvironment(SessionEnvironment):
         return False
 
     def _forget_fields(self, name: str) -> None:
-        """Know no more what is in the fields of a row that is set as a whole."""
+        """Forget the values of the fields of a row that is set as a whole."""
         start = f"{name.lower()}."
         scope = next((one for one in reversed(self.scopes) if name.lower() in one.variables), None)
         for key, variable in () if scope is None else scope.variables.items():
@@ -453,7 +453,7 @@ _ROW_OF_ANOTHER: Final = "ROW TYPE OF"
 
 
 def assign_by_set(facts: StatementFacts, environment: SessionEnvironment) -> None:
-    """Do what SET assigns to local and user variables; system variables are left out."""
+    """Carry out SET for local and user variables; system variables are left out."""
     waiting: list[tuple[Assignment, Value]] = []
     for assignment in facts.assignments:
         if not is_variable(assignment, environment):
@@ -514,7 +514,7 @@ def name_variables(facts: StatementFacts, environment: SessionEnvironment) -> No
 
 
 def assign_in_expressions(facts: StatementFacts, environment: SessionEnvironment) -> None:
-    """Do what `:=` and LOAD DATA assign in a statement; what depends on rows is unknown."""
+    """Carry out the assignments of `:=` and LOAD DATA; values that depend on rows are unknown."""
     is_load = isinstance(facts.tree, LoadData)
     if not (facts.user_variables or is_load):
         return
@@ -528,7 +528,7 @@ def assign_in_expressions(facts: StatementFacts, environment: SessionEnvironment
 
 
 def assign_by_select(facts: StatementFacts, environment: SessionEnvironment) -> None:
-    """Do what SELECT … INTO assigns; what comes from tables is unknown."""
+    """Carry out the assignments of SELECT … INTO; values from tables are unknown."""
     query = query_of(facts.tree)
     if query is None or query.into is None:
         return

@@ -120,7 +120,7 @@ class Remembered:
     tables: tuple[int, ...] = ()
 
     def copy(self) -> Remembered:
-        """As they are now."""
+        """Copy the present state."""
         return Remembered(self.reasons.copy(), self.is_of_routine, self.tables)
 
 
@@ -169,7 +169,7 @@ class Effort:
     most: int = STEPS_MAX
 
     def spend(self, steps: int = 1) -> bool:
-        """Take a step, or what takes as long as several; whether there may be more."""
+        """Count one step, or several for a longer action; False if there may be no more steps."""
         self.steps += steps
         if self.steps > self.most and not self.unfollowed:
             self.unfollowed = f"it runs more than {self.most:,} statements, which are not followed"
@@ -334,7 +334,7 @@ class Host(Protocol):
         """The value of `@@name`; `name` in lower case, with its scope if one is given."""
 
     def quote(self, name: TableName) -> str:
-        """A name as texts that the server writes have it."""
+        """Return a name as texts that the server writes have it."""
 
     def has_sql_mode(self, mode: str) -> bool:
         """True if a mode, in capitals, is one of sql_mode."""
@@ -384,7 +384,7 @@ class Host(Protocol):
     def execute_inner(self, statement: InnerStatement) -> Refusal | None:
         """Run one statement of a program; the error if it fails.
 
-        What it logs becomes part of what the outermost statement logs.
+        Events that the inner statement logs become part of the outermost statement's events.
         """
 
 

@@ -197,7 +197,7 @@ class Interpreter:
         }
 
     def run_body(self, body: Node, environment: RoutineEnvironment) -> Jump | None:
-        """Run a whole body; what is raised or returned, if it does not end normally."""
+        """Run a whole body; return the error or result with which it ends, or None at its normal end."""
         activities = environment.host.programs.ways.activities
         activities.append(environment)
         try:

@@ -235,7 +235,7 @@ class _Silent:
     """Statements of a function that only set variables."""
 
     def statement(self, statement: Node, environment: RoutineEnvironment) -> Refusal | None:
-        """Do what a statement does to variables."""
+        """Carry out the assignments of a statement to variables."""
         facts = facts_of(statement, environment)
         if facts.effects.kind is StatementKind.SET:
             assign_by_set(facts, environment)

@@ -112,7 +112,7 @@ def run(
 
 
 class _Outcomes:
-    """Shares what happened to a program among its statements.
+    """Shares a program's outcome among its statements.
 
     Attributes:
         whole: Outcome of the whole program.
@@ -138,7 +138,7 @@ class _Outcomes:
 
 
 class _Runner:
-    """Runs the programs of one outermost statement, and what stands in procedures."""
+    """Runs the programs of one outermost statement, and the statements of procedures."""
 
     def __init__(self, host: Host, outcomes: _Outcomes) -> None:
         self._host = host
@@ -284,7 +284,7 @@ class _Runner:
         denied = self._host.denied(inner, environment.database)
         if denied is not None:
             return denied
-        # What is not understood does nothing before it is executed.
+        # A text that is not understood does nothing before it is executed.
         programs.prepared[name] = Prepared((trimmed(text),), dialect=dialect)
         return None
 
@@ -431,7 +431,7 @@ class _Runner:
         return None
 
     def value(self, expression: Expression, environment: RoutineEnvironment) -> Value:
-        """The value of an expression of a procedure; what its functions do is logged."""
+        """Return the value of an expression of a procedure; statements of its functions are logged."""
         with silent(environment):
             value = environment.value(expression)
         refusal = self._functions_in(expression, environment.text, environment, is_condition=True)
@@ -521,7 +521,7 @@ def _with_values(
 ) -> str:
     """The text of a prepared statement with values in the place of its parameters.
 
-    These are `?`, or `:1` and `:name` of sql_mode ORACLE: a place and how long they are.
+    Parameters are `?`, or `:1` and `:name` of sql_mode ORACLE: position and length of each.
     """
     parts: list[str] = []
     end = 0

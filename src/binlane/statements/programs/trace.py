@@ -188,7 +188,7 @@ class Recorder:
         self._call = None
 
     def changes(self, run: RowRun, text: str) -> None:
-        """A row changed; `text` is of the statement that changed it."""
+        """Note a changed row; `text` is of the statement that changed it."""
         if self._annotation is None:
             self._annotation = text
         if not self._runs or self._runs[-1] != run:
@@ -258,7 +258,7 @@ def changed_rows(outcome: Outcome) -> int | None:
 ROWS_MAX: Final = 1000
 """More rows of one statement are not followed one by one."""
 EVENTS: Final = frozenset(("insert", "update", "delete"))
-"""What may happen to a row itself."""
+"""Kinds of changes of a row itself."""
 
 
 class Step(Enum):
@@ -280,7 +280,7 @@ class Step(Enum):
     REPLACE_BY_ITSELF = ("BEFORE INSERT", "AFTER INSERT")
     """The engine finds that nothing changes."""
     UPDATE_KEEPING = ("BEFORE UPDATE", "update", "insert", "AFTER UPDATE")
-    """What was is kept: as history, or outside of a portion of time."""
+    """The old row is kept: as history, or outside of a portion of time."""
     UPSERT_KEEPING = ("BEFORE INSERT", "BEFORE UPDATE", "update", "insert", "AFTER UPDATE")
     REPLACE_KEEPING = ("BEFORE INSERT", "update", "insert", "AFTER INSERT")
     DELETE_INTO_HISTORY = ("BEFORE DELETE", "update", "AFTER DELETE")

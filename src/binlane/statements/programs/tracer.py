@@ -79,7 +79,7 @@ _TIMES: Final = MappingProxyType({"BEFORE": TriggerTime.BEFORE, "AFTER": Trigger
 
 
 class Tracer:
-    """Runs one outermost statement, and what stands in its functions and triggers.
+    """Runs one outermost statement, and the statements in its functions and triggers.
 
     Attributes:
         recorder: Recorder of the rows, calls and values.
@@ -179,7 +179,7 @@ class Tracer:
 
     @contextmanager
     def _at_row(self, number: int) -> Iterator[None]:
-        """One row of a statement: of many, those behind the first ones are like them."""
+        """Enter a row of a statement; all rows behind the first ones are taken to be alike."""
         ways = self._host.programs.ways
         self._at.append(min(number, _ROWS_EXPLORED))
         ways.repeats += number >= _ROWS_EXPLORED
@@ -336,7 +336,7 @@ class Tracer:
         self._running.pop()
 
     def _stops(self, jump: object) -> None:
-        """Remember what ends the statement, if that is certain."""
+        """Remember the error that ends the statement, if that is certain."""
         if isinstance(jump, Refusal) and self.raised is None:
             self.raised = jump
 
@@ -384,7 +384,7 @@ class Tracer:
         result = self._run(routine, arguments)
         return result if isinstance(result, Refusal) else None
 
-    # What bodies of functions and triggers do -------------------------------------------------------
+    # Bodies of functions and triggers ---------------------------------------------------------------
 
     def value(self, expression: Expression, environment: RoutineEnvironment) -> Value:
         """The value of an expression of a function or trigger."""
@@ -449,9 +449,9 @@ class Tracer:
         self.in_use.pop()
 
     def _refused(self, facts: StatementFacts, environment: RoutineEnvironment) -> Refusal | None:
-        """The error of a statement that names what is not there, or writes what is in use.
+        """Return the error of a statement that names a missing object, or writes a table in use.
 
-        So is that of a SET which no function may do.
+        A SET which no function may contain has an error, too.
         """
         forbidden = self._host.refusal_in_body(facts)
         if forbidden is not None:

@@ -18,7 +18,7 @@ Found: TypeAlias = "Counter[tuple[Hashable, ...]]"
 WAYS_MAX: Final = 400
 """More ways of one statement are not followed."""
 _SAME_MAX: Final = 1000
-"""So often a decision that is not explored any more is made in the same way."""
+"""Times that a decision that is not explored any more is made in the same way."""
 
 
 class AlreadyFollowed(Exception):  # noqa: N818  # nothing is wrong: it ends a way
@@ -169,11 +169,11 @@ class Ways:
         self._close(None)
 
     def passes(self, *what: Hashable) -> None:
-        """Note what is done on the way."""
+        """Note an action on the way."""
         self._passed[what] += 1
 
     def changes_objects(self, statement: str) -> None:
-        """Note a statement that changes tables or other objects: what follows hangs on it."""
+        """Note a statement that changes tables or other objects, on which all later statements depend."""
         self._ddl.append(statement)
 
     def _close(self, end: _Decision | None) -> None:
@@ -182,7 +182,7 @@ class Ways:
         self._known = found
 
     def choose(self, condition: Condition, count: int = 2, *, usual: int = 0) -> int:
-        """Decide what data would decide.
+        """Make a decision that on a server depends on data.
 
         Args:
             condition: The condition that depends on data.
@@ -224,7 +224,7 @@ class Ways:
         self._stretch = decision.stretches[number]
         return number
 
-    # What the ways have in common ---------------------------------------------------------------
+    # Findings common to the ways ----------------------------------------------------------------
 
     def common(self) -> frozenset[tuple[Hashable, ...]]:
         """Return the findings that every way has."""

@@ -21,7 +21,7 @@ from binlane.statements.sql.table_definitions import TableDefinition
 from binlane.statements.sql.tree.definitions import AlterAction, AlterTable, CreateIndex, DropIndex
 
 AT_ONCE: Final = (log_events.STANDALONE,)
-"""With what the groups of a statement begin: of any other, of one in two phases, and if that fails."""
+"""Openings of the groups: of any other statement, of one in two phases, and of a failed one."""
 IN_PHASES: Final = (log_events.START_ALTER, log_events.COMMIT_ALTER)
 UNDONE_IN_PHASES: Final = (log_events.START_ALTER, log_events.ROLLBACK_ALTER)
 _KINDS: Final = frozenset(
@@ -31,7 +31,7 @@ _HOW: Final = frozenset(("ALGORITHM", "LOCK"))
 _SIMPLE: Final = _HOW | {"RENAME", "ENABLE KEYS", "DISABLE KEYS"}
 _OF_FILES: Final = frozenset(("PARTITION", "DISCARD TABLESPACE", "IMPORT TABLESPACE"))
 _CANCELLING: Final = _HOW | {"ADD KEY", "DROP KEY", "RENAME COLUMN"}
-"""What the server finds to change nothing where the table is the same as before."""
+"""Actions that the server finds to change nothing where the table is the same as before."""
 _OF_ROWS: Final = frozenset(
     (
         *(1005, 1022, 1025, 1030, 1048, 1062, 1114, 1138, 1264, 1265, 1292, 1317, 1365, 1366, 1367),

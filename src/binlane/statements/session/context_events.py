@@ -204,7 +204,7 @@ class SessionUse:
         )
 
     def values(self, trace: Trace | None = None) -> SessionValues:
-        """On what it depends; `trace` is what it did, without it, that it changed rows."""
+        """Return the session values that the statement depends on; without a `trace`, as if rows changed."""
         facts, of_views = self.facts, list(self._in_views())
         # Rows of VALUES are tried in any case, those of a query only where there are some.
         tries_rows = trace is None or bool(trace.runs) or not facts.has_query

@@ -64,9 +64,9 @@ _ENGINE_NAMES: Final = MappingProxyType(
 )
 KINDS: Final = TABLE_MAKING_KINDS - {StatementKind.CREATE_TABLE_SELECT}
 _EARLY_ERRORS: Final = frozenset((1044, 1049, 1064, 1142, 1146, 1347, 4161))
-"""Errors found before a table is replaced: of syntax, privileges and what is missing."""
+"""Errors found before a table is replaced: of syntax, privileges and missing objects."""
 _EARLY_QUERY_ERRORS: Final = frozenset((1052, 1054, 1143, 1222, 1241, 1305, 1582))
-"""Those of a query, which is looked at first."""
+"""Errors of a query, which the server looks at first."""
 _DEFINITION_ERRORS: Final = frozenset(
     (1005, 1060, 1061, 1063, 1067, 1068, 1070, 1071, 1072, 1073, 1074, 1075, 1113, 1166, 1506)
 )
@@ -155,7 +155,7 @@ class _Creation:
         self.table = preview(state, statement, name)
 
     def carry_out(self) -> None:
-        """Make it, and log that."""
+        """Make the table, and log its creation."""
         state, statement = self.state, self.statement
         if self.exists and self.effects.if_exists and statement.succeeds:
             self._log_existing()
@@ -189,7 +189,7 @@ class _Creation:
         )
 
     def _log_existing(self) -> None:
-        """CREATE TABLE IF NOT EXISTS of one that exists: MySQL logs it."""
+        """Log CREATE TABLE IF NOT EXISTS of an existing table, as MySQL does."""
         state, statement = self.state, self.statement
         if begins_transaction(statement.facts):
             self._log_in_transaction()
@@ -439,7 +439,7 @@ class _CreationWithRows(_Creation):
             state.fail(refusals.invisible_key_and_statement_mode(state.server))
             return
         if created is None:
-            # Its definition cannot be told; what is logged of it neither.
+            # The table's definition cannot be told, and so neither can its log.
             created = self.table = Table(
                 name=self.effects.writes[0],
                 definition=TableDefinition(columns=()),
@@ -490,7 +490,7 @@ class _CreationWithRows(_Creation):
             logged.add(name)
         give_notes(state, decided, frozenset(logged))
         if state.server.is_mariadb:
-            # It decides twice where rows are logged although the mode is STATEMENT.
+            # MariaDB decides twice where rows are logged although the mode is STATEMENT.
             rows = (name for name in logged if decided.formats[name] is LoggingFormat.ROW)
             give_notes(state, decided, frozenset(rows))
         state.reset_characteristics()
@@ -549,7 +549,7 @@ class _CreationWithRows(_Creation):
         binlog.end_statement(context)
 
     def _log_failed_rows(self) -> None:
-        """Log what functions of a query changed for good before it failed."""
+        """Log the changes for good that functions of a query made before it failed."""
         state, decided = self.state, self.decided
         engine_changes = engine_changes_of(state.server, decided.resolved, self.trace.runs)
         for name, logging_format in decided.formats.items():
@@ -574,12 +574,12 @@ class _CreationWithRows(_Creation):
         return logged_rows(self.state, resolved, self.trace, definition=named)
 
     def _own_context(self, binlog: BinlogCaches, engine_changes: EngineChanges) -> WriteContext:
-        """It is a transaction by itself, whatever autocommit says."""
+        """Return the context of the rows: a transaction by itself, whatever autocommit says."""
         context = self.state.write_context(binlog.name, engine_changes, LoggingFormat.ROW)
         return context._replace(is_in_transaction=False)
 
     def _fail(self, created: Table) -> None:
-        """It leaves nothing, except that OR REPLACE dropped the old table."""
+        """Fail as stated; nothing is left, except that OR REPLACE dropped the old table."""
         state, statement, verdicts = self.state, self.statement, self.decided.verdicts
         state.fail_as_stated(statement)
         if not self.exists or not self.replaces_before_error:
@@ -609,7 +609,7 @@ class _CreationWithRows(_Creation):
         return self.state.query(text, "" if created.is_temporary else self.statement.database)
 
     def _log_refused_replacement(self) -> None:
-        """MariaDB decides when the old table is gone already, and logs that."""
+        """Log that the old table is gone where MariaDB refuses the statement only then."""
         state, created, error = self.state, self.table, self.state.execution.error
         is_of_log = error is not None and error.symbol.startswith("ER_BINLOG_")
         if created is None or created.is_temporary or not self.replaces or not is_of_log:

@@ -1,4 +1,4 @@
-"""Statements that are logged as their text in every mode, and commit what is open.
+"""Statements that are logged as their text in every mode, and commit the open transaction.
 
 Where MariaDB's fail, they log what they had done; MySQL's undo it.
 
@@ -84,13 +84,13 @@ _OPENING_PROGRAMS: Final = frozenset(
         *(StatementKind.CREATE_TRIGGER, StatementKind.DROP_TRIGGER),
     )
 )
-"""What is no table, but makes MariaDB open some."""
+"""Statements about objects other than tables that make MariaDB open tables."""
 _MAINTENANCE: Final = ("ANALYZE", "OPTIMIZE", "REPAIR")
 _UNLOGGED_FLUSH: Final = frozenset(
     (*("LOGS", "BINARY", "MASTER", "SLAVE", "REPLICA", "BINLOG", "HOT"),)
 )
 _UNDONE_KINDS: Final = frozenset((StatementKind.RENAME_TABLE, StatementKind.ALTER_TABLE))
-"""What has done nothing where it fails: the server says so, whatever binlogs would."""
+"""Statements that have done nothing where they fail: the server says so, whatever binlogs would."""
 _LOCKS: Final = frozenset(("WITH READ LOCK", "FOR EXPORT"))
 _WITHOUT_COMMIT: Final = ("CHECKSUM", "HELP")
 
@@ -227,7 +227,7 @@ def _only_renames(facts: StatementFacts) -> bool:
 
 
 def _dropped_with_database(state: SessionState, statement: SessionStatement) -> list[Body]:
-    """MySQL drops a database's tables without atomic DDL one by one before it."""
+    """Return the events of tables without atomic DDL, which MySQL drops before their database."""
     effects = statement.facts.effects
     if effects.kind is not StatementKind.DROP_DATABASE or not state.server.has_atomic_ddl:
         return []
@@ -373,7 +373,7 @@ def _follow_rename(state: SessionState, statement: SessionStatement, table: Tabl
             state.safety.temporary_renamed(table.name, name)
     renames = effects.kind is StatementKind.RENAME_TABLE
     for binlog_name, binlog in state.binlogs.items():
-        # What is renamed by a text counts as made by one.
+        # A table renamed by a text counts as made by one.
         if table.name in binlog.held_temporary or (
             renames and binlog_name in state.each_logging() and not state.is_row_now(binlog_name)
         ):
@@ -502,7 +502,7 @@ _ATOMIC: Final[Mapping[StatementKind, Callable[[SessionState, SessionStatement],
 
 
 def apply(state: SessionState, statement: SessionStatement) -> None:
-    """Do to the objects what a statement does."""
+    """Change the objects as a statement does."""
     known = len(state.objects.problems)
     _apply(state.objects, state, statement)
     if len(state.objects.problems) > known:
@@ -538,7 +538,7 @@ def _apply(objects: SchemaCatalog, state: SessionState, statement: SessionStatem
     )
 
 
-# What MariaDB has done when a statement fails -----------------------------------------------------
+# Work that MariaDB has done when a statement fails ------------------------------------------------
 
 
 _UNKNOWN_VIEW: Final = 4092
@@ -550,7 +550,7 @@ _LOGGED_IN_PART: Final = frozenset((1269, 1396))
 def log_what_was_done(
     state: SessionState, statement: SessionStatement, recorders: frozenset[str]
 ) -> None:
-    """Log what a statement did before its error, and do it."""
+    """Log the changes that a statement made before its error, and make them."""
     if not state.server.is_mariadb:
         return
     effects = statement.facts.effects
@@ -583,7 +583,7 @@ def _change_accounts(state: SessionState, statement: SessionStatement) -> Body |
 
 
 def _drop_views(state: SessionState, statement: SessionStatement) -> Body | None:
-    """Those that exist are dropped; the whole text is logged."""
+    """Drop the views that exist; the whole text is logged."""
     names = [
         name for name in statement.facts.effects.objects if state.objects.view(name) is not None
     ]
@@ -608,7 +608,7 @@ def _drop_tables_of(state: SessionState, database: str) -> Body | None:
     return state.query(f"DROP TABLE IF EXISTS {listed}", database)
 
 
-# What statements that were prepared, and those to come, find behind it ------------------------------
+# State for prepared and later statements ------------------------------------------------------------
 
 _CHANGES_ROUTINES: Final = frozenset(
     (
@@ -648,12 +648,12 @@ _COUNTING_ENGINES: Final = frozenset(("MYISAM", "MEMORY"))
 """Engines that know how many rows a table has."""
 _ONLY_LOOKS: Final = ("ANALYZE", "CHECK", "CACHE INDEX", "LOAD INDEX", "FLUSH")
 _CHANGES_NO_TABLE: Final = frozenset(("RENAME", "ENABLE KEYS", "DISABLE KEYS", "PARTITION"))
-"""What ALTER TABLE does that leaves MariaDB's statements prepared."""
+"""Actions of ALTER TABLE that leave MariaDB's statements prepared."""
 
 
 @contextmanager
 def consequences(state: SessionState, facts: StatementFacts) -> Iterator[None]:
-    """Around a statement: what it leaves of prepared statements, routines and empty tables."""
+    """Update prepared statements, routines and empty tables around a statement that changes them."""
     changes_routines = _changes_routines(state, facts)
     emptied = _emptied_table(state, facts)
     triggers = map(state.objects.trigger, facts.effects.objects)

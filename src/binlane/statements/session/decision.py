@@ -148,7 +148,7 @@ def plan_of(facts: StatementFacts, opening: Opening) -> Plan:
             _plans.clear()
         missed = len(opening.objects.missed)
         found = _plan(shape.facts, opening)
-        # What is not there now may be read later, without a change of what there is.
+        # A missing object may be read later, without a change of the existing ones.
         if not found.resolved.errors and len(opening.objects.missed) == missed:
             _plans[key] = found
     return found
@@ -217,7 +217,7 @@ class Decided:
 
     @property
     def own_formats(self) -> dict[str, LoggingFormat]:
-        """Those of the binlogs, without the source's own log."""
+        """Return the formats of the binlogs, without the source's own log."""
         formats = self.formats
         formats.pop(SOURCE_LOG, None)
         return formats
@@ -228,7 +228,7 @@ class Decided:
 
 
 _BEFORE_COLUMNS: Final = frozenset((1046, 1049, 1050))
-"""What is wrong with the table of a CREATE … SELECT is said before its columns are looked up."""
+"""Errors in the table of a CREATE … SELECT, which come before its columns are looked up."""
 
 
 def decide(
@@ -341,7 +341,7 @@ def _decide_resolved(
     changes = None
     candidates = frozenset(state.each_logging())
     if safety is not None:
-        # What statements of a plan change and need, by whether they stand in a procedure.
+        # Changes and needs of statements of a plan, by True if they stand in a procedure.
         of_plan, is_in_procedure = known.plan.changes, state.execution.is_in_procedure
         changes = of_plan.get(is_in_procedure)
         if changes is None:
@@ -380,7 +380,7 @@ def _decide_resolved(
 
 
 def _refuse(state: SessionState, verdicts: Mapping[str, Verdict]) -> bool:
-    """Fail with what binlogs refuse a statement for, if some do."""
+    """Fail with the errors of the binlogs that refuse a statement; False if none does."""
     refusing: dict[int, Refusal] = {}
     for name, verdict in verdicts.items():
         for error in verdict.errors[:1]:
@@ -465,7 +465,7 @@ def _as_rows(
 _OF_TEXTS: Final = frozenset(
     ("BINLANE_DEPENDENCY", "BINLANE_TABLE_SCOPE_TRIGGER", "BINLANE_LOAD_DATA")
 )
-"""Refusals of what rows could hold."""
+"""Refusals of texts where a binlog could have the rows instead."""
 
 
 def _verdicts(
@@ -555,7 +555,7 @@ def note_unsafe(state: SessionState, unsafe: Mapping[str, Iterable[ReasonFound]]
             continue
         for one in reasons_found:
             found.setdefault(one.reason, (one, []))[1].append(name)
-    # What else warns takes room as well, but only the server knows of that.
+    # Other warnings take room as well, but only the server knows of them.
     told_max = state.variables.number("max_error_count", default=_TOLD_MAX)
     if not state.variables.is_on("sql_notes", default=True):
         told_max = 0
@@ -621,17 +621,17 @@ _READ_LOCKS: Final = frozenset(("WITH READ LOCK", "FOR EXPORT"))
 _UNDER_READ_LOCK: Final = frozenset((StatementKind.MAINTENANCE, StatementKind.FLUSH))
 _BEHIND_LOCKS: Final = frozenset((1052, 1054, 1110, 1136, 1305))
 _BEFORE_OPENING: Final = frozenset((1066, 1327, 1747))
-"""What is wrong with aliases, partitions and variables: no table is locked yet."""
+"""Errors in aliases, partitions and variables: no table is locked yet."""
 _BEFORE_LOCKING: Final = _BEFORE_OPENING | {1222, 1241}
 """The same of MySQL, which prepares a statement before it locks its tables."""
 _OF_THE_TEXT: Final = frozenset((1052, 1054, 1093, 1110, 1136, 1288, 1348, 1394, 1443, 1471))
-"""What is wrong with columns and targets: known of a statement before it runs."""
+"""Errors in columns and targets, which are known before the statement runs."""
 
 
 def is_not_locked(state: SessionState, statement: SessionStatement) -> bool:
     """Fail a statement that LOCK TABLES keeps from a table; it then comes to nothing else.
 
-    What LOCK TABLES did not name is not looked for: it may be missing, too.
+    Tables that LOCK TABLES did not name are not looked for: these may be missing, too.
     """
     if statement.outcome.error in (_LOCKED_FOR_READ, _NOT_LOCKED):
         state.fail_as_stated(statement)
@@ -655,9 +655,9 @@ def is_not_locked(state: SessionState, statement: SessionStatement) -> bool:
 def refusal_beyond_locks(
     state: SessionState, facts: StatementFacts, resolved: ResolvedStatement
 ) -> Refusal | None:
-    """Why a statement fails that opens what LOCK TABLES did not lock, or not so, or not so often.
+    """Return the error of a statement that opens tables beyond the locks, their kind or their number.
 
-    What foreign keys lead to is locked with their tables, but for those that are locked for reading.
+    Tables that foreign keys lead to are locked with their own tables, except under a lock for reading.
     """
     locked = state.locked_tables
     if state.is_read_locked and any(
@@ -687,7 +687,7 @@ def refusal_beyond_locks(
     ]
     error = locked.refusal(opened, led_to)
     if state.server.is_mariadb and error is not None:
-        # It opens all children of what is locked for reading, whatever would happen to their rows.
+        # MariaDB opens all children of a table locked for reading, whatever would happen to their rows.
         written = (one for one in resolved.accesses if one.changes and not one.is_prelocked)
         led_to += [key.table for one in written for key in state.objects.children(one.name)]
         return locked.refusal(opened, led_to)
@@ -719,13 +719,13 @@ _LOOKING: Final = frozenset(("ANALYZE", "CHECK", "OPTIMIZE", "REPAIR"))
 
 
 def fails_under_locks(state: SessionState, statement: SessionStatement) -> bool:
-    """Fail a statement about objects that LOCK TABLES does not allow; what is open is committed.
+    """Fail a statement about objects that LOCK TABLES does not allow; the transaction is committed.
 
     Source: measured on MariaDB 10.11.19 and 11.8.6 and MySQL 9.7.4.
     """
     locked = state.locked_tables
     if locked is not None:
-        # What MySQL says of an unsafe DEFAULT it says first.
+        # MySQL's error for an unsafe DEFAULT comes first.
         is_unsafe = is_unsafe_default_added(state, statement.facts)
         error = None if is_unsafe else _refusal_under_locks(state, statement, locked)
     elif state.is_read_locked:
@@ -788,7 +788,7 @@ def _refusal_under_read_lock(statement: SessionStatement) -> Refusal | None:
 def _changed_under_locks(
     state: SessionState, statement: SessionStatement
 ) -> Iterator[tuple[TableName, str, bool]]:
-    """The tables that DDL changes, and reads for CREATE … LIKE, as LOCK TABLES has to hold them."""
+    """Give the tables that DDL changes, and reads for CREATE … LIKE, with the locks that it needs."""
     effects = statement.facts.effects
     makes = effects.kind in _CREATES_TABLES
     if not effects.is_temporary:

@@ -142,7 +142,7 @@ def _is_passed_over(state: SessionState, statement: SessionStatement, trace: Tra
 def _traced(
     state: SessionState, statement: SessionStatement, decided: Decided
 ) -> tuple[SessionStatement, Trace]:
-    """Follow a statement; where its triggers write what is in use, also as one without rows."""
+    """Follow a statement; where its triggers write a table in use, also as a statement without rows."""
     variables = dict(state.programs.user_variables)
     trace = trace_of(state, statement, decided)
     facts, outcome = statement.facts, statement.outcome
@@ -161,7 +161,7 @@ def _traced(
 
 
 def _unfilled(state: SessionState, statement: SessionStatement, decided: Decided) -> Refusal | None:
-    """The error of rows that lack values: of an INSERT into a table, with nothing beside it."""
+    """Return the error of rows that lack values, for an INSERT without view, function or BEFORE trigger."""
     kinds = (StatementKind.INSERT, StatementKind.REPLACE)
     accesses = decided.resolved.accesses
     if statement.facts.effects.kind not in kinds or decided.resolved.functions or not accesses:
@@ -316,7 +316,7 @@ def _empties_table(state: SessionState, statement: SessionStatement, decided: De
 
 
 def _remember_writes(state: SessionState, decided: Decided) -> None:
-    """Tell the rules of several binlogs what was written, and which binlogs log it."""
+    """Give the statement's writes, and the binlogs that log it, to the rules of several binlogs."""
     changes = decided.changes
     if state.safety is None or changes is None:
         return
@@ -331,7 +331,7 @@ def _remember_writes(state: SessionState, decided: Decided) -> None:
 
 
 class _StatementLog:
-    """Logs one statement in all binlogs that take it; what is the same in all is found once."""
+    """Logs one statement in all binlogs that take it; the events common to all are made once."""
 
     def __init__(
         self,
@@ -358,7 +358,7 @@ class _StatementLog:
 
     @cached_property
     def _text(self) -> tuple[Body, ...]:
-        """The statement as its text, with the values that belong to it."""
+        """The statement as its text, with the events of values that belong to it."""
         state, statement, decided = self._state, self._statement, self._decided
         before = context_events(state, statement, decided, self._trace)
         is_left_out = statement.outcome.rows == 0 and isinstance(statement.facts.tree, Insert)

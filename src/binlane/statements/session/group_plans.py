@@ -90,7 +90,7 @@ class TextOf(NamedTuple):
 
 DraftPart = RowsOf | TextOf
 _UNSAFE_LATER: Final = frozenset((symbol(Reason.NONTRANS_AFTER_TRANS),))
-"""What makes a statement unsafe as a text only where it waits for the end of its transaction."""
+"""Reasons that make a statement unsafe as a text only where it waits for the end of its transaction."""
 _NONE_NAMED: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
@@ -145,7 +145,7 @@ class Planned(NamedTuple):
 
     @property
     def numbers(self) -> range:
-        """Its number, and those of the statements that it ran."""
+        """Return the statement's number, and those of the statements that it ran."""
         return range(self.number, self.last + 1)
 
 
@@ -313,7 +313,7 @@ class PlannedSession:
         return self._planned(result, number, needed=needed)
 
     def disconnect(self) -> Planned:
-        """End the session: what is open is rolled back, temporary tables are dropped."""
+        """End the session: the open transaction is rolled back, temporary tables are dropped."""
         state = self.session.state
         number, needed = state.number + 1, self.needs_plans
         result = self.session.disconnect()
@@ -389,7 +389,7 @@ class PlannedSession:
             ledger.end_transaction()
 
     def _forget_unmade(self) -> None:
-        """Temporary tables whose creation a binlog did not get are not there in it."""
+        """Forget in each binlog the temporary tables whose creation it did not get."""
         unmade = self._ledger.temporary.unmade
         for name, table in unmade:
             if name in self.session.state.binlogs:
@@ -502,7 +502,7 @@ def _numbers(state: SessionState, name: str) -> _Waiting:
 
 
 def _waiting(state: SessionState, name: str, number: int, foreseen: Foreseen) -> _Waiting:
-    """As `_numbers`, behind a statement that is foreseen."""
+    """Return the statements that wait in a binlog's cache behind a foreseen statement."""
     cache, effect = state.binlogs[name].transaction_cache, foreseen.effect
     marks = () if name in effect.clears else cache.marks
     last = number if name in effect.waits else 0
@@ -554,7 +554,7 @@ class _Forms(NamedTuple):
 
     @classmethod
     def of(cls, planned: Planned) -> _Forms:
-        """Find what others of its like have in common with a statement that nothing waits for."""
+        """Return the shared parts of the plan of a statement for which nothing waits."""
         binlogs = planned.result.binlogs
         groups = tuple(
             _Form(
@@ -683,7 +683,7 @@ class _Ledger:
             self.removed.setdefault(name, set()).update(numbers)
 
 
-# What they are to the binlogs ----------------------------------------------------------------------
+# Content of the groups in the binlogs --------------------------------------------------------------
 
 
 class _Drafting:
@@ -760,7 +760,7 @@ class _Drafting:
             for one in dict(source.group.runs):
                 self._places.setdefault(one, []).append(place)
         at_source = result.binlogs[SOURCE_LOG]
-        # Where a binlog has the very same there is nothing to find out.
+        # A binlog with the very same events as the source needs no fitting.
         self._names = [name for name in self._names if result.binlogs[name] is not at_source]
         for name in self._names:
             self._fit(name, groups_of(result.binlogs[name], number))
@@ -800,7 +800,7 @@ class _Drafting:
         )
 
     def _give_up(self) -> None:
-        """Nobody knows what the statement does: all that waits goes as rows."""
+        """Give up the texts of a statement whose effects are not known: all that waits goes as rows."""
         self._ledger.removed_until = self._numbers[-1]
         for name in self._names:
             runs = self._result.binlogs[name].runs
@@ -933,7 +933,7 @@ class _Drafting:
         self._ledger.temporary.give(name, part.number, is_drop=is_drop)
 
     def _keep_temporary(self, name: str, group: LogGroup, several: Iterable[int]) -> None:
-        """Keep of a group that the source has not what changes temporary tables."""
+        """Keep the changes of temporary tables in a group that the source does not have."""
         temporary = self._ledger.temporary
         kept: list[DraftPart] = []
         has_change = False
@@ -1033,7 +1033,7 @@ class _Drafting:
         numbers = {number for number, _ in source.group.runs}
         parts = self._parts.get((name, place), [])
         if not source.is_undone:
-            # What the binlog's own log has at another time, or has no longer.
+            # Some rows stand in the binlog's own log at another time, or no longer.
             logged = [one for one in source.sections if one not in unlogged]
             at_once = self._at_once(name, place, logged) if not parts else None
             parts = _with_rows(parts, logged) if at_once is None else [at_once]

@@ -36,7 +36,7 @@ from binlane.statements.sql.evaluation.values import IN_UTF8, NOT_AS_LOGGED
 from binlane.statements.sql.servers import Fact
 
 SOURCE_LOG: Final = ""
-"""As which a session has the source's own log beside its binlogs, where it keeps that."""
+"""Name of the source's own log, beside the binlogs, in a session that keeps one."""
 _FLAGS2: Final = 0
 _OPTIONS: Final = (
     ("foreign_key_checks", 1 << 26, 0),
@@ -60,7 +60,7 @@ _OLD_TEXTS: Final = MappingProxyType(
         "@@system_versioning_insert_history": "@@system_versioning_insert_history=1",
     }
 )
-"""What servers without `Fact.LOGS_ALL_OPTIONS` show of an option."""
+"""Texts of options that servers without `Fact.LOGS_ALL_OPTIONS` show."""
 _ROWS: Final[Mapping[str, tuple[EventType, EventType]]] = MappingProxyType(
     {
         "insert": (EventType.WRITE_ROWS, EventType.WRITE_ROWS_V1),
@@ -130,7 +130,7 @@ Body = (
     | MappedTable
     | ChangedRows
 )
-"""What a session appends."""
+"""Events and placeholders that a session appends."""
 
 
 @lru_cache(_QUERIES_KEPT)
@@ -318,7 +318,7 @@ def _table_map(event: MappedTable, _: Server) -> LoggedEvent:
 def _rows(event: ChangedRows, server: Server) -> LoggedEvent:
     is_partial = event.event_type is EventType.PARTIAL_UPDATE_ROWS
     name = "Update_rows_partial" if is_partial else event.event_type.name.capitalize()
-    # Of all flags, servers show the end's alone, unless foreign keys are their own work.
+    # Servers show the flag of a statement's end alone, unless foreign keys are their own work.
     shown = ~0 if server.has_server_foreign_keys else RowsFlag.STMT_END
     flags = " ".join(text for flag, text in _FLAG_NAMES if event.flags & shown & flag)
     return LoggedEvent(name, f"table_id: # flags: {flags}" if flags else "table_id: #")

@@ -46,16 +46,16 @@ class LogGroup(NamedTuple):
 
     @property
     def number(self) -> int:
-        """Of its first statement."""
+        """Return the number of the group's first statement; 0 if it has none."""
         return self.runs[0][0] if self.runs else 0
 
 
 def groups_of(told: BinlogResult, number: int) -> list[LogGroup]:
-    """Split what a statement appends to a log.
+    """Split the events that a statement appends to a log.
 
     Args:
-        told: The log, and what is appended.
-        number: Of the statement that does.
+        told: The statement's result in the log, with the appended events.
+        number: Number of the appending statement.
     """
     bodies = told.bodies
     if not bodies:

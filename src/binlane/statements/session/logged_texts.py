@@ -146,7 +146,7 @@ def _event(writer: _DefinitionWriter, node: Event) -> str | None:
 def _from_its_kind(
     writer: _DefinitionWriter, name: ObjectName, definer: Account | None, *, is_or_replace: bool
 ) -> str:
-    """A trigger or event: only what stands before the word for its kind is written anew."""
+    """Return a trigger or event: only the text before the word for its kind is written anew."""
     verb = "CREATE OR REPLACE" if is_or_replace else "CREATE"
     kind = writer.facts.verb.rpartition(" ")[2]
     # Between that word and the name there is no other one of these letters but IF NOT EXISTS.
@@ -193,7 +193,7 @@ def _code(writer: _DefinitionWriter, code: Literal, language: str) -> str:
 
 
 def _parameters(writer: _DefinitionWriter, node: CreateRoutine) -> str:
-    """As they are written; MariaDB leaves out what stands before the first one of a function."""
+    """Return the parameters as written; MariaDB leaves out all text before a function's first one."""
     start, end = node.parameters_at + 1, node.parameters_end - 1
     if node.verb == "CREATE FUNCTION" and writer.state.server.is_mariadb:
         start = node.parameters[0].at if node.parameters else end
@@ -294,7 +294,7 @@ _DUPLICATES: Final = MappingProxyType(
     }
 )
 _FORMATS: Final = MappingProxyType({"TERMINATED": "\t", "ENCLOSED": "", "ESCAPED": "\\"})
-"""What FIELDS says where the statement does not."""
+"""Defaults of FIELDS for the parts that the statement leaves out."""
 
 
 def load_event(state: SessionState, statement: SessionStatement) -> ExecuteLoadQueryEvent:
@@ -368,7 +368,7 @@ def _target(state: SessionState, node: Name | UserVariable, facts: StatementFact
 
 
 def _assignment(state: SessionState, node: Assignment, facts: StatementFacts) -> str:
-    """A column with what the text says behind the sign, blanks too."""
+    """Return a column with the text behind the `=`, blanks included."""
     text = facts.text[facts.place(node.column.end) : facts.place(node.end)]
     return f"{state.quote(node.column.parts[-1])}={text.partition('=')[2]}"
 
@@ -387,7 +387,7 @@ _PRIVILEGES: Final = (
     *("REPLICATION CLIENT", "CREATE VIEW", "SHOW VIEW", "CREATE ROUTINE", "ALTER ROUTINE"),
     *("CREATE USER", "EVENT", "TRIGGER", "CREATE TABLESPACE", "CREATE ROLE", "DROP ROLE"),
 )
-"""In the order in which the server writes them; others follow."""
+"""Privileges in the order in which the server writes them; others follow."""
 _CLAUSES: Final = (
     *("REQUIRE", "WITH", "PASSWORD EXPIRE", "ACCOUNT", "PASSWORD HISTORY"),
     *("PASSWORD REUSE INTERVAL", "PASSWORD REQUIRE CURRENT", "FAILED_LOGIN_ATTEMPTS"),
@@ -398,7 +398,7 @@ _ORDERED: Final = (
     *("SUBJECT", "ISSUER", "CIPHER", "MAX_QUERIES_PER_HOUR", "MAX_UPDATES_PER_HOUR"),
     *("MAX_CONNECTIONS_PER_HOUR", "MAX_USER_CONNECTIONS"),
 )
-"""What stands in a clause by pairs, in that order likewise."""
+"""Options that stand in a clause as pairs, in the order in which the server writes them."""
 _ACCOUNT_ESCAPES: Final = str.maketrans({"'": "\\'", '"': '\\"', "\\": "\\\\"})
 
 
@@ -430,7 +430,7 @@ class _AccountWriter:
         return f"{_string(user)}@{_string(host)}"
 
     def accounts(self, accounts: Iterable[Account]) -> str:
-        """Several of them."""
+        """Return several accounts, with commas between them."""
         return ",".join(map(self.account, accounts))
 
     @property

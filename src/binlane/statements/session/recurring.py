@@ -56,7 +56,7 @@ _KINDS: Final = (
 
 
 _Key = Key | tuple[int | None, int | None, Key]
-"""Of a statement, with the number of rows and the error where these are said."""
+"""Key of a statement: with the number of rows and the error where these are stated."""
 
 
 class Foreseen(NamedTuple):
@@ -74,7 +74,7 @@ class Foreseen(NamedTuple):
 
 
 class Recurring:
-    """The statements of one session that come again; what is kept of them serves all sessions."""
+    """The statements of one session that come again; their kept effects serve all sessions."""
 
     def __init__(self, state: SessionState) -> None:
         self._state = state
@@ -90,7 +90,7 @@ class Recurring:
         return plan_of(facts, state.opening(state.database))
 
     def foresee(self, text: str, outcome: Outcome) -> Foreseen | None:
-        """Tell what a statement will do, if that is known; see `again`."""
+        """Return the effects that a statement will have, if they are known; see `again`."""
         is_kept = len(text) <= LONG and self._may_come_again(outcome)
         place = (self._at or self.find()) if is_kept else None
         if place is None or place.version is not self._state.objects.version:
@@ -110,7 +110,7 @@ class Recurring:
         """Return the parts that are equal in all statements with the same effects in one state."""
         last = self._split
         if last is not None and last[0] == text and last[1] is dialect:
-            # It was asked for what it will do, and is run now.
+            # The statement was foreseen, and is run now.
             key = last[2]
         else:
             key = key_of(text, dialect)
@@ -123,7 +123,7 @@ class Recurring:
         """Repeat the known effects of a statement.
 
         Args:
-            text: As the client sends it, without white space and semicolons around it.
+            text: Text as the client sends it, without white space and semicolons around it.
             outcome: The stated outcome of the statement.
 
         Returns:
@@ -184,7 +184,7 @@ class Recurring:
             return
         self._is_ahead = False
         state = self._state
-        # What statements share so far.
+        # The changes so far are shared between statements, so they are copied.
         state.transaction.changes = state.transaction.changes.copy()
         status = state.variables.status_vars()
         for binlog in self._binlogs:
@@ -224,7 +224,7 @@ class Recurring:
             changes.changed_nontransactional,
             changes.changed_nontransactional_temporary,
             changes.changed_temporary_tables,
-            # Which of them recorded some write and not another: all that a refusal hangs on.
+            # A refusal depends on the sets of binlogs that recorded some write, and not another.
             None
             if safety is None
             else frozenset([one.binlogs for one in safety.transaction.writes]),
@@ -283,7 +283,7 @@ class _Known:
         self._size = 0
 
     def grow(self) -> None:
-        """There is one more; forget all others if these are too many."""
+        """Count one more effect; forget all others if these are too many."""
         if self._size >= KEPT_MAX:
             places, self.places, self._size = self.places, {}, 0
             # A session may be in one of them.
@@ -330,7 +330,7 @@ class Attempt:
         return plan.may_recur
 
     def was(self, state: SessionState, result: StatementResult) -> None:
-        """Keep what the statement did, if that does not hang on its text."""
+        """Keep the statement's effects, if they do not depend on its text."""
         error = result.error
         if result != StatementResult(error=error, binlogs=result.binlogs):
             return
@@ -424,7 +424,7 @@ class _Made(NamedTuple):
     waiting: int | None
 
     def bodies(self, text: str, waiting: Sequence[Body] = ()) -> tuple[Body, ...]:
-        """Those of one statement."""
+        """Return the events of one statement."""
         if not self.makers and self.waiting is None:
             return self.constant
         found = [*self.constant]
@@ -566,11 +566,11 @@ class KnownEffect:
         self.is_quiet = self.result is not None and not self.cleared
 
     def told(self, binlogs: Sequence[BinlogCaches], text: str) -> StatementResult:
-        """Tell what it will do."""
+        """Return the result that the statement will have."""
         return self.result or self._told(binlogs, text)
 
     def again(self, state: SessionState, binlogs: Sequence[BinlogCaches], text: str) -> None:
-        """Do it again, to all but the logs."""
+        """Repeat the statement's effects, on everything but the logs."""
         for number in self.cleared:
             binlogs[number].transaction_cache.clear()
         for made, numbers in self.appended:
@@ -620,7 +620,7 @@ class KnownEffect:
         return StatementResult(error=self.error, binlogs=told)
 
 
-# What no literal can change -----------------------------------------------------------------------
+# Effects that no literal can change ---------------------------------------------------------------
 
 
 def _may_recur(plan: Plan, objects: SchemaCatalog) -> bool:

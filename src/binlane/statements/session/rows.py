@@ -136,7 +136,7 @@ def _follow_sequences(
     found: Trace,
     sequences: dict[TableName, Table],
 ) -> Trace:
-    """Add what SELECT, DO and SET do to sequences; leave out what needs no new range."""
+    """Add the changes of SELECT, DO and SET to sequences; leave out rows that need no new range."""
     runs = found.runs
     if statement.facts.effects.kind in READING_KINDS:
         if changed_rows(statement.outcome) == 0:
@@ -321,7 +321,7 @@ def holds_for_all(
 
 
 _SPECIAL_NULLS: Final = frozenset(("DATE", "DATETIME"))
-"""Of a column that is not NULL, `IS NULL` finds the date of zeros."""
+"""Types of NOT NULL columns where `IS NULL` finds the date of zeros."""
 
 
 def _known_columns(

@@ -71,7 +71,7 @@ from binlane.statements.sql.schema import Objects, Table
 from binlane.statements.sql.servers import LoggingFormat, LoggingMode
 
 _BY_ROWS: Final = WRITING_KINDS | READING_KINDS | {StatementKind.CALL}
-"""What these change is told by what happens to rows; the text may name a view instead."""
+"""Kinds of statements whose changes are those of rows; the text may name a view instead."""
 
 
 _EVENTS: Final[Mapping[RowChange, tuple[str, ...]]] = MappingProxyType(
@@ -84,7 +84,7 @@ _EVENTS: Final[Mapping[RowChange, tuple[str, ...]]] = MappingProxyType(
         RowChange.UPSERT: ("INSERT", "UPDATE"),
     }
 )
-"""Of triggers."""
+"""Events of triggers by the change of rows."""
 
 
 def changes_of(
@@ -129,7 +129,7 @@ def _once(found: Iterable[UsedObject]) -> tuple[UsedObject, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Used:
-    """Finds what a statement uses."""
+    """Finds the objects that a statement uses."""
 
     facts: StatementFacts
     resolved: ResolvedStatement

@@ -86,7 +86,7 @@ _CREATES_PROGRAMS: Final = frozenset(
     }
 )
 _DEFINITIONS: Final = _CREATES_PROGRAMS | {StatementKind.CREATE_VIEW, StatementKind.ALTER_VIEW}
-"""What the server keeps, and logs, without executable comments."""
+"""Statements that the server keeps, and logs, without executable comments."""
 
 
 class Session:
@@ -189,7 +189,7 @@ class Session:
 
     @property
     def is_in_transaction(self) -> bool:
-        """In a transaction of several statements: BEGIN or autocommit=0."""
+        """True in a transaction of several statements: BEGIN or autocommit=0."""
         return self.state.is_in_transaction
 
     @property
@@ -297,7 +297,7 @@ class Session:
         return values.get(name, "") or (modes.pop() if len(modes) == 1 else "MIXED")
 
     def quote(self, name: TableName) -> str:
-        """A name as texts that the server writes have it."""
+        """Return a name as texts that the server writes have it."""
         return self.state.quote(name)
 
     def has_sql_mode(self, mode: str) -> bool:
@@ -338,7 +338,7 @@ class Session:
             self.restore(before)
 
     def foresee(self, statement: str, outcome: Outcome = NO_OUTCOME) -> Foreseen | None:
-        """Tell what a statement will do if that is known from others like it; else None."""
+        """Return the known effects of a statement from others like it; else None."""
         return self.recurring.foresee(_bare(statement), outcome)
 
     def _execute(self, text: str, outcome: Outcome) -> StatementResult:
@@ -446,7 +446,7 @@ class Session:
         return None if asked is None else denied(asked) or denied_inside(asked)
 
     def acting_for(self, program: Routine | Trigger) -> AbstractContextManager[Refusal | None]:
-        """As of `Host`."""
+        """Act for a program's account, as `Host.acting_for` says."""
         return self.state.acting_for(program)
 
     def resolved(self, facts: StatementFacts, database: str) -> ResolvedStatement:
@@ -469,7 +469,7 @@ class Session:
         return [read(trimmed(one), database=self.database, dialect=dialect) for one in texts if one]
 
     def opened_by(self, facts: StatementFacts, database: str) -> ResolvedStatement:
-        """As `resolved`, with the places of the first statement of its shape."""
+        """Return the same as `resolved`, with the places of the first statement of its shape."""
         return self._plan(facts, database).resolved
 
     def misnamed(
@@ -527,7 +527,7 @@ class Session:
         return None
 
     def execute_inner(self, inner: InnerStatement) -> Refusal | None:
-        """Run one statement of a program; what it does belongs to the outermost statement."""
+        """Run one statement of a program; its effects belong to the outermost statement."""
         state = self.state
         facts = read(inner.sql, database=inner.database, dialect=inner.dialect)
         if facts.effects.stopped_at is not None:
@@ -563,13 +563,13 @@ class Session:
         self.state.restore(snapshot)
 
     def disconnect(self) -> StatementResult:
-        """End the session: roll back what is open, drop its temporary tables."""
+        """End the session: roll back the open transaction, drop the session's temporary tables."""
         self.recurring.leave()
         state = self.state
         state.number += 1
         state.execution = Execution(number=state.number)
         transactions.leave_xa_at_end(state)
-        # Its text is in UTF-8, whatever set the client was in.
+        # The text of the session's end is in UTF-8, whatever character set the client had.
         with state.variables.running(None):
             if state.server.is_mariadb:
                 drop_at_disconnect(state)
@@ -612,9 +612,9 @@ class Session:
         return True
 
     def have(self, definitions: Sequence[Definition]) -> None:
-        """Have these binlogs from here on: somebody else defined them.
+        """Take over the binlogs that hold from here on, which another session has defined.
 
-        Those that were there before keep what waits in their caches.
+        Binlogs that existed before keep the events that wait in their caches.
         """
         self.recurring.leave()
         assert self.state.safety is not None, "there are definitions, not the server's own log"
@@ -749,7 +749,7 @@ def _global_values(objects: SchemaCatalog) -> dict[str, str]:
 
 
 def _syntax_error(facts: StatementFacts, outcome: Outcome) -> Refusal:
-    """That the server's grammar does not take a statement: nothing of the session changes."""
+    """Return the error of a statement outside of the server's grammar: nothing of the session changes."""
     error, token = facts.error, facts.effects.stopped_at
     assert error is not None, "the caller has looked"
     assert token is not None, "it says where"
@@ -788,7 +788,7 @@ def _is_told_by_objects(statement: SessionStatement) -> bool:
 def _merged(notes: Sequence[Note]) -> list[Note]:
     """The notes of a program's statements: each reason once, in the order of the server.
 
-    It stands for the first statement whose note the client is told of, if there is one.
+    A reason's note is that of the first statement whose note the client gets, if there is one.
     """
     told = [note for note in notes if note.is_told]
     first = {note.reason: note for note in (*reversed(notes), *reversed(told))}

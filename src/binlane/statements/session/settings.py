@@ -1,4 +1,4 @@
-"""SET, SET TRANSACTION and SET STATEMENT … FOR, and what they do to a transaction.
+"""SET, SET TRANSACTION and SET STATEMENT … FOR, and their effects on a transaction.
 
 The module also has system variables as expressions see them, and expressions as SET assigns them.
 """
@@ -164,7 +164,7 @@ _WHOLE_TRANSACTIONS: Final = frozenset(
         *("pseudo_replica_mode", "pseudo_slave_mode"),
     )
 )
-"""What MySQL does not let a session set while it is in a transaction."""
+"""Variables that MySQL does not let a session set while it is in a transaction."""
 
 
 def _in_program(name: str) -> Refusal:
@@ -279,9 +279,9 @@ def _assign(state: SessionState, assignment: Assignment) -> None:
 
 
 def _switch_autocommit(state: SessionState) -> None:
-    """SET autocommit=1 commits what was done without; =0 keeps an open BEGIN."""
+    """Commit the open changes for SET autocommit=1; =0 keeps an open BEGIN."""
     if state.variables.settings.is_autocommit:
-        # Its characteristics are those of the next statement, too.
+        # The characteristics of the transaction are those of the next statement, too.
         characteristics = state.characteristics
         state.commit()
         state.transaction.own = characteristics
@@ -308,7 +308,7 @@ def statement_settings(state: SessionState, statement: SessionStatement) -> Iter
 
 
 def _take_back(state: SessionState, assignments: Iterable[Assignment], saved: Variables) -> None:
-    """Take assignments back as SET would: what a transaction forbids all stay."""
+    """Take assignments back as SET would: values that a transaction forbids to set all stay."""
     for assignment in assignments:
         value = (
             saved.settings.logging_mode.value
@@ -366,7 +366,7 @@ def execute_set(state: SessionState, statement: SessionStatement) -> None:
         assignments = checked(state, statement, facts.assignments)
     if assignments is None:
         return
-    # What is said first is done first: a variable's old value is kept in the same SET.
+    # The first assignment is carried out first: a variable's old value is kept in the same SET.
     keeps_old = facts.assignments[:1] != () and _is_user_variable(facts.assignments[0])
     if not keeps_old:
         carry_out(state, assignments)

@@ -181,7 +181,7 @@ class Execution:
 
     @contextmanager
     def inner(self, *, is_in_procedure: bool) -> Iterator[None]:
-        """A statement of a program runs; its error is none of the outer one until that says so."""
+        """Run a statement of a program; its error is no error of the outer one until that says so."""
         outer = self.error, self.is_in_procedure
         self.error, self.is_in_procedure = None, is_in_procedure
         try:
@@ -250,7 +250,7 @@ class LockedTables(NamedTuple):
         return min((anew.get(name, self.isolation) for name in names), default=self.isolation)
 
     def opening_anew(self, names: Iterable[TableName], isolation: Isolation) -> LockedTables:
-        """With tables that are opened again with another level."""
+        """Return the locks with tables that are opened again with another level."""
         return self._replace(
             opened_anew=(*self.opened_anew, *((name, isolation) for name in names))
         )
@@ -317,7 +317,7 @@ class OpenTemporaryTables:
             self.names.remove(name)
 
     def copy(self) -> OpenTemporaryTables:
-        """As they are now."""
+        """Copy the present state."""
         return OpenTemporaryTables(self.names.copy(), self.row_binlogs.copy())
 
 
@@ -478,7 +478,7 @@ class SessionState:
 
     @property
     def is_in_transaction(self) -> bool:
-        """In a transaction of several statements: BEGIN or autocommit=0."""
+        """True in a transaction of several statements: BEGIN or autocommit=0."""
         return self.transaction.is_begun or not self.variables.settings.is_autocommit
 
     @property
@@ -500,7 +500,7 @@ class SessionState:
 
     @property
     def characteristics(self) -> Characteristics:
-        """Those of the current or next transaction."""
+        """Return the characteristics of the current or next transaction."""
         return self.transaction.coming or self.transaction.own
 
     def opening(self, database: str, created: Table | None = None) -> Opening:
@@ -536,7 +536,7 @@ class SessionState:
         return self.safety.modes[name]
 
     def delayed_mode(self, name: str) -> LoggingMode:
-        """The logging mode of the threads that insert what INSERT DELAYED leaves to them."""
+        """Return the logging mode of the threads that insert the rows of INSERT DELAYED."""
         if self.logs_source:
             return LoggingMode.ROW
         return (
@@ -561,7 +561,7 @@ class SessionState:
         engine_changes: EngineChanges,
         logging_format: LoggingFormat = LoggingFormat.STATEMENT,
     ) -> WriteContext:
-        """In which a statement writes to a binlog."""
+        """Return the circumstances in which a statement writes to a binlog."""
         return WriteContext(
             mode=self.mode(name),
             logging_format=logging_format,
@@ -600,7 +600,7 @@ class SessionState:
         return text_of_name(name, dialect.charset, mark) or _NO_NAME
 
     def begin(self) -> None:
-        """START TRANSACTION: what was open is committed, locked tables are unlocked."""
+        """Begin a transaction as START TRANSACTION does: commit the open one, unlock tables."""
         kept = None
         if self.is_in_transaction or self.transaction.is_active:
             # MySQL keeps the characteristics of a transaction that BEGIN ends.
@@ -614,7 +614,7 @@ class SessionState:
         self.transaction.is_active = True
 
     def implicit_commit(self) -> None:
-        """Commit what is open, as most DDL does first; SET TRANSACTION ends with it in any case."""
+        """Commit the open transaction, as most DDL does first; SET TRANSACTION ends with it in any case."""
         if self.is_in_transaction or self.transaction.is_active:
             self.commit()
         else:
@@ -648,7 +648,7 @@ class SessionState:
             self.safety.transaction_ended()
 
     def reset_characteristics(self) -> None:
-        """The next transaction is again as the session has them."""
+        """Give the next transaction the characteristics of the session again."""
         self.transaction.coming = None
         self.transaction.own = self.variables.settings.characteristics
 
@@ -676,7 +676,7 @@ class SessionState:
         if self.is_in_transaction:
             # MySQL begins with temporary tables that come and go, too, and with those not there.
             is_begun = engine_changes.changed_temporary_tables and not self.server.is_mariadb
-            # Of a server with a log of its own it hangs on that: others it knows nothing of.
+            # A server with a log of its own regards that log alone: it knows nothing of others.
             own = self.binlogs.get(SOURCE_LOG)
             logs = self.binlogs.values() if own is None else (own,)
             is_begun |= any(binlog.is_registered for binlog in logs)
@@ -689,9 +689,9 @@ class SessionState:
             self.reset_characteristics()
 
     def opened(self, tables: Iterable[Table]) -> None:
-        """Note tables that are read or locked: the transaction of their engines begins with that.
+        """Note tables that are read or locked: the transaction of their engines then begins.
 
-        With autocommit it ends at once, and with it what SET TRANSACTION gave to the next one.
+        With autocommit that transaction ends at once, and with it the one that SET TRANSACTION was for.
         """
         engines = (engine_traits(table.engine, self.server.flavor) for table in tables)
         if not any(engine.is_transactional for engine in engines):
@@ -752,7 +752,7 @@ class SessionState:
         replaces: bool = False,
         new_name: TableName | None = None,
     ) -> None:
-        """Note what the statement that runs does with a temporary table; see `TemporaryUse`."""
+        """Note a use of a temporary table by the running statement; see `TemporaryUse`."""
         if not self.logs_source:
             return
         use = TemporaryUse(change, traits(table, self.server).has_rollback, replaces, new_name)
@@ -763,7 +763,7 @@ class SessionState:
 
     @contextmanager
     def numbered(self) -> Iterator[None]:
-        """A statement of a program runs: it has a number, and what it logs is its own."""
+        """Run a statement of a program under a number of its own, which its events get."""
         execution, outer = self.execution, self.execution.number
         self.mark(outer)
         self.number += 1
@@ -773,7 +773,7 @@ class SessionState:
         execution.number = outer
 
     def mark(self, number: int) -> None:
-        """Note that what was logged, and nobody noted before, is of a statement."""
+        """Note that the events logged since the last mark are of a statement."""
         if self.logs_source:
             for binlog in self.binlogs.values():
                 binlog.mark(number)
@@ -783,7 +783,7 @@ _NO_FACTS: Final = StatementFacts(effects=StatementEffects(kind=StatementKind.EM
 _WITHOUT_CHANGES: Final = frozenset(
     (StatementKind.EMPTY, StatementKind.SESSION, StatementKind.SET, StatementKind.LOCK)
 )
-"""What leaves a transaction as it was, whatever else it does."""
+"""Statements that leave a transaction as it was, whatever else they do."""
 
 Handler = Callable[[SessionState, SessionStatement], None]
 """Carries out statements of one kind."""

@@ -18,10 +18,9 @@ from binlane.names import TableName
 from binlane.statements.session.state import TemporaryChange, TemporaryUse
 
 _KEPT: Final = 64
-"""Of so many statements that are over it is known what they did: a binlog may turn out not to have got
-their texts."""
+"""Number of ended statements whose uses are remembered: a binlog may turn out not to have got their texts."""
 _UNKNOWN: Final = -1
-"""Of no statement: nobody knows how a table is."""
+"""Number of no statement: the state of the table is not known."""
 
 
 @dataclass(slots=True)
@@ -52,7 +51,7 @@ class TemporaryCopies:
     _gone: dict[tuple[str, TableName], int] = field(default_factory=dict)
 
     def copy(self) -> TemporaryCopies:
-        """As they are now."""
+        """Copy the present state."""
         return TemporaryCopies(
             unmade=self.unmade.copy(),
             _uses=self._uses.copy(),
@@ -114,7 +113,7 @@ class TemporaryCopies:
         dropped = [
             table for table, one in uses.items() if one.use.change is TemporaryChange.DROPPED
         ]
-        # Its texts, one or more, are of those that are there.
+        # The texts of a DROP, one or more, are of tables that exist.
         is_there = any(table in own or self._gone.get((name, table)) == number for table in dropped)
         return (is_there or not dropped) and all(
             _fits(table, one, own) for table, one in uses.items() if table not in dropped

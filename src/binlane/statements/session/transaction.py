@@ -79,20 +79,20 @@ class EngineChanges:
         self.engines.setdefault(engine, EngineUse(has_two_phases))
 
     def merge(self, done: EngineChanges) -> None:
-        """Take over what a statement did that is not rolled back."""
+        """Take over the changes of a statement that is not rolled back."""
         for name, use in done.engines.items():
             own = self.engines.setdefault(name, EngineUse(use.has_two_phases))
             own.is_changed |= use.is_changed
         self.merge_flags(done)
 
     def merge_flags(self, done: EngineChanges) -> None:
-        """Take over what no rollback of the statement takes back."""
+        """Take over the changes of a statement that no rollback takes back."""
         self.changed_nontransactional |= done.changed_nontransactional
         self.changed_nontransactional_temporary |= done.changed_nontransactional_temporary
         self.changed_temporary_tables |= done.changed_temporary_tables
 
     def copy(self) -> EngineChanges:
-        """As they are now."""
+        """Copy the present state."""
         return replace(self, engines={name: replace(use) for name, use in self.engines.items()})
 
     def keep_only(self, engines: frozenset[str]) -> None:
@@ -151,7 +151,7 @@ class Transaction:
     created: frozenset[TableName] | None = None
 
     def leave_xa(self) -> None:
-        """It is no XA transaction any longer."""
+        """Leave the XA transaction."""
         self.xid = self.xa_phase = None
 
     def copy(self) -> Transaction:
@@ -164,24 +164,24 @@ class PreparedXa:
     """XA transactions that are prepared.
 
     Attributes:
-        held: With the binlogs that hold them.
-        left: Those that outlive the session, with the binlogs that will log their end.
+        held: Prepared transactions, each with the binlogs that hold it.
+        left: Prepared transactions that outlive the session, each with the binlogs that will log its end.
     """
 
     held: dict[TransactionXid, frozenset[str]] = field(default_factory=dict)
     left: dict[TransactionXid, frozenset[str]] = field(default_factory=dict)
 
     def end(self, xid: TransactionXid) -> frozenset[str]:
-        """One is committed or rolled back; the binlogs that hold it."""
+        """Commit or roll back a prepared transaction; return the binlogs that hold it."""
         self.left.pop(xid, None)
         return self.held.pop(xid)
 
     def copy(self) -> PreparedXa:
-        """As they are now."""
+        """Copy the present state."""
         return PreparedXa(self.held.copy(), self.left.copy())
 
 
-# Of a statement -----------------------------------------------------------------------------------
+# Changes of a statement ---------------------------------------------------------------------------
 
 
 def engine_changes_of(
@@ -272,7 +272,7 @@ class Cache:
             self.open_rows = None
 
     def truncate(self, size: int) -> None:
-        """Drop what was added after so many events."""
+        """Drop the events that were added after so many events."""
         del self.events[size:]
         self.open_rows = None
         while self.marks and self.marks[-1][0] > size:
@@ -325,7 +325,7 @@ class WriteContext(NamedTuple):
 
 
 Runs = tuple[tuple[int, int, int], ...]
-"""Of which statements events are: from where, up to where, and its number."""
+"""Ranges of events by their statement: start, end, and number of the statement."""
 
 
 @dataclass(slots=True)
@@ -380,7 +380,7 @@ class BinlogCaches:
         )
 
     def mark(self, number: int) -> None:
-        """Note that a statement ends: what was added since the one before is its own."""
+        """Note the end of a statement: events added since the statement before are its own."""
         self.transaction_cache.mark(number)
         end, marks = len(self.written), self.written_marks
         if not end:
@@ -399,7 +399,7 @@ class BinlogCaches:
             self.written_marks.extend((at + end, number) for end, number in waiting)
 
     def abandon_statement(self, *, is_in_transaction: bool) -> None:
-        """Forget what a statement did that was not carried out to its end."""
+        """Forget the events of a statement that was not carried out to its end."""
         self.written.clear()
         self.written_marks.clear()
         self.statement_cache.clear()
@@ -466,9 +466,9 @@ class BinlogCaches:
         return self.transaction_cache if is_transactional else self.statement_cache
 
     def end_statement(self, context: WriteContext, *, keeps_rows_open: bool = False) -> None:
-        """Commit the statement; outside a transaction also what it put into the other cache.
+        """Commit the statement; outside a transaction also its events in the other cache.
 
-        Rows that are kept open are those of one statement with the rows of the next, and table maps.
+        The rows kept open are those of one statement with the rows of the next, and table maps.
 
         Source: 004:R-flush-SC. MariaDB makes one group of both caches if it commits in two phases.
         """
@@ -523,16 +523,16 @@ class BinlogCaches:
         self._reset_transaction()
 
     def keep_unsafe(self, context: WriteContext) -> None:
-        """Log what is rolled back by XA, or to a savepoint that this binlog does not know.
+        """Log changes rolled back by XA, or to a savepoint that this binlog does not know.
 
-        MariaDB then does so in every format, if something cannot be rolled back.
+        MariaDB then logs them in every format, if some change cannot be rolled back.
         """
         if self.server.is_mariadb and self.is_registered and context.changed_nontransactional:
             self._flush_statement_cache()
             self._write_transaction(log_events.ROLLBACK)
 
     def write_xa(self, events: Sequence[Body], transaction: EngineChanges) -> None:
-        """Write an XA transaction with what opens and ends it."""
+        """Write an XA transaction with the events that open and end it."""
         self._take_marks_along(len(self.written) + 1)
         is_whole = not transaction.changed_nontransactional
         if is_whole and self._is_compressed(self.transaction_cache.events):
@@ -615,7 +615,7 @@ class BinlogCaches:
     def _flush_statement_cache(self) -> None:
         """Write the statement cache, if there is something in it to be logged.
 
-        What MariaDB does not take for that stays until a commit, and stands before what comes.
+        Events that MariaDB does not count as that stay until a commit, and stand before later ones.
         """
         if not self.statement_cache.is_empty:
             events = self.statement_cache.events
@@ -629,7 +629,7 @@ class BinlogCaches:
         return self.transaction_cache.before_statement is not None
 
     def _forget_maps(self, *, is_told: bool) -> None:
-        """Drop what stayed in the statement cache, at a commit of which the binlog is told."""
+        """Drop the rest of the statement cache, at a commit of which the binlog is told."""
         if is_told:
             self.statement_cache.clear()
 

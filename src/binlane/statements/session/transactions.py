@@ -136,7 +136,7 @@ def _chain(
 
 
 def refusal_in_xa(state: SessionState) -> Refusal:
-    """That the state of the XA transaction does not allow a statement."""
+    """Return the refusal of a statement that the state of the XA transaction does not allow."""
     phase = state.transaction.xa_phase
     message = (
         "XAER_RMFAIL: The statement cannot be executed when global transaction is in the  "
@@ -150,7 +150,7 @@ def set_savepoint(state: SessionState, statement: SessionStatement) -> None:
     if not state.is_in_transaction:
         return
     name, savepoints = statement.facts.name, state.transaction.savepoints
-    # It takes the place of one of the same name.
+    # A new savepoint takes the place of one of the same name.
     at = _index(savepoints, name)
     if at is not None:
         _forget(state, at, at + 1)
@@ -217,7 +217,7 @@ _ALWAYS: Final = frozenset(
 _WITHOUT_TABLES: Final = (
     WRITING_KINDS | READING_KINDS | {StatementKind.SET, StatementKind.CALL, StatementKind.COMPOUND}
 )
-"""What is allowed while the transaction has ended, too, if it opens no table."""
+"""Statements allowed also in a transaction that has ended, if they open no table."""
 _WHILE_ACTIVE: Final = (
     _ALWAYS
     | _WITHOUT_TABLES
@@ -227,7 +227,7 @@ _WHILE_ACTIVE: Final = (
     }
 )
 _LOOKS: Final = ("CHECKSUM", "UNLOCK", "LOCK INSTANCE", "HANDLER CLOSE")
-"""What is allowed in any phase."""
+"""Statements that are allowed in any phase."""
 KEY_CACHE: Final = ("CACHE INDEX", "LOAD INDEX")
 _COMMITTING: Final = {
     True: ("INSTALL", "UNINSTALL", "RESET", "BACKUP"),
@@ -238,7 +238,7 @@ _COMMITTING: Final = {
         *KEY_CACHE,
     ),
 }
-"""Commands that commit what is open, by whether the server is MariaDB.
+"""Commands that commit the open transaction, by True if the server is MariaDB.
 
 Source: measured on MariaDB 10.11.19 and MySQL 9.7.4.
 """
@@ -325,13 +325,13 @@ _UNTOUCHED_KINDS: Final = frozenset(
         StatementKind.TABLESPACE,
     )
 )
-"""What read-only transactions allow, as far as it is not measured otherwise."""
+"""Statements that read-only transactions allow, as far as it is not measured otherwise."""
 
 
 def fails_read_only(state: SessionState, statement: SessionStatement) -> bool:
-    """Fail a statement that the transaction is too read-only for; DDL commits first what is open.
+    """Fail a statement that a read-only transaction forbids; DDL commits the open transaction first.
 
-    Servers say so before they look for the tables.
+    Servers raise this error before they look for the tables.
 
     Source: measured on MariaDB 10.11.19 and MySQL 9.7.4.
     """
@@ -365,7 +365,7 @@ def _is_no_part_of_xa(state: SessionState, kind: StatementKind, *, commits: bool
 
 
 _BEFORE_TRANSACTIONS: Final = frozenset((1064, 1193, 1231, 1238, 1792))
-"""What is told before the transaction is looked at: of the text, and of SET STATEMENT."""
+"""Errors of the text, and of SET STATEMENT, which come before the transaction is looked at."""
 
 
 def _changes_tables(state: SessionState, statement: SessionStatement) -> bool:
@@ -437,8 +437,8 @@ class _Xa:
                 logged.add(name)
                 self._write(binlog, end)
         state.prepared_xa.held[self._xid] = frozenset(logged)
-        # What other sessions can do with it: in MariaDB they log its end even where it is not
-        # logged itself, and there is nothing left of one that did nothing.
+        # Other sessions can end the transaction: in MariaDB they log its end even where it is not logged
+        # itself, and there is nothing left of a transaction that did nothing.
         if not self._is_mariadb:
             state.prepared_xa.left[self._xid] = frozenset(logged)
         elif logged.difference((log_events.SOURCE_LOG,)) or state.transaction.changes.engines:
@@ -494,7 +494,7 @@ class _Xa:
         binlog.write_xa([start, *events, state.query(end_of_work), end], changes)
 
     def _finish(self, text: str) -> Refusal | None:
-        """Commit or roll back what was prepared."""
+        """Commit or roll back a prepared transaction."""
         refusal = self._refusal_to_finish()
         if refusal is not None:
             return refusal
@@ -568,7 +568,7 @@ _XA_VERBS: Final[Mapping[str, Callable[[_Xa], Refusal | None]]] = MappingProxyTy
 
 
 def leave_xa_at_end(state: SessionState) -> None:
-    """The session ends: of an XA transaction that is not prepared MySQL logs what cannot be undone."""
+    """Leave the XA transaction at the session's end; MySQL logs changes that cannot be undone."""
     transaction = state.transaction
     if transaction.xid is not None and not state.server.is_mariadb:
         start = log_events.xa_start(transaction.xid, state.server)
@@ -580,9 +580,9 @@ def leave_xa_at_end(state: SessionState) -> None:
 
 
 def execute_lock(state: SessionState, statement: SessionStatement) -> None:
-    """LOCK TABLES commits what is open; UNLOCK TABLES does if tables were locked.
+    """Lock or unlock tables: LOCK TABLES commits, UNLOCK TABLES only if tables were locked.
 
-    LOCK INSTANCE and UNLOCK INSTANCE do neither.
+    LOCK INSTANCE and UNLOCK INSTANCE do not commit.
     """
     if statement.facts.verb == "LOCK TABLES":
         if (refused := _refusal_to_lock(state, statement.facts)) is not None:
@@ -615,7 +615,7 @@ def execute_lock(state: SessionState, statement: SessionStatement) -> None:
 
 
 def _refusal_to_lock(state: SessionState, facts: StatementFacts) -> Refusal | None:
-    """Why LOCK TABLES fails before it unlocks what was locked."""
+    """Return the error with which LOCK TABLES fails before it unlocks the locked tables."""
     named: set[tuple[str, str]] = set()
     for use in facts.tables:
         name = use.name.database, use.alias.lower()

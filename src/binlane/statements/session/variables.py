@@ -28,10 +28,10 @@ _ISOLATIONS: Final = {
 }
 _FORMATS: Final = ("MIXED", "STATEMENT", "ROW")
 _IMAGES: Final = tuple(RowImage)
-"""What 0, 1 and 2 mean."""
+"""Row images for the numbers 0, 1 and 2."""
 
 _GTID_CONSISTENCIES: Final = {"0": "OFF", "FALSE": "OFF", "1": "ON", "TRUE": "ON", "2": "WARN"}
-"""By what else may be said."""
+"""Values that may be given in another form."""
 _ON: Final = frozenset(("1", "ON", "TRUE"))
 _CLIENT_CHARSETS: Final = frozenset(("names", "character set"))
 ISOLATION_NAMES: Final = frozenset(("tx_isolation", "transaction_isolation"))
@@ -40,7 +40,7 @@ ACCESS_NAMES: Final = frozenset(
 )
 DIRECT: Final = "binlog_direct_non_transactional_updates"
 OF_BINLOGS: Final = frozenset(("binlog_format", "binlog_row_image", DIRECT, "sql_log_bin"))
-"""What decides how a session is logged."""
+"""Variables that decide how a session is logged."""
 _GLOBAL_SCOPES: Final = frozenset((VariableScope.GLOBAL, VariableScope.PERSIST))
 
 
@@ -82,7 +82,7 @@ class Variables:
         return status_vars(flags2, is_atomic=is_atomic)
 
     def text(self, name: str) -> str:
-        """A variable's value in capitals; empty if nothing is known of it."""
+        """Return a variable's value in capitals; empty if the value is not known."""
         return self.values.get(name, self.global_values.get(name, ""))
 
     @property
@@ -119,7 +119,7 @@ class Variables:
         """
         before, connection = self.values.get("sql_mode"), self.connection
         charset = self.text("character_set_client")
-        # Its statements are read when it is made.
+        # A program's statements are read when it is made.
         self._have_client_charset("")
         if context is not None:
             self._have_mode(context.sql_mode)
@@ -149,13 +149,13 @@ class Variables:
             self.values["character_set_client"] = charset
 
     def copy(self) -> Variables:
-        """As they are now, to be restored after SET STATEMENT … FOR."""
+        """Copy the present values, to be restored after SET STATEMENT … FOR."""
         return replace(self, values=dict(self.values), global_values=dict(self.global_values))
 
     def begin_with(self, values: Mapping[str, str], own: Mapping[str, str]) -> None:
-        """Have values of the binlogs' variables: global ones, and what the session set itself.
+        """Set the values of the binlogs' variables: global ones, and those that the session set itself.
 
-        What the server itself has for its own log is forgotten.
+        The server's values for its own log are forgotten.
         """
         self._settings = None
         for name in OF_BINLOGS:
@@ -190,7 +190,7 @@ class Variables:
 
     @property
     def client_charset(self) -> str:
-        """character_set_client; empty if nothing is known of it."""
+        """Return character_set_client; empty if the value is not known."""
         charset = self.text("character_set_client")
         found = charset_of(int(charset)) if charset.isdigit() else charset.lower()
         return found or ""
@@ -333,14 +333,14 @@ _BEARING: Final = frozenset(
         *("transaction_read_only", "tx_isolation", "tx_read_only", "unique_checks"),
     )
 )
-"""Variables that bear on what is logged, or that scripts set for it."""
+"""Variables that bear on logging, or that scripts set for it."""
 _NEIGHBOURS: Final = frozenset(("read_only", "server_uid", "server_uuid"))
-"""Other variables of MariaDB 10.11 and MySQL 9.7 whose names are near to one of them."""
+"""Other variables of MariaDB 10.11 and MySQL 9.7 whose names are near to one of `_BEARING`."""
 _NEAR: Final = 0.85
 
 
 def misspelt(name: str) -> Refusal | None:
-    """1193 for a name that no variable has, or nearly one which bears on what is logged.
+    """Return 1193 for a name that no variable has, or that is nearly the name of one in `_BEARING`.
 
     Other names are not judged unless they are one word: plugins have variables of their own.
     """

@@ -169,13 +169,13 @@ def _digest(state: SessionState) -> object:
     )
 
 
-# What is known behind all ways -------------------------------------------------------------------
+# Knowledge behind all ways -----------------------------------------------------------------------
 
 
 def _forget_differences(
     state: SessionState, others: Sequence[SessionState], before: SessionState
 ) -> None:
-    """Know of variables, prepared statements and objects what all ways leave."""
+    """Take over the variables, prepared statements and objects that other ways leave."""
     programs = state.programs
     for other in others:
         _join_variables(programs, other.programs)
@@ -210,7 +210,7 @@ def _join_prepared(own: ProgramState, other: ProgramState) -> None:
         )
 
 
-# What is told of all ways ------------------------------------------------------------------------
+# Results of all ways -----------------------------------------------------------------------------
 
 
 def _joined(
