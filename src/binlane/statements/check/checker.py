@@ -263,7 +263,7 @@ def _not_followed(reason: str) -> StatementResult:
 
 
 def _at(error: Exception) -> str:
-    """The line of binlane that failed."""
+    """Return the function and line of binlane that failed."""
     last = extract_tb(error.__traceback__)[-1]
     return f"{last.name}:{last.lineno}"
 

@@ -73,7 +73,7 @@ def server_of_dump(script: Script) -> Server | None:
 
 
 def server_of_version(version: str) -> Server:
-    """The server that says this of itself: `10.11.6-MariaDB-log`, `8.0.36`.
+    """Return the server that gives its version as `10.11.6-MariaDB-log` or `8.0.36`.
 
     Raises:
         ConfigError: If there is no such server.

@@ -322,7 +322,7 @@ class LockList:
         self.errors.append(failure)
 
     def _add_merged(self, entry: Opened, table: Table, index: int) -> None:
-        """The tables of a MERGE table come behind it, with its lock; others have none."""
+        """Add the tables of a MERGE table behind it, with its lock; other tables add none."""
         if table.engine != "MRG_MYISAM":
             return
         self.tables[index + 1 : index + 1] = [
@@ -437,7 +437,7 @@ class LockList:
             )
 
     def _add_default_sequences(self, entry: Opened) -> None:
-        """MariaDB opens the sequences of DEFAULT (NEXT VALUE FOR …) of a table that gets rows.
+        """Add the sequences that MariaDB opens for DEFAULT (NEXT VALUE FOR …) of a table that gets rows.
 
         MariaDB opens them also where the text has the word DEFAULT.
         """

@@ -157,7 +157,7 @@ def is_like(database: str, pattern: str) -> bool:
 
 
 def _specificity(pattern: str) -> int:
-    """Patterns that say more before their first wildcard come first."""
+    """Return the sort key of a pattern: more characters before the first wildcard come first."""
     at = 0
     while at < len(pattern):
         if pattern[at] == "\\" and at + 1 < len(pattern):
@@ -207,7 +207,7 @@ class Asked:
                 yield self.denied_database(database or self.database)
 
     def everywhere(self, *any_of: str, shown: str = "", joint: str = ", ") -> Iterator[Refusal]:
-        """1227 if none of some global privileges is there."""
+        """Give error 1227 where the account has none of some global privileges."""
         if not self.rights.at(()) & set(any_of):
             yield needs(shown or joint.join(any_of))
 
@@ -218,7 +218,7 @@ class Asked:
                 yield denied_routine(wanted, name, self.account)
 
     def denied_table(self, lacks: frozenset[str], name: TableName) -> Refusal:
-        """1142."""
+        """Return error 1142 for privileges missing on a table."""
         shown = ", ".join("GRANT" if one == GRANT_OPTION else one for one in _ORDER if one in lacks)
         where = f"{quote(name.database)}.{quote(name.table)}"
         return Refusal(
@@ -230,7 +230,7 @@ class Asked:
         )
 
     def denied_column(self, wanted: str, column: str, name: TableName) -> Refusal:
-        """1143."""
+        """Return error 1143 for a privilege missing on a column."""
         return Refusal(
             1143,
             "42000",
@@ -240,7 +240,7 @@ class Asked:
         )
 
     def denied_database(self, database: str) -> Refusal:
-        """1044."""
+        """Return error 1044 for a database that the account may not use."""
         return Refusal(
             1044,
             "42000",
@@ -249,7 +249,7 @@ class Asked:
         )
 
     def denied(self) -> Refusal:
-        """1045: a global privilege is missing."""
+        """Return error 1045: a global privilege is missing."""
         return Refusal(
             1045,
             "28000",
@@ -279,7 +279,7 @@ def _shown(account: AccountName) -> str:
 
 
 def denied_routine(wanted: str, name: TableName, account: str) -> Refusal:
-    """1370."""
+    """Return error 1370 for a privilege missing on a routine."""
     return Refusal(
         1370,
         "42000",
@@ -289,7 +289,7 @@ def denied_routine(wanted: str, name: TableName, account: str) -> Refusal:
 
 
 def denied_to_definer(program: Routine | Trigger, asked: Asked) -> Refusal | None:
-    """1370 if a routine's definer may not call it himself, 1142 if a trigger's may make none."""
+    """Return 1370 if a routine's definer may not call the routine, 1142 if a trigger's may make none."""
     if isinstance(program, Trigger):
         return next(asked.tables(frozenset(("TRIGGER",)), program.table), None)
     kind = "FUNCTION" if program.is_function else "PROCEDURE"
@@ -297,7 +297,7 @@ def denied_to_definer(program: Routine | Trigger, asked: Asked) -> Refusal | Non
 
 
 def needs(privileges: str) -> Refusal:
-    """1227."""
+    """Return error 1227, which names the privileges that are needed."""
     return Refusal(
         1227,
         "42000",
@@ -308,7 +308,7 @@ def needs(privileges: str) -> Refusal:
 
 
 def no_definer(account: AccountName) -> Refusal:
-    """1449."""
+    """Return error 1449 for a definer that does not exist."""
     return Refusal(
         1449,
         "HY000",
@@ -318,7 +318,7 @@ def no_definer(account: AccountName) -> Refusal:
 
 
 def not_granted(role: AccountName, account: AccountName, *, is_mariadb: bool) -> Refusal:
-    """1959 and 3530: of SET ROLE."""
+    """Return the error of SET ROLE for a role that was not granted: 1959 of MariaDB, 3530 of MySQL."""
     if is_mariadb:
         return Refusal(
             1959, "OP000", "ER_INVALID_ROLE", f"Invalid role specification `{role.user}`"
@@ -332,7 +332,7 @@ def not_granted(role: AccountName, account: AccountName, *, is_mariadb: bool) ->
 
 
 def denied(asked: Asked) -> Refusal | None:
-    """Why a statement may not be run at all, before its tables are opened; None if it may."""
+    """Return the refusal to run a statement at all, before its tables are opened; None if it is allowed."""
     facts = asked.facts
     finder = _FINDERS.get(facts.effects.kind)
     found = None if finder is None else next(finder(asked), None)
@@ -349,7 +349,7 @@ def denied_inside(asked: Asked) -> Refusal | None:
 
 
 def _rows(asked: Asked) -> Iterator[Refusal]:
-    """SELECT, INSERT, UPDATE, DELETE, CALL's arguments and their like."""
+    """Give the errors of SELECT, INSERT, UPDATE, DELETE, CALL's arguments and their like."""
     facts = asked.facts
     kind = facts.effects.kind
     is_load = kind is StatementKind.LOAD_DATA
@@ -375,7 +375,7 @@ def _rows(asked: Asked) -> Iterator[Refusal]:
 
 
 def _joined(asked: Asked) -> Iterator[Refusal]:
-    """The tables of an UPDATE of several: any of two privileges first, the right one of each then."""
+    """Give the errors of an UPDATE of several tables: any of two privileges first, then the right one."""
     uses = [use for use in asked.facts.tables if use.is_outermost]
     for use in uses:
         have = asked.rights.on("TABLE", use.name) | asked.rights.on_columns(use.name)
@@ -393,7 +393,7 @@ def _joined(asked: Asked) -> Iterator[Refusal]:
 
 
 def _unknown_functions(asked: Asked) -> Iterator[Refusal]:
-    """1370 of functions that are not there, of which the servers say nothing else."""
+    """Give error 1370 for missing functions where the servers raise no other error."""
     facts = asked.facts
     for use in facts.functions[facts.effects.kind is StatementKind.CALL :]:
         if use.database is None and is_built_in(use.name, facts.dialect):
@@ -476,7 +476,7 @@ def _behind(asked: Asked, view: View, wanted: frozenset[str]) -> Iterator[Refusa
 
 
 def _columns(asked: Asked) -> Iterator[Refusal]:
-    """1143: of tables of which but some columns may be used, and those that are written alone."""
+    """Give error 1143 for tables of which only some columns may be used, and those that are only written."""
     tree = asked.facts.tree
     for use in asked.facts.tables:
         if use.name.database.lower() in _SYSTEM_DATABASES or use.lock:
@@ -638,12 +638,12 @@ def _dropped_tables(asked: Asked) -> Iterator[Refusal]:
 
 
 def _of_table(privilege: str) -> _Finder:
-    """A statement that needs one privilege on the table that it is about."""
+    """Return the check of a statement that needs one privilege on its table."""
     return lambda asked: asked.tables(frozenset((privilege,)), *asked.facts.effects.writes[:1])
 
 
 def _of_database(privilege: str) -> _Finder:
-    """A statement that needs one privilege in the databases that it names."""
+    """Return the check of a statement that needs one privilege in the databases that it names."""
 
     def find(asked: Asked) -> Iterator[Refusal]:
         effects = asked.facts.effects
@@ -654,7 +654,7 @@ def _of_database(privilege: str) -> _Finder:
 
 
 def _in_database_of(privilege: str) -> _Finder:
-    """A statement that needs one privilege in the databases of its objects."""
+    """Return the check of a statement that needs one privilege in the databases of its objects."""
     return lambda asked: asked.in_database(
         privilege, *(name.database for name in asked.facts.effects.objects)
     )
@@ -729,7 +729,7 @@ def _maintained(asked: Asked) -> Iterator[Refusal]:
 
 
 def _checked(asked: Asked) -> Iterator[Refusal]:
-    """MariaDB's CHECK TABLE: for whom anything is allowed with the table."""
+    """Give the errors of MariaDB's CHECK TABLE, which needs any privilege on the table."""
     for name in (*asked.facts.effects.writes, *asked.facts.effects.reads):
         if not (asked.rights.on("TABLE", name) | asked.rights.on_columns(name)) & TABLE_PRIVILEGES:
             yield asked.denied_table(frozenset(("CHECK TABLE",)), name)
@@ -740,7 +740,7 @@ def _handled(asked: Asked) -> Iterator[Refusal]:
 
 
 def _used(asked: Asked) -> Iterator[Refusal]:
-    """USE."""
+    """Give the error of USE for a database where the account may use nothing."""
     name = asked.facts.name
     is_open = name.lower() in _SYSTEM_DATABASES
     if asked.facts.verb == "USE" and not is_open and not asked.rights.reaches(name):
@@ -756,7 +756,7 @@ def _tablespace(asked: Asked) -> Iterator[Refusal]:
 
 
 def _definer(asked: Asked) -> Iterator[Refusal]:
-    """DEFINER = somebody else."""
+    """Give the errors of DEFINER with another account."""
     definer = getattr(asked.facts.tree, "definer", None)
     own, server = asked.rights.identity.account, asked.server
     if definer is None:
@@ -893,7 +893,7 @@ def _accounts(asked: Asked) -> Iterator[Refusal]:
 
 
 def _roles(asked: Asked, tree: AccountStatement) -> Iterator[Refusal]:
-    """GRANT and REVOKE of roles: who has them WITH ADMIN OPTION may."""
+    """Give the errors of GRANT and REVOKE of roles, which need WITH ADMIN OPTION."""
     is_mariadb, have = asked.server.is_mariadb, asked.rights.at(())
     if have & {"ROLE_ADMIN", "SUPER"} and not is_mariadb:
         return

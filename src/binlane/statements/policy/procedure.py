@@ -336,7 +336,7 @@ class Survey:
         return self._format_as_statement()
 
     def _format_without_rows(self) -> LoggingFormat | None:
-        """All written tables can be logged as statement only."""
+        """Decide where all written tables can be logged as statement only."""
         if self.circumstances.is_row_injection:
             self.errors.append(refusals.row_injection_and_statement_engine(self.server))
         elif self.mode is LoggingMode.ROW and self.statement.has_row_statement:
@@ -349,7 +349,7 @@ class Survey:
         return None if self.errors else LoggingFormat.STATEMENT
 
     def _format_as_statement(self) -> LoggingFormat | None:
-        """Mode STATEMENT, and the tables can be logged as rows too."""
+        """Decide in mode STATEMENT for tables that can be logged as rows, too."""
         is_mariadb = self.server.is_mariadb
         if self.circumstances.is_row_injection:
             if is_mariadb:
@@ -477,7 +477,7 @@ class Verdict:
     steps: tuple[str, ...] = ()
 
     def moved(self, shift: Shift) -> Verdict:
-        """The same for a statement that differs only in its literals."""
+        """Return the same verdict for a statement that differs only in its literals."""
         if not self.unsafe and not self.errors:
             return self
         return replace(
@@ -512,7 +512,7 @@ def decide_statement(statement: ResolvedStatement, circumstances: Circumstances)
 
 
 def _decide_delayed(statement: ResolvedStatement, survey: Survey) -> Verdict:
-    """The other thread logs rows, whatever the session's mode and the values' expressions."""
+    """Decide INSERT DELAYED: the other thread logs rows, whatever the session's mode and the values."""
     for access in statement.accesses:
         if access.is_locked_for_write and access.table.engine not in _DELAYING_ENGINES:
             return survey.verdict(None, refusals.delay_not_supported(access.name))

@@ -271,7 +271,7 @@ class ReasonFound:
     via: tuple[Via, ...] = ()
 
     def moved(self, shift: Shift) -> ReasonFound:
-        """The same in a statement that differs only in its literals."""
+        """Return the same reason in a statement that differs only in its literals."""
         offset = shift(self.offset)
         return replace(self, offset=offset, length=shift(self.offset + self.length) - offset)
 
@@ -372,7 +372,7 @@ class TextPlace:
         return TextPlace((via,), offset, length)
 
     def found(self, reason: Reason, what: str, offset: int, length: int) -> ReasonFound:
-        """A reason, at `offset` of the text that is used here."""
+        """Return a reason found at `offset` of the text at this place."""
         if self.via:
             offset, length = self.offset, self.length
         return ReasonFound(reason=reason, what=what, offset=offset, length=length, via=self.via)

@@ -37,7 +37,7 @@ class Why:
     hint: str = ""
 
     def moved(self, shift: Shift) -> Why:
-        """The same for a statement that differs only in its literals."""
+        """Return the same cause for a statement that differs only in its literals."""
         offset = shift(self.offset)
         return replace(self, offset=offset, length=shift(self.offset + self.length) - offset)
 
@@ -80,7 +80,7 @@ class Refusal:
         return self.symbol.startswith("BINLANE_")
 
     def moved(self, shift: Shift) -> Refusal:
-        """The same for a statement that differs only in its literals."""
+        """Return the same refusal for a statement that differs only in its literals."""
         return replace(self, why=tuple(why.moved(shift) for why in self.why)) if self.why else self
 
 
@@ -119,13 +119,13 @@ _LIMITED_INNODB: Final = (
 
 
 def row_and_statement_engines(server: Server) -> Refusal:
-    """1661: nothing is left that all written tables can be logged as."""
+    """Error 1661: no format is left in which all written tables can be logged."""
     why = "both row-incapable engines and statement-incapable engines are involved"
     return _impossible(1661, "ROW_ENGINE_AND_STMT_ENGINE", why, server)
 
 
 def row_mode_and_statement_engine(server: Server) -> Refusal:
-    """1662: mode ROW, and a table that can be logged as statement only."""
+    """Error 1662: mode ROW, and a table that can be logged as statement only."""
     why = (
         "BINLOG_FORMAT = ROW and at least one table uses a storage engine limited to "
         "statement-based logging"
@@ -134,7 +134,7 @@ def row_mode_and_statement_engine(server: Server) -> Refusal:
 
 
 def unsafe_and_statement_engine(found: ReasonFound, server: Server) -> Refusal:
-    """1663: unsafe, and a table that can be logged as statement only."""
+    """Error 1663: unsafe, and a table that can be logged as statement only."""
     message = (
         f"{_IMPOSSIBLE}statement is unsafe, storage engine is limited to statement-based "
         f"logging, and BINLOG_FORMAT = MIXED. {reasons.text(found.reason, server)}"
@@ -144,14 +144,14 @@ def unsafe_and_statement_engine(found: ReasonFound, server: Server) -> Refusal:
 
 
 def unsafe_default_is_added(found: ReasonFound, server: Server) -> Refusal:
-    """1674: MySQL's ALTER TABLE adds a column whose DEFAULT may give others on a replica."""
+    """Error 1674: MySQL's ALTER TABLE adds a column whose DEFAULT may give other values on a replica."""
     why = Why(what=found.what, offset=found.offset, length=found.length)
     text = reasons.text(found.reason, server)
     return Refusal(1674, _GENERAL, reasons.symbol(found.reason), text, why=(why,))
 
 
 def row_injection_and_statement_engine(server: Server) -> Refusal:
-    """1664: row events for a table that can be logged as statement only."""
+    """Error 1664: row events for a table that can be logged as statement only."""
     why = (
         "statement is in row format and at least one table uses a storage engine limited to "
         "statement-based logging"
@@ -160,7 +160,7 @@ def row_injection_and_statement_engine(server: Server) -> Refusal:
 
 
 def statement_mode_and_row_engine() -> Refusal:
-    """1665: mode STATEMENT, and a table that can be logged as row only."""
+    """Error 1665: mode STATEMENT, and a table that can be logged as row only."""
     message = (
         f"{_IMPOSSIBLE}BINLOG_FORMAT = STATEMENT and at least one table uses a storage engine "
         "limited to row-based logging."
@@ -169,26 +169,26 @@ def statement_mode_and_row_engine() -> Refusal:
 
 
 def innodb_in_statement_mode(server: Server) -> Refusal:
-    """1665 as InnoDB itself raises it, with why; the server then tells that its lock failed."""
+    """Error 1665 as InnoDB itself raises it, with its cause; the server then tells that its lock failed."""
     raised = statement_mode_and_row_engine()
     failed = _LOGGING_IMPOSSIBLE_MARIADB if server.is_mariadb else _LOGGING_IMPOSSIBLE_MYSQL
     return replace(raised, message=raised.message + _LIMITED_INNODB, behind=(failed,))
 
 
 def row_injection_and_statement_mode(server: Server) -> Refusal:
-    """1666: row events under mode STATEMENT."""
+    """Error 1666: row events under mode STATEMENT."""
     why = "statement is in row format and BINLOG_FORMAT = STATEMENT"
     return _impossible(1666, "ROW_INJECTION_AND_STMT_MODE", why, server)
 
 
 def several_engines_and_self_logging(server: Server) -> Refusal:
-    """1667: several engines are written, one of which logs by itself."""
+    """Error 1667: several engines are written, one of which logs by itself."""
     why = "more than one engine is involved and at least one engine is self-logging"
     return _impossible(1667, "MULTIPLE_ENGINES_AND_SELF_LOGGING_ENGINE", why, server)
 
 
 def replicated_and_other_tables(server: Server) -> Refusal:
-    """1844: as statement, and only some of the written tables are replicated."""
+    """Error 1844: as statement, and only some of the written tables are replicated."""
     why = "BINLOG_FORMAT = STATEMENT, and both replicated and non replicated tables are written to"
     return _impossible(1844, "STMT_MODE_AND_NO_REPL_TABLES", why, server)
 
@@ -199,7 +199,7 @@ def _impossible(errno: int, symbol: str, why: str, server: Server) -> Refusal:
 
 
 def delay_not_supported(name: TableName) -> Refusal:
-    """1616: INSERT DELAYED into an engine that cannot."""
+    """Error 1616: INSERT DELAYED into an engine that does not support it."""
     message = f"DELAYED option not supported for table '{name.table}'"
     return Refusal(1616, _GENERAL, "ER_DELAYED_NOT_SUPPORTED", message)
 
@@ -224,7 +224,7 @@ CREATE_SELECT_AND_GTID: Final = Refusal(
 
 
 def invisible_key_and_statement_mode(server: Server) -> Refusal:
-    """4112: MySQL's CREATE … SELECT under mode STATEMENT, of a table that gets its key by itself."""
+    """Error 4112: MySQL's CREATE … SELECT under mode STATEMENT, of a table that gets its key by itself."""
     reason = Reason.CREATE_SELECT_WITH_GIPK
     return Refusal(4112, _GENERAL, reasons.symbol(reason), reasons.text(reason, server))
 
@@ -239,7 +239,7 @@ TEMPORARY_TABLE_AND_GTID: Final = Refusal(
 
 
 def no_such_table(name: TableName) -> Refusal:
-    """1146: no such table or view."""
+    """Error 1146: no such table or view."""
     return Refusal(1146, "42S02", "ER_NO_SUCH_TABLE", f"Table '{name.plain}' doesn't exist")
 
 
@@ -252,17 +252,17 @@ TEMPORARY_IN_XA: Final = Refusal(
 
 
 def no_such_sequence(name: TableName) -> Refusal:
-    """4091: no such sequence, where a statement of MariaDB opens nothing but sequences."""
+    """Error 4091: no such sequence, where a statement of MariaDB opens nothing but sequences."""
     return Refusal(4091, "42S02", "ER_UNKNOWN_SEQUENCES", f"Unknown SEQUENCE: '{name.table}'")
 
 
 def no_such_database(database: str) -> Refusal:
-    """1049: no such database."""
+    """Error 1049: no such database."""
     return Refusal(1049, "42000", "ER_BAD_DB_ERROR", f"Unknown database '{database}'")
 
 
 def no_such_routine(kind: str, name: TableName) -> Refusal:
-    """1305: no such PROCEDURE or FUNCTION."""
+    """Error 1305: no such PROCEDURE or FUNCTION."""
     shown = name.plain if name.database else name.table
     return Refusal(1305, "42000", "ER_SP_DOES_NOT_EXIST", f"{kind} {shown} does not exist")
 
@@ -272,13 +272,13 @@ NO_DATABASE: Final = Refusal(1046, "3D000", "ER_NO_DB_ERROR", "No database selec
 
 
 def written_while_created(written: TableName, created: TableName) -> Refusal:
-    """1746: MySQL's CREATE … SELECT calls a function that writes a table."""
+    """Error 1746: MySQL's CREATE … SELECT calls a function that writes a table."""
     message = f"Can't update table '{written.table}' while '{created.table}' is being created."
     return Refusal(1746, _GENERAL, "ER_CANT_UPDATE_TABLE_IN_CREATE_TABLE_SELECT", message)
 
 
 def view_recursion(name: TableName) -> Refusal:
-    """1462: a view refers to itself."""
+    """Error 1462: a view refers to itself."""
     return Refusal(1462, _GENERAL, "ER_VIEW_RECURSIVE", f"{name} contains view recursion")
 
 
@@ -309,7 +309,7 @@ def refusal(errno: int, *arguments: object, server: Server | None = None) -> Ref
 
 
 def wrong_argument_count(routine: Routine, given: int) -> Refusal:
-    """1318: a routine gets too few or too many arguments."""
+    """Error 1318: a routine gets too few or too many arguments."""
     kind = "FUNCTION" if routine.is_function else "PROCEDURE"
     return refusal(1318, kind, routine.name.plain, len(routine.parameters), given)
 

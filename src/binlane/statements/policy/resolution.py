@@ -86,7 +86,7 @@ class TableAccess:
     length: int = 0
 
     def moved(self, shift: Shift) -> TableAccess:
-        """The same in a statement that differs only in its literals."""
+        """Return the same access in a statement that differs only in its literals."""
         offset = shift(self.offset)
         length = shift(self.offset + self.length) - offset
         if offset == self.offset and length == self.length:
@@ -144,7 +144,7 @@ class ResolvedStatement:
         return self.is_temporary or any(each.table.is_temporary for each in self.accesses)
 
     def moved(self, shift: Shift) -> ResolvedStatement:
-        """The same for a statement that differs only in its literals."""
+        """Return the same tables for a statement that differs only in its literals."""
         accesses = tuple([access.moved(shift) for access in self.accesses])
         if not (self.reasons or self.unknown_tables or self.errors or self.dictionary):
             stays = all(map(is_, accesses, self.accesses))

@@ -36,22 +36,22 @@ class Server:
 
     @property
     def is_mariadb(self) -> bool:
-        """MariaDB, not MySQL."""
+        """True if the flavor is MariaDB, not MySQL."""
         return self.flavor == "mariadb"
 
     @property
     def has_server_foreign_keys(self) -> bool:
-        """Foreign keys are the server's own work, not InnoDB's: MySQL since 9.6."""
+        """True if foreign keys are the server's own work, not InnoDB's: MySQL since 9.6."""
         return self.has(Fact.SERVER_FOREIGN_KEYS)
 
     @property
     def has_atomic_ddl(self) -> bool:
-        """DDL of InnoDB tables is committed together with its log: MySQL since 8.0."""
+        """True if DDL of InnoDB tables is committed together with its log: MySQL since 8.0."""
         return self.has(Fact.ATOMIC_DDL)
 
     @property
     def fills_as_it_creates(self) -> bool:
-        """CREATE … SELECT logs the table and its rows in one group.
+        """True if CREATE … SELECT logs the table and its rows in one group.
 
         MySQL before 8.0.21 logs the table by itself first.
         """
@@ -71,7 +71,7 @@ class Server:
 
     @classmethod
     def of(cls, flavor: str, version: str) -> Self:
-        """A server that is there, of any version; `version` begins with its numbers."""
+        """Return the server of a running version; `version` begins with its numbers."""
         parts = version.partition("-")[0].split(".")
         numbers = [int(part) for part in parts if part.isdigit()] + [0, 0, 0]
         return cls(flavor, (numbers[0], numbers[1], numbers[2]))
@@ -182,11 +182,11 @@ class Circumstances(NamedTuple):
 
     @property
     def is_below_repeatable_read(self) -> bool:
-        """READ COMMITTED or READ UNCOMMITTED."""
+        """True if the isolation level is READ COMMITTED or READ UNCOMMITTED."""
         return self.isolation < Isolation.REPEATABLE_READ
 
     @property
     def is_opened_below_repeatable_read(self) -> bool:
-        """The same of the level with which the tables were opened."""
+        """True if the tables were opened under READ COMMITTED or READ UNCOMMITTED."""
         opened = self.isolation if self.locked_isolation is None else self.locked_isolation
         return opened < Isolation.REPEATABLE_READ

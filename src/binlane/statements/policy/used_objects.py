@@ -98,7 +98,7 @@ def updated_uses(
 
 
 def _selected(view: View) -> dict[str, SetColumn]:
-    """By the view's name of a column, in small letters, the column that the SELECT names."""
+    """Return the columns that the SELECT names, by the view's names in small letters."""
     tree = view.facts.tree
     node: Node = tree.query if isinstance(tree, QueryStatement) else tree
     while isinstance(node, Query):

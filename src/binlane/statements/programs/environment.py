@@ -65,7 +65,7 @@ class Body(OwnText):
 
     @property
     def text(self) -> str:
-        """The whole."""
+        """Return the whole text of the body."""
         return self.sql
 
     def place(self, offset: int) -> int:
@@ -101,7 +101,7 @@ class SessionEnvironment:
 
     @property
     def is_mariadb(self) -> bool:
-        """MariaDB, not MySQL."""
+        """True if the server is MariaDB, not MySQL."""
         return self.host.server.is_mariadb
 
     @property
@@ -309,7 +309,7 @@ class RoutineEnvironment(SessionEnvironment):
         return tuple(self.running)
 
     def state(self) -> object:
-        """All that a loop can change here; where it stays the same the loop has no end."""
+        """Return all state that a loop can change; a loop in which it stays the same has no end."""
         return (
             self.place(),
             [
@@ -645,7 +645,7 @@ def _is_one_row(query: Query, select: Select) -> bool:
 
 
 def call_of(facts: StatementFacts) -> CallProcedure:
-    """A CALL."""
+    """Return the tree of a CALL statement."""
     tree = facts.tree
     assert isinstance(tree, CallProcedure)
     return tree

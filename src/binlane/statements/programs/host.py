@@ -88,7 +88,7 @@ def handles(condition: str, raised: Refusal) -> int:
 
 
 def table_in_use(name: TableName, *, is_mariadb: bool) -> Refusal:
-    """1442."""
+    """Return error 1442 for a table that the statement already uses."""
     message = (
         f"Can't update table '{name.table}' in stored function/trigger because it is already used "
         f"by statement which invoked this stored function/trigger{'' if is_mariadb else '.'}"
@@ -181,7 +181,7 @@ class Effort:
         return self.steps_of_all > self.most // 2
 
     def begin_way(self) -> None:
-        """The statement is followed again, on another way."""
+        """Begin another way, on which the statement is followed again."""
         self.steps_of_all += self.steps
         self.steps, self.unfollowed = 0, ""
 
@@ -190,7 +190,7 @@ class Effort:
         self.steps, self.unfollowed = self.most, reason
 
     def reset(self) -> None:
-        """A new statement of the client begins."""
+        """Begin a new statement of the client."""
         self.steps = self.steps_of_all = 0
         self.unfollowed = ""
 
@@ -261,7 +261,7 @@ class ProgramState:
         return self.remembered.setdefault((routine, offset), Remembered(is_of_routine=True))
 
     def change_tables(self, *names: TableName | None) -> None:
-        """Tables changed, all of them for None: statements that use them are prepared anew."""
+        """Note changed tables, all of them for None: statements that use them are prepared anew."""
         for name in names:
             self.tables[name] = self.tables.get(name, 0) + 1
 
@@ -270,7 +270,7 @@ class ProgramState:
         return (self.tables.get(None, 0), *(self.tables.get(name, 0) for name in names))
 
     def forget_routines(self) -> None:
-        """The servers read all routines anew."""
+        """Forget the reasons of routines, as the servers read all routines anew."""
         self.remembered.clear()
 
 
@@ -348,12 +348,12 @@ class Host(Protocol):
         """
 
     def denied(self, facts: StatementFacts, database: str) -> Refusal | None:
-        """Why the account whose privileges hold may not run a statement; None if it may."""
+        """Return the refusal to run a statement under the privileges that hold; None if it is allowed."""
 
     def acting_for(self, program: Routine | Trigger) -> AbstractContextManager[Refusal | None]:
-        """A program runs in the context of its creation, with the privileges of whom it says.
+        """Run a program in the context of its creation, with the privileges of its definer or caller.
 
-        The error where nobody is that.
+        The value of the context is the error if that account does not exist.
         """
 
     def resolved(self, facts: StatementFacts, database: str) -> ResolvedStatement:

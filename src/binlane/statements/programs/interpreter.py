@@ -129,7 +129,7 @@ class Actions(Protocol):
 
 
 def read_body(sql: str, dialect: Dialect) -> Body | None:
-    """A body; None if its text is not understood."""
+    """Read a body; None if its text is not understood."""
     try:
         return _read_body(sql, dialect)
     except RecursionError:
@@ -145,7 +145,7 @@ def _read_body(sql: str, dialect: Dialect) -> Body | None:
 
 
 def why_unread(sql: str, dialect: Dialect) -> str:
-    """Why a body is not read."""
+    """Return the reason why a body is not read."""
     try:
         parse_body(sql, dialect)
     except TooMuch as error:

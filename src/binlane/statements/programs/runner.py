@@ -226,7 +226,7 @@ class _Runner:
     def _prepared_statement(
         self, facts: StatementFacts, tree: Prepare, environment: SessionEnvironment
     ) -> Refusal | None:
-        """PREPARE, EXECUTE, EXECUTE IMMEDIATE and DEALLOCATE PREPARE."""
+        """Carry out PREPARE, EXECUTE, EXECUTE IMMEDIATE and DEALLOCATE PREPARE."""
         name = tree.name.lower()
         if name and name in self._executing:
             return _IN_USE
@@ -418,7 +418,7 @@ class _Runner:
         return self._inner(facts.text, facts.dialect, logged, environment, remembered)
 
     def _set(self, facts: StatementFacts, environment: RoutineEnvironment) -> Refusal | None:
-        """SET of local and user variables."""
+        """Carry out SET of local and user variables."""
         with silent(environment):
             values = [assigned_value(one, facts, environment) for one in facts.assignments]
         for assignment in facts.assignments:

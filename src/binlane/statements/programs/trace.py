@@ -97,18 +97,18 @@ class Traced:
 
     @property
     def has_portion(self) -> bool:
-        """FOR PORTION OF."""
+        """True if the statement has FOR PORTION OF."""
         tree = self.facts.tree
         tables = tree.tables if isinstance(tree, Update | Delete) else ()
         return any(isinstance(one, TableUse) and one.portion is not None for one in tables)
 
     @property
     def is_of_history(self) -> bool:
-        """DELETE HISTORY."""
+        """True if the statement is DELETE HISTORY."""
         return isinstance(self.facts.tree, Delete) and "HISTORY" in self.facts.tree.modifiers
 
     def set_columns(self, table: TableName) -> frozenset[str] | None:
-        """The columns of a table that it sets, in small letters; None: it may be any."""
+        """The columns of a table that the statement sets, in small letters; None: any column may be set."""
         for access in self.resolved.accesses:
             if access.name == table and access.set_columns:
                 return access.set_columns
@@ -123,7 +123,7 @@ class Traced:
 
     @property
     def own_tables(self) -> frozenset[TableName]:
-        """The tables that it itself uses, through views too; they stay open while it runs."""
+        """The tables that the statement itself uses, through views too; they stay open while it runs."""
         return frozenset(
             access.name for access in self.resolved.accesses if not access.is_prelocked
         )
@@ -195,13 +195,13 @@ class Recorder:
             self._runs.append(run)
 
     def logs(self, table: TableName) -> None:
-        """A statement of a function changes a table."""
+        """Note that a statement of a function changes a table."""
         if self._call is not None:
             self._call.is_logged = True
             self._call.writes.add(table)
 
     def starts_statement(self) -> None:
-        """A statement or expression of a function or trigger begins.
+        """Note the beginning of a statement or expression of a function or trigger.
 
         MariaDB logs a variable once, but does not count what the first statement of a function
         that SELECT, DO or SET call read.
@@ -211,7 +211,7 @@ class Recorder:
             self._read.clear()
 
     def reads_variable(self, name: str, value: Value) -> None:
-        """A user variable is read."""
+        """Note that a user variable is read."""
         key, name = name.lower(), self._named(name)
         if key in self._read:
             return
@@ -220,14 +220,14 @@ class Recorder:
         read.append(LoggedVariable(name, value))
 
     def depends_on(self, values: SessionValues) -> None:
-        """A statement of a function or trigger depends on values of the session."""
+        """Note that a statement of a function or trigger depends on values of the session."""
         if self._call is None:
             self._values = self._values.with_those(values)
         else:
             self._call.values = self._call.values.with_those(values)
 
     def assigns_variable(self, name: str, is_new: bool) -> None:  # noqa: FBT001  # a callback
-        """A function or trigger sets a user variable.
+        """Note that a function or trigger sets a user variable.
 
         MySQL does not log the variable when it is read later on; MariaDB does, unless it is a new one.
         """
@@ -362,7 +362,7 @@ _INTO_HISTORY: Final = MappingProxyType(
 def _steps_of_replacing(
     change: RowChange, access: TableAccess, given: int, count: int | None, objects: SchemaCatalog
 ) -> tuple[Step, ...]:
-    """REPLACE and ON DUPLICATE KEY UPDATE: a row that was there counts as two."""
+    """Return the steps of REPLACE and ON DUPLICATE KEY UPDATE: an existing row counts as two."""
     replaced = Step.UPSERT
     if change is RowChange.REPLACE:
         replaced = Step.REPLACE_BY_UPDATE if _updates(access, objects) else Step.REPLACE

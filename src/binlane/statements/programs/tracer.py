@@ -130,7 +130,7 @@ class Tracer:
         self.recorder.raised = self.raised
 
     def _read(self, statement: Traced, environment: SessionEnvironment) -> None:
-        """SELECT, DO, SET: each call of a function that changes something is logged."""
+        """Follow SELECT, DO or SET: each call of a function that changes something is logged."""
         count = changed_rows(statement.outcome)
         if statement.outcome.error is not None and not count:
             return
@@ -188,7 +188,7 @@ class Tracer:
         self._at.pop()
 
     def _change(self, statement: Traced, environment: SessionEnvironment) -> None:
-        """INSERT, UPDATE, DELETE and their like, row by row."""
+        """Follow INSERT, UPDATE, DELETE and their like, row by row."""
         facts, objects = statement.facts, self._host.objects
         functions = stored_functions(facts, environment)
         changes = [a for a in statement.resolved.accesses if a.changes and not a.is_prelocked]
@@ -226,7 +226,7 @@ class Tracer:
         facts: StatementFacts,
         environment: SessionEnvironment,
     ) -> None:
-        """The functions of a row: those in its own values, if they are told."""
+        """Call the functions of a row: those in its own values, if these are known."""
         for call in functions:
             place = call.use.offset
             if row is None or facts.place(row.at) <= place < facts.place(row.end):
@@ -255,7 +255,7 @@ class Tracer:
     def _row(
         self, table: TableName, step: Step, new: Mapping[str, Value], statement: Traced
     ) -> None:
-        """One row of a table, with its triggers."""
+        """Follow one row of a table, with its triggers."""
         for part in step.value:
             if part in EVENTS:
                 self._cascade(table, part, statement.set_columns(table), statement)
@@ -272,7 +272,7 @@ class Tracer:
     def _cascade(
         self, parent: TableName, kind: str, columns: frozenset[str] | None, statement: Traced
     ) -> None:
-        """Rows that foreign keys change before a row of their parent; MariaDB logs none.
+        """Change the rows that foreign keys change before a row of their parent; MariaDB logs none.
 
         A child's row stands before those of its own children.
 
@@ -297,7 +297,7 @@ class Tracer:
     # Triggers and routines -------------------------------------------------------------------------
 
     def _fire_all(self, table: TableName, part: str, new: Mapping[str, Value]) -> None:
-        """The triggers of one time and event: BEFORE INSERT."""
+        """Run the triggers of one time and event, as BEFORE INSERT."""
         time, _, event = part.partition(" ")
         for trigger in self._host.objects.triggers(table):
             if event in trigger.events and trigger.time is _TIMES[time]:
@@ -319,7 +319,7 @@ class Tracer:
 
     @contextmanager
     def _inside(self, kind: str, name: TableName) -> Iterator[RoutineEnvironment]:
-        """Inside of a trigger or routine that runs."""
+        """Enter a trigger or routine that runs."""
         environment = RoutineEnvironment(
             self._host,
             name.database,

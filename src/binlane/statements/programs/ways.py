@@ -165,7 +165,7 @@ class Ways:
         self.made = self.fresh = self.repeats = 0
 
     def end(self) -> None:
-        """The way was followed to the end of the statement."""
+        """End the way, which was followed to the end of the statement."""
         self._close(None)
 
     def passes(self, *what: Hashable) -> None:

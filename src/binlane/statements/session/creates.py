@@ -286,7 +286,7 @@ class _Creation:
         )
 
     def _log_temporary(self, *, exists: bool) -> None:
-        """CREATE TEMPORARY TABLE without a query."""
+        """Log CREATE TEMPORARY TABLE without a query."""
         state, created = self.state, self.table
         engine_changes = EngineChanges(changed_temporary_tables=True)
         if created is not None:
@@ -371,7 +371,7 @@ class _Creation:
         return self.replaces and self.statement.outcome.error not in early
 
     def drop_old(self, created: Table) -> frozenset[str]:
-        """The table that is replaced is gone; the binlogs that know it, if it was temporary."""
+        """Drop the replaced table; return the binlogs that know it, if it was temporary."""
         state = self.state
         if created.is_temporary:
             state.uses_temporary(created, TemporaryChange.DROPPED)
@@ -389,7 +389,7 @@ class _Creation:
         return frozenset(held)
 
     def _log_failed_replacement(self, created: Table) -> None:
-        """CREATE OR REPLACE without a query fails: its text is logged, as it dropped a table."""
+        """Log a failed CREATE OR REPLACE without a query as its text, as it dropped a table."""
         state, names = self.state, self.recorders
         held = self.drop_old(created)
         if created.is_temporary:
@@ -399,7 +399,7 @@ class _Creation:
 
 
 def _with_engine(table: Table) -> Table:
-    """A copy of another table's definition always says its engine."""
+    """Return the text of a table's copy, which always names its engine."""
     if "ENGINE" in dict(table.options):
         return table
     name = _ENGINE_NAMES.get(table.engine, table.engine)
@@ -566,7 +566,7 @@ class _CreationWithRows(_Creation):
                 binlog.end_statement(context)
 
     def _rows_with_definition(self) -> LoggedRows | None:
-        """The rows; MariaDB logs those of the tables that the text names with the definition."""
+        """Return the rows; MariaDB logs those of the tables that the text names with the definition."""
         resolved = self.decided.resolved
         named: frozenset[TableName] = frozenset()
         if self.state.server.is_mariadb:

@@ -187,7 +187,7 @@ def _logging(
 def _note_sequences(
     state: SessionState, statement: SessionStatement, logging: frozenset[str]
 ) -> None:
-    """MariaDB notes that ALTER TABLE gives a DEFAULT that advances a sequence."""
+    """Note MariaDB's ALTER TABLE that gives a DEFAULT that advances a sequence."""
     if state.server.is_mariadb:
         found = [one for name, one in default_sequences(statement.facts) if name == "NEXTVAL"]
         note_unsafe(state, dict.fromkeys(logging, found))
@@ -247,7 +247,7 @@ def _dropped_with_database(state: SessionState, statement: SessionStatement) -> 
 
 
 def _leave_dropped(state: SessionState, statement: SessionStatement) -> None:
-    """A session whose default database is dropped has none."""
+    """Leave a dropped default database: the session then has none."""
     effects = statement.facts.effects
     if effects.kind is StatementKind.DROP_DATABASE and state.database in effects.databases:
         state.database = ""
@@ -306,7 +306,7 @@ def _is_left_alone(state: SessionState, statement: SessionStatement) -> bool:
 
 
 def _maintained_partitions(statement: SessionStatement) -> AlterAction | None:
-    """ALTER TABLE that only maintains partitions, as ANALYZE and its like do tables."""
+    """Return the action of an ALTER TABLE that only maintains partitions, as ANALYZE does tables."""
     tree = statement.facts.tree
     if not isinstance(tree, AlterTable):
         return None
@@ -317,13 +317,13 @@ def _maintained_partitions(statement: SessionStatement) -> AlterAction | None:
 
 
 def _is_undo(statement: SessionStatement) -> bool:
-    """UNDO TABLESPACE: of the server itself, never of a replica."""
+    """True for UNDO TABLESPACE: it is of the server itself, never of a replica."""
     tree = statement.facts.tree
     return isinstance(tree, ObjectStatement) and "UNDO" in tree.words
 
 
 def _lock_flushed(state: SessionState, statement: SessionStatement) -> None:
-    """FLUSH TABLES … WITH READ LOCK and FOR EXPORT lock as LOCK TABLES does, or keep all from writing."""
+    """Lock tables for FLUSH TABLES … WITH READ LOCK and FOR EXPORT, or keep all from writing."""
     facts = statement.facts
     if facts.verb != "FLUSH TABLES" or _LOCKS.isdisjoint(facts.options):
         return
@@ -364,7 +364,7 @@ def _logs_temporary(state: SessionState, name: str, table: Table) -> bool:
 
 
 def _follow_rename(state: SessionState, statement: SessionStatement, table: Table) -> None:
-    """A renamed temporary table is the same in the binlogs; one that is altered is made anew."""
+    """Follow a temporary table in the binlogs: a renamed one is the same, an altered one made anew."""
     effects = statement.facts.effects
     name = dict(effects.renames).get(table.name, table.name)
     if effects.kind is not StatementKind.TRUNCATE_TABLE:
@@ -388,7 +388,7 @@ def _is_atomic(state: SessionState, statement: SessionStatement) -> bool:
 
 
 def _has_atomic_tables(state: SessionState, statement: SessionStatement) -> bool:
-    """All of its tables are in an engine with atomic DDL, before and after."""
+    """True if all of the tables are in an engine with atomic DDL, before and after."""
     effects = statement.facts.effects
     if _maintained_partitions(statement) is not None:
         return False
@@ -575,7 +575,7 @@ def _changed_accounts(state: SessionState, statement: SessionStatement) -> Chang
 
 
 def _change_accounts(state: SessionState, statement: SessionStatement) -> Body | None:
-    """The accounts that are as they should be are changed; of some errors the text is logged."""
+    """Change the accounts that can be changed; the text of some failed statements is logged."""
     is_done = _changed_accounts(state, statement).is_done
     _apply(state.objects, state, statement)
     is_logged = is_done and statement.outcome.error in _LOGGED_IN_PART

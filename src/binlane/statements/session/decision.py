@@ -776,7 +776,7 @@ def _refusal_under_locks(
 
 
 def _refusal_under_read_lock(statement: SessionStatement) -> Refusal | None:
-    """Why a definition fails under FLUSH TABLES WITH READ LOCK."""
+    """Return the error with which a definition fails under FLUSH TABLES WITH READ LOCK."""
     effects = statement.facts.effects
     kind = effects.kind
     is_definition = kind in DDL_KINDS | TABLE_MAKING_KINDS | TABLE_DROPPING_KINDS

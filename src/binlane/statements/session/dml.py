@@ -181,7 +181,7 @@ def _unfilled(state: SessionState, statement: SessionStatement, decided: Decided
 
 
 def _begin(state: SessionState, statement: SessionStatement) -> None:
-    """LOAD DATA turns MariaDB to rows as it begins, whatever it comes to, and logged or not."""
+    """Turn MariaDB to rows as LOAD DATA begins, whatever comes of it, and logged or not."""
     is_load = statement.facts.effects.kind is StatementKind.LOAD_DATA
     if is_load and state.server.is_mariadb and state.objects.temporary_tables():
         mixed = (name for name in state.binlogs if state.mode(name) is LoggingMode.MIXED)
@@ -218,9 +218,9 @@ def _is_begun(state: SessionState, decided: Decided) -> bool:
 def _with_rows_known(
     state: SessionState, statement: SessionStatement, decided: Decided
 ) -> SessionStatement:
-    """Say of a statement that changes no rows whatever is in its tables that it changes none.
+    """State no changed rows for a statement that changes none, whatever is in its tables.
 
-    So does one that fails for rows without a value.
+    A statement that fails for rows without a value gets that error.
     """
     if not statement.succeeds:
         return statement
@@ -553,7 +553,7 @@ def _is_of_empty_table(state: SessionState, statement: SessionStatement, decided
 
 
 def _fill(state: SessionState, resolved: ResolvedStatement) -> None:
-    """Tables that get rows are empty no more."""
+    """Forget that tables that get rows are empty."""
     if not state.empty_tables:
         return
     for access in resolved.accesses:

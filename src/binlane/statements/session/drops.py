@@ -136,7 +136,7 @@ class _Drop:
             self._write(binlog, [name for name, _ in others])
 
     def _log_base_mysql(self, binlog: BinlogCaches, named: _Named) -> None:
-        """MySQL drops tables without atomic DDL one by one, and the others together.
+        """Log the others: MySQL drops tables without atomic DDL one by one, and the rest together.
 
         Before it had atomic DDL, all go together.
         """
@@ -165,7 +165,7 @@ class _Drop:
         self.state.execution.log(binlog.name, LoggingFormat.STATEMENT)
 
     def _comment(self) -> str:
-        """A comment directly before the names, which MariaDB keeps: it may be for an engine."""
+        """Return a comment directly before the names, which MariaDB keeps: it may be for an engine."""
         facts = self.statement.facts
         if not isinstance(facts.tree, DropTables):
             return ""
@@ -181,7 +181,7 @@ class _Drop:
         return ",".join(quote(name.table if name.database == database else name) for name in names)
 
     def _log_temporary(self, binlog: BinlogCaches, tables: Sequence[Table]) -> None:
-        """Temporary tables: those without transactions first."""
+        """Log dropped temporary tables: those without transactions first."""
         if not tables:
             return
         state = self.state

@@ -180,12 +180,12 @@ class PlannedSession:
 
     @property
     def is_for_all(self) -> bool:
-        """All binlogs get something else of its groups than the source has."""
+        """True if every binlog gets another content of the session's groups than the source has."""
         return self.has_images or not self.session.state.is_logging
 
     @property
     def has_images(self) -> bool:
-        """The session makes groups now with less than full row images."""
+        """True if the session makes groups now with less than full row images."""
         image = self.session.row_image
         return image is not RowImage.FULL or bool(self._ledger.images)
 
@@ -259,7 +259,7 @@ class PlannedSession:
         self.session.recurring.stay()
 
     def count(self) -> int:
-        """A number for something that the session is to have logged without a statement of its own."""
+        """Return a number for an event that the session logs without a statement of its own."""
         self.session.state.number += 1
         return self.session.state.number
 
@@ -660,7 +660,7 @@ class _Ledger:
         )
 
     def end_transaction(self) -> None:
-        """Nothing waits any longer."""
+        """Forget the transaction: nothing waits any longer."""
         if self.removed or self.unlogged:
             self.removed.clear()
             self.unlogged.clear()
@@ -678,7 +678,7 @@ class _Ledger:
         return number <= self.removed_until or number in self.removed.get(name, ())
 
     def remove(self, name: str, numbers: Collection[int]) -> None:
-        """Have no statement of those in a binlog as text."""
+        """Keep the texts of some statements out of a binlog."""
         if numbers:
             self.removed.setdefault(name, set()).update(numbers)
 
@@ -841,7 +841,7 @@ class _Drafting:
             self._keep_temporary(name, group, several if group.end is not End.NONE else ())
 
     def _place(self, name: str, group: LogGroup, groups: Sequence[LogGroup]) -> int | None:
-        """The group of the source that a binlog's group is; None if there is not one alone."""
+        """Return the source's group to which a binlog's group belongs; None if there is not one alone."""
         if group.end is not End.NONE:
             places = {
                 place
@@ -909,7 +909,7 @@ class _Drafting:
             given.add(number)
 
     def _fit_alone(self, name: str, place: int, group: LogGroup) -> None:
-        """Fit a statement that stands alone in a binlog."""
+        """Fit a statement that stands alone in a binlog into a group of the source."""
         number = group.number
         part = self._text(number, group.runs[0][1])
         if (name, place) in self._matched and self._groups[place].group == group:
@@ -924,7 +924,7 @@ class _Drafting:
         return TextOf(number, bodies, self._ledger.temporary.are_used(number))
 
     def _give(self, name: str, place: int, part: TextOf) -> None:
-        """Have a statement in a binlog as text."""
+        """Put a statement into a binlog as text."""
         self._parts.setdefault((name, place), []).append(part)
         self._note_given(name, part)
 

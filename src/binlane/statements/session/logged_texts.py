@@ -248,7 +248,7 @@ def _comment(writer: _DefinitionWriter, text: str) -> str:
 
 
 def _package(writer: _DefinitionWriter, node: ObjectStatement) -> str | None:
-    """CREATE PACKAGE."""
+    """Return the text of CREATE PACKAGE."""
     if not node.verb.startswith("CREATE PACKAGE") or node.name is None:
         return None
     rest = writer.rest(node.name.end)

@@ -173,12 +173,12 @@ class Recurring:
         return kept
 
     def stay(self) -> None:
-        """A statement of those that `unchanging` tells of has run: nothing else is new."""
+        """Count a statement that `unchanging` gave and that has run: nothing else is new."""
         self._state.number += 1
         self._is_ahead, self._foreseen = True, None
 
     def leave(self) -> None:
-        """The session goes on by itself, or is another one from here on."""
+        """Let the session go on by itself, or as another one from here on."""
         self._at = self._foreseen = None
         if not self._is_ahead:
             return

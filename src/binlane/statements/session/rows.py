@@ -419,7 +419,7 @@ def _values_set(facts: StatementFacts) -> dict[str, int]:
 
 
 def _take(known: SequenceValues, table: Table) -> bool:
-    """NEXTVAL: whether it takes a new range."""
+    """Take NEXTVAL's value; True if the sequence takes a new range."""
     known.next_value += _number("INCREMENT", table, 1)
     if known.reserved > 0:
         known.reserved -= 1
@@ -429,7 +429,7 @@ def _take(known: SequenceValues, table: Table) -> bool:
 
 
 def _set(known: SequenceValues, value: int, table: Table) -> bool:
-    """SETVAL: a value that was given out already changes nothing, one that is reserved is known."""
+    """Carry out SETVAL; False for values given out already, and for reserved ones, which are known."""
     increment = _number("INCREMENT", table, 1)
     if value < known.next_value if increment > 0 else value > known.next_value:
         return False
@@ -440,7 +440,7 @@ def _set(known: SequenceValues, value: int, table: Table) -> bool:
 
 
 def _first(table: Table) -> int:
-    """The first value: that of START, or the end at which it begins to count."""
+    """Return the first value: that of START, or the end at which the sequence begins to count."""
     is_falling = _number("INCREMENT", table, 1) < 0
     end = _number("MAXVALUE", table, -1) if is_falling else _number("MINVALUE", table, 1)
     return _number("START", table, end)

@@ -316,7 +316,7 @@ class ScopeSafety:
         return self._modes
 
     def state(self) -> object:
-        """All that a judgement can hang on."""
+        """Return the state that a judgement can depend on."""
         return self.definitions, self.transaction, self._savepoints, self._temporary
 
     def copy(self) -> ScopeSafety:
@@ -365,7 +365,7 @@ class ScopeSafety:
         return True
 
     def have(self, definitions: Iterable[Definition]) -> None:
-        """Have other binlogs from here on."""
+        """Take over other binlogs from here on."""
         self._define(definitions)
         self._temporary = self._temporary.scoped(self.definitions)
 

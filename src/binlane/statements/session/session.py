@@ -145,7 +145,7 @@ class Session:
         self.recurring = Recurring(self.state)
 
     def follow(self, before: Session) -> None:
-        """Come after a session that ended: its prepared XA transactions are still there."""
+        """Continue a session that ended: its prepared XA transactions are still there."""
         left = before.state.prepared_xa.left
         self.state.prepared_xa = PreparedXa(dict(left), dict(left))
 
@@ -441,7 +441,7 @@ class Session:
         )
 
     def denied(self, facts: StatementFacts, database: str) -> Refusal | None:
-        """Why the account whose privileges hold may not run a statement; None if it may."""
+        """Return the refusal to run a statement under the privileges that hold; None if it is allowed."""
         asked = self.state.asked(facts, database)
         return None if asked is None else denied(asked) or denied_inside(asked)
 
@@ -558,7 +558,7 @@ class Session:
         return self.state.snapshot()
 
     def restore(self, snapshot: SessionState) -> None:
-        """Be again as `snapshot` was taken."""
+        """Return to the state of a snapshot."""
         self.recurring.leave()
         self.state.restore(snapshot)
 
@@ -677,7 +677,7 @@ class Session:
                 handler(state, statement)
 
     def _refusal_at_once(self, statement: SessionStatement) -> Refusal | None:
-        """Why a statement comes to nothing, found before its objects are looked at."""
+        """Return the refusal of a statement that is found before its objects are looked at."""
         state, facts = self.state, statement.facts
         failure = unparsed(state, statement) or no_database(statement)
         if not statement.is_condition:

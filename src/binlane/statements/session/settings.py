@@ -203,7 +203,7 @@ def refusal_in_function(assignments: Iterable[Assignment]) -> Refusal | None:
 
 
 def _temporary_refusal(state: SessionState, assignment: Assignment) -> Refusal | None:
-    """Why a session with temporary tables cannot change its format."""
+    """Return the refusal to change the format of a session with temporary tables."""
     if state.server.has(Fact.ROWS_OF_TEMPORARY_TABLES):
         return _SESSION_FORMAT
     mode, target = state.variables.settings.logging_mode, state.variables.copy()
@@ -292,7 +292,7 @@ def _switch_autocommit(state: SessionState) -> None:
 
 @contextmanager
 def statement_settings(state: SessionState, statement: SessionStatement) -> Iterator[bool]:
-    """SET STATEMENT … FOR: its assignments hold while the statement runs; False if refused."""
+    """Set the values of SET STATEMENT … FOR while the statement runs; False if one is refused."""
     assignments = statement.facts.statement_assignments
     if not assignments:
         yield True
@@ -355,7 +355,7 @@ def connection_after(state: SessionState, assignment: Assignment) -> tuple[str, 
 
 
 def execute_set(state: SessionState, statement: SessionStatement) -> None:
-    """SET: of system variables here, of user variables as a statement that may read tables."""
+    """Carry out SET: of system variables here, of user variables as a statement that may read tables."""
     facts = statement.facts
     tree = facts.tree
     if isinstance(tree, AccountStatement):
@@ -379,7 +379,7 @@ def execute_set(state: SessionState, statement: SessionStatement) -> None:
 
 
 def _set_role(state: SessionState, statement: SessionStatement, tree: AccountStatement) -> None:
-    """SET ROLE: the roles that are active from now on."""
+    """Carry out SET ROLE: its roles are active from now on."""
     own, accounts = state.account_name, state.objects.accounts
     given = accounts.get(own, Grantee()).roles
     roles = frozenset(

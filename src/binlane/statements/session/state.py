@@ -307,12 +307,12 @@ class OpenTemporaryTables:
     row_binlogs: set[str] = field(default_factory=set)
 
     def made(self, name: TableName, *, instead_of: TableName | None = None) -> None:
-        """One was created, or made anew by ALTER or RENAME."""
+        """Note a table that was created, or made anew by ALTER or RENAME."""
         self.gone(instead_of or name)
         self.names.append(name)
 
     def gone(self, name: TableName) -> None:
-        """One was dropped."""
+        """Note a table that was dropped."""
         if name in self.names:
             self.names.remove(name)
 
@@ -402,7 +402,7 @@ class SessionState:
         )
 
     def restore(self, snapshot: SessionState) -> None:
-        """Be again as `snapshot` was taken, which can be restored more than once."""
+        """Return to the state of a snapshot, which can be restored more than once."""
         objects = self.objects
         kept = snapshot.snapshot()
         for one in fields(self):

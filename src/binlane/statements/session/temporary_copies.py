@@ -86,7 +86,7 @@ class TemporaryCopies:
             self._source.setdefault(table, _UNKNOWN)
 
     def forget(self) -> None:
-        """Nothing waits any longer: forget the oldest statements."""
+        """Forget the oldest statements, when nothing waits any longer."""
         while len(self._uses) > _KEPT:
             del self._uses[next(iter(self._uses))]
 

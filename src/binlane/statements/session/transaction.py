@@ -75,7 +75,7 @@ class EngineChanges:
         return self.is_transactional and all(use.has_two_phases for use in uses)
 
     def uses(self, engine: str, *, has_two_phases: bool) -> None:
-        """An engine with transactions opens a table."""
+        """Note that an engine with transactions opens a table."""
         self.engines.setdefault(engine, EngineUse(has_two_phases))
 
     def merge(self, done: EngineChanges) -> None:
@@ -579,7 +579,7 @@ class BinlogCaches:
         self.transaction_cache.truncate(position)
 
     def forget_savepoint(self, name: str) -> None:
-        """A savepoint is gone."""
+        """Forget a savepoint."""
         self.positions.pop(name.lower(), None)
 
     def _cannot_roll_back(self, context: WriteContext) -> bool:

@@ -47,7 +47,7 @@ from binlane.statements.sql.tree.statements import Transaction as TransactionNod
 
 
 def begin(state: SessionState, statement: SessionStatement) -> None:
-    """START TRANSACTION and BEGIN."""
+    """Carry out START TRANSACTION and BEGIN."""
     state.begin()
     options = statement.facts.options
     if not options.isdisjoint(("READ ONLY", "READ WRITE")):
@@ -103,7 +103,7 @@ _WITHOUT_ATOMIC_DDL: Final = frozenset(
 
 
 def refusal_behind_table(state: SessionState, facts: StatementFacts) -> Refusal | None:
-    """3977: behind CREATE TABLE … START TRANSACTION next to nothing is allowed."""
+    """Error 3977: behind CREATE TABLE … START TRANSACTION next to nothing is allowed."""
     if state.transaction.created is None or facts.verb == "BINLOG":
         return None
     is_end = facts.effects.kind in (StatementKind.COMMIT, StatementKind.ROLLBACK)
@@ -111,14 +111,14 @@ def refusal_behind_table(state: SessionState, facts: StatementFacts) -> Refusal 
 
 
 def commit(state: SessionState, statement: SessionStatement) -> None:
-    """COMMIT."""
+    """Carry out COMMIT."""
     characteristics = state.characteristics
     state.commit()
     _chain(state, statement, characteristics)
 
 
 def roll_back(state: SessionState, statement: SessionStatement) -> None:
-    """ROLLBACK."""
+    """Carry out ROLLBACK."""
     characteristics = state.characteristics
     state.roll_back()
     _chain(state, statement, characteristics)
@@ -146,7 +146,7 @@ def refusal_in_xa(state: SessionState) -> Refusal:
 
 
 def set_savepoint(state: SessionState, statement: SessionStatement) -> None:
-    """SAVEPOINT; outside a transaction it means nothing."""
+    """Carry out SAVEPOINT; outside a transaction it means nothing."""
     if not state.is_in_transaction:
         return
     name, savepoints = statement.facts.name, state.transaction.savepoints
@@ -163,7 +163,7 @@ def set_savepoint(state: SessionState, statement: SessionStatement) -> None:
 
 
 def roll_back_to(state: SessionState, statement: SessionStatement) -> None:
-    """ROLLBACK TO SAVEPOINT."""
+    """Carry out ROLLBACK TO SAVEPOINT."""
     name, savepoints = statement.facts.name, state.transaction.savepoints
     at = _index(savepoints, name)
     if at is None:
@@ -180,7 +180,7 @@ def roll_back_to(state: SessionState, statement: SessionStatement) -> None:
 
 
 def release_savepoint(state: SessionState, statement: SessionStatement) -> None:
-    """RELEASE SAVEPOINT: it and all later ones are gone; nothing is logged."""
+    """Carry out RELEASE SAVEPOINT: it and all later ones are gone; nothing is logged."""
     at = _index(state.transaction.savepoints, statement.facts.name)
     if at is None:
         state.fail(_no_savepoint(statement.facts.name))
@@ -258,7 +258,7 @@ def command_commits(state: SessionState, verb: str) -> bool:
 
 
 def refusal_of_command(state: SessionState, verb: str) -> Refusal | None:
-    """Why a command fails in a transaction or under LOCK TABLES."""
+    """Return the refusal of a command in a transaction or under LOCK TABLES."""
     is_locked = state.locked_tables is not None
     if is_locked and verb.startswith(_PLUGINS):
         return refusal(1100, "plugin")
@@ -388,7 +388,7 @@ def _changes_tables(state: SessionState, statement: SessionStatement) -> bool:
 
 
 def execute_xa(state: SessionState, statement: SessionStatement) -> None:
-    """XA START, END, PREPARE, COMMIT and ROLLBACK; XA RECOVER changes nothing."""
+    """Carry out XA START, END, PREPARE, COMMIT and ROLLBACK; XA RECOVER changes nothing."""
     execute = _XA_VERBS.get(statement.facts.verb)
     if not statement.succeeds:
         state.fail_as_stated(statement)
@@ -509,7 +509,7 @@ class _Xa:
         return None
 
     def _refusal_to_finish(self) -> Refusal | None:
-        """Why a prepared transaction cannot be ended now."""
+        """Return the refusal to end a prepared transaction now."""
         state, transaction = self._state, self._state.transaction
         if transaction.xid == self._xid:
             is_prepared = transaction.xa_phase is XaPhase.PREPARED
@@ -524,7 +524,7 @@ class _Xa:
         return None if self._xid in state.prepared_xa.held else _UNKNOWN
 
     def _refusal_but_in(self, phase: XaPhase) -> Refusal | None:
-        """Why a statement is none for the session's XA transaction, which must be in a phase."""
+        """Return the refusal of a statement unless the session's XA transaction is in a phase."""
         transaction = self._state.transaction
         if transaction.xa_phase is not phase:
             return refusal_in_xa(self._state)

@@ -154,7 +154,7 @@ def _compares(state: SessionState, tree: Update, table: Table) -> bool:
 
 
 def _read_of_table(state: SessionState, table: Table, written: Collection[str]) -> Iterator[str]:
-    """The columns that a change of some makes a server read."""
+    """Return the columns that a server reads when some columns change."""
     is_mariadb = state.server.is_mariadb
     indexed = {column.lower() for key in table.keys for column in key.columns}
     if is_mariadb:

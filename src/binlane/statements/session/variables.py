@@ -99,7 +99,7 @@ class Variables:
         return text in _ON if text else default
 
     def number(self, name: str, *, default: int) -> int:
-        """A variable's number."""
+        """Return the value of a numeric variable."""
         text = self.text(name)
         return int(text) if text.isdigit() else default
 
@@ -113,7 +113,7 @@ class Variables:
 
     @contextmanager
     def running(self, context: CreationContext | None) -> Iterator[None]:
-        """Have the values in which a program was made, for as long as it runs.
+        """Set the values in which a program was made, for as long as it runs.
 
         Whatever it sets of them itself ends with it.
         """
@@ -133,7 +133,7 @@ class Variables:
             self.connection = connection
 
     def _have_mode(self, sql_mode: str | None) -> None:
-        """Have an sql_mode in the session; None: the global one."""
+        """Set the session's sql_mode; None: the global one."""
         if self.values.get("sql_mode") == sql_mode:
             return
         self._settings = None
@@ -143,7 +143,7 @@ class Variables:
             self.values["sql_mode"] = sql_mode
 
     def _have_client_charset(self, charset: str) -> None:
-        """Have a character_set_client in the session; empty: one that is read as UTF-8."""
+        """Set the session's character_set_client; empty: one that is read as UTF-8."""
         if self.text("character_set_client") != charset:
             self._settings = None
             self.values["character_set_client"] = charset
@@ -166,7 +166,7 @@ class Variables:
         self.is_format_set = "binlog_format" in self.values
 
     def know_global(self, values: Mapping[str, str]) -> None:
-        """Have other global values of the binlogs' variables; those of the session stay."""
+        """Set other global values of the binlogs' variables; those of the session stay."""
         self._settings = None
         self.global_values |= values
 
@@ -290,7 +290,7 @@ def _row_image(text: str) -> RowImage:
 
 
 def _gtid_consistency(variables: Variables) -> str:
-    """enforce_gtid_consistency: by its word or number, which nobody needs to have said."""
+    """Return the word for enforce_gtid_consistency, from a word or number, or from the default."""
     name = "enforce_gtid_consistency"
     text = variables.text(name) or variables.server.default(name)
     return _GTID_CONSISTENCIES.get(text, text) or "OFF"

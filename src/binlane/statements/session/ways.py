@@ -144,7 +144,7 @@ def _found(state: SessionState) -> Found:
 
 
 def _digest(state: SessionState) -> object:
-    """All of a session that the rest of a way can hang on, its programs and objects left out."""
+    """Return all state that the rest of a way can depend on, programs and objects left out."""
     return (
         *(state.database, state.variables.values, state.variables.global_values),
         *(state.variables.connection, state.transaction, state.prepared_xa, state.temporary),
