@@ -1,4 +1,4 @@
-"""What scripts would do to binlogs: reading them, running them without a server, and the reports.
+"""The effects that scripts would have on binlogs: reading and running scripts without a server, reports.
 
-Pure: whoever calls reads the files. The answers themselves come from `session`.
+Pure: the caller reads the files. The answers themselves come from `session`.
 """

@@ -1,4 +1,4 @@
-"""In which form binlogs hold what a statement does, beside its format: ROW_IMAGE and COMPRESS."""
+"""The form in which binlogs hold the effects of a statement, beside its format: ROW_IMAGE and COMPRESS."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ class BinlogForm(NamedTuple):
     """The form of a binlog.
 
     Attributes:
-        row_image: Which columns its rows hold: its own ROW_IMAGE, or the session's
-            binlog_row_image where that is less.
-        is_compressed: Its files are compressed (COMPRESS).
+        row_image: Columns that the binlog's rows hold: its own ROW_IMAGE, or the session's binlog_row_image
+            where that is less.
+        is_compressed: The binlog's files are compressed (COMPRESS).
     """
 
     row_image: RowImage = RowImage.FULL
@@ -23,7 +23,7 @@ class BinlogForm(NamedTuple):
 
     @property
     def clauses(self) -> tuple[str, ...]:
-        """Clauses that make another binlog than one without them."""
+        """Return the clauses of CREATE BINLOG that give this form."""
         image = f"ROW_IMAGE='{self.row_image.value}'"
         return (
             *((image,) if self.row_image is not RowImage.FULL else ()),
@@ -32,7 +32,7 @@ class BinlogForm(NamedTuple):
 
 
 def forms_of(session: Session) -> Mapping[str, BinlogForm]:
-    """By name, the forms in which a session's binlogs have what it does next; none of no binlogs."""
+    """Return the forms that a session's binlogs now give to changes, by name; empty without binlogs."""
     image = session.row_image
     return {
         one.name: BinlogForm(smaller(one.row_image, image), one.is_compressed)

@@ -1,4 +1,4 @@
-"""Runs scripts without a server: the schema is read once, each script starts from it."""
+"""Running scripts without a server: the schema is read once, each script starts from it."""
 
 from __future__ import annotations
 
@@ -30,30 +30,27 @@ from binlane.statements.sql.servers import Dialect
 from binlane.statements.sql.tokens import TokenKind
 
 _IN_PROGRAM: Final = "expected ;"
-"""What a text lacks that ends between the statements of a program."""
+"""End of the error of a text that ends between the statements of a program."""
 
 
 class Checker:
-    """Tells what scripts would do to binlogs.
+    """A check of scripts: the effects that they would have on binlogs.
 
     Args:
-        server: Whose rules are followed.
-        schema: Script of all objects that there are, or several sources of them, one after the
-            other.
+        server: Server whose rules are followed.
+        schema: Script of all existing objects, or several sources of them, one after the other.
         definitions: Script of CREATE BINLOG; None for one binlog that logs everything in the
             session's binlog_format.
-        assume_engine: Engine that tables have which the schema does not know; None: they are
-            unknown tables.
-        definitions_name: What messages call `definitions`.
+        assume_engine: Engine of tables that the schema does not have; None: such tables are unknown.
+        definitions_name: Name of `definitions` in messages.
         user: Account of the schema that runs the scripts, as `NAME` or `NAME@HOST`; None: one that
             may do everything.
 
     Attributes:
-        problems: What of the schema was not understood, behind the name of its source.
+        problems: Parts of the schema that were not understood, behind the name of their source.
 
     Raises:
-        ConfigError: If the definitions are not what they should be, or there is no such engine or
-            account.
+        ConfigError: If the definitions are wrong, or there is no such engine or account.
     """
 
     def __init__(
@@ -102,11 +99,11 @@ class Checker:
         """Run one script, statement by statement, in a session that starts from the schema.
 
         Args:
-            script: It.
-            path: Where it stands.
-            source: Gives the bytes of scripts that it reads; raises StoreError.
+            script: Text or bytes of the script.
+            path: Path of the script, by which messages and relative paths go.
+            source: Gives the bytes of scripts that the script reads; raises StoreError.
 
-        What the end of a session appends stands in the events of the statement after it, or, where
+        Events that the end of a session appends stand in the events of the statement after the end, or, where
         there is none, of the one before it.
         """
         objects = self._objects.copy()
@@ -196,12 +193,12 @@ def _result(session: Session, statement: ScriptStatement) -> StatementResult:
 
 
 def _first_end(sql: str, session: Session) -> int | None:
-    """Where the `;` stands that ends the first of several statements in one text."""
+    """Return the position of the `;` that ends the first of several statements in one text."""
     stopped = read(sql, database="", dialect=session.dialect).effects.stopped_at
     if stopped is None:
         return None
     end = stopped.offset
-    # What several of them end is the first one's.
+    # Several `;` may stand at the end: the first one ends the statement.
     while (before := sql.rfind(";", 0, end)) >= 0 and _is_blank(sql[before + 1 : end]):
         end = before
     # Before the first token it ends nothing, which is an error.
@@ -209,7 +206,7 @@ def _first_end(sql: str, session: Session) -> int | None:
 
 
 def _is_blank(text: str) -> bool:
-    """Whether there is nothing but white space and comments."""
+    """True if a text has nothing but white space and comments."""
     data = text.encode("utf-8", "surrogateescape")
     return not ScriptReader(data, Dialect, delimiter=b"\0").rest().text
 
@@ -217,7 +214,7 @@ def _is_blank(text: str) -> bool:
 def _explained(
     result: StatementResult, statement: ScriptStatement, session: Session
 ) -> StatementResult:
-    """The result of a statement that was not understood, with what its script may lack."""
+    """Return the result of a statement that was not understood, with the part that its script may lack."""
     unanalysed, error = result.unanalysed, result.error
     is_syntax = error is not None and error.errno == SYNTAX_ERROR and not error.is_stated
     if statement.problem is not None or not (unanalysed is not None or is_syntax):
@@ -235,7 +232,7 @@ def _explained(
 
 
 def _cut_off(statement: ScriptStatement, session: Session) -> str:
-    """What a script lacks where `;` cut a program into pieces; empty if it did not."""
+    """Return what a script lacks where `;` cut a program into pieces; empty if nothing was cut."""
     facts = read(statement.sql, database="", dialect=session.dialect)
     stopped = facts.effects.stopped_at
     if stopped is None or statement.is_chunk:
@@ -256,7 +253,7 @@ def _cut_off(statement: ScriptStatement, session: Session) -> str:
 
 
 def _not_run(failed: Refusal) -> StatementResult:
-    """What follows in the text of a statement that failed."""
+    """Return the result of a statement behind a failed one in the same text."""
     message = f"Not run: a statement before it in the same text failed: {failed.message}"
     return StatementResult(error=replace(failed, message=message, why=()))
 
@@ -266,7 +263,7 @@ def _not_followed(reason: str) -> StatementResult:
 
 
 def _at(error: Exception) -> str:
-    """The line of binlane that failed."""
+    """Return the function and line of binlane that failed."""
     last = extract_tb(error.__traceback__)[-1]
     return f"{last.name}:{last.lineno}"
 

@@ -1,4 +1,4 @@
-"""The binlogs that a script of definitions leaves."""
+"""Reading the binlogs that a script of definitions leaves."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ def read_definitions(
     before: Iterable[Definition] = (),
     ignores_case: bool = False,
 ) -> tuple[Definition, ...]:
-    """The binlogs that a script of CREATE, ALTER and DROP BINLOG leaves.
+    """Read the binlogs that a script of CREATE, ALTER and DROP BINLOG leaves.
 
     Args:
-        script: Its text or bytes.
-        name: What messages call it.
-        before: Those that there are already.
+        script: Text or bytes of the script.
+        name: Name of the script in messages.
+        before: Definitions of the binlogs that exist before the script.
         ignores_case: The server keeps names of databases and tables in lower case.
 
     Raises:
-        ConfigError: If it holds anything else, or something that cannot be done.
+        ConfigError: If the script has another statement, or one that cannot be executed.
     """
     definitions = {definition.name: definition for definition in before}
     first = 1 + max((definition.log_id for definition in definitions.values()), default=0)

@@ -1,7 +1,7 @@
 """Comment lines that state what happened to the statement after them: `-- @rows 0`.
 
-One comment may hold several. A comment whose word is none of ours is a comment; one that looks like
-a slip of the pen is a problem, since a statement would be judged by what did not happen.
+One comment may hold several directives. A comment whose word is none of ours is a comment; a word that is
+nearly one of ours is a problem, since a statement would be judged by something that did not happen.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _ERRNO_MAX: Final = 65535
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Directives:
-    """What the comments before a statement state.
+    """The directives in the comments before a statement.
 
     Attributes:
-        outcome: What happened when it ran.
-        is_disconnect: The session ended before it.
-        problem: What cannot be followed.
+        outcome: The stated result of the statement's execution.
+        is_disconnect: The session ended before the statement.
+        problem: The directive that cannot be followed; None if all can.
     """
 
     outcome: Outcome = field(default_factory=Outcome)
@@ -37,12 +37,12 @@ class Directives:
 
 
 def read_directive(comment: str, stated: Directives, *, is_alone: bool) -> Directives:
-    """Add what one comment states.
+    """Add the directives of one comment.
 
     Args:
-        comment: From its `--` or `#` to the end of the line.
-        stated: What the comments before it said.
-        is_alone: Nothing but white space stands before it in its line.
+        comment: The comment, from its `--` or `#` to the end of the line.
+        stated: Directives of the comments before it.
+        is_alone: Nothing but white space stands before the comment in its line.
     """
     found = _DIRECTIVE.match(comment)
     if found is None:
@@ -69,7 +69,7 @@ def read_directive(comment: str, stated: Directives, *, is_alone: bool) -> Direc
 
 
 def _state(word: str, values: list[str], stated: Directives) -> Directives | None:
-    """What stands in one directive; None if it is wrong."""
+    """Add one directive; None if it is wrong."""
     outcome = stated.outcome
     if word == "disconnect" and not values:
         return replace(stated, is_disconnect=True)

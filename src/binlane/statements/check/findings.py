@@ -1,4 +1,4 @@
-"""What is wrong with a checked statement, as every report tells it: refusals, notes, gaps in knowledge."""
+"""Findings of a checked statement, as every report tells them: refusals, notes, gaps in knowledge."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from binlane.statements.session.report import Note, StatementResult, Unanalysed
 UNKNOWN_OBJECTS: Final = frozenset(
     (1008, 1049, 1051, 1146, 1305, 1356, 1360, 1539, 3503, 4091, 4092)
 )
-"""Errors of what names an unknown database, table, view, routine, trigger or event, or a view of
-such: the schema may lack it, so nothing is known of the statement."""
+"""Errors of statements that name an unknown database, table, view, routine, trigger or event, or a view of
+one: the schema may lack the object, so nothing is known of the statement."""
 _NO_FORMS: Final[Mapping[str, BinlogForm]] = MappingProxyType({})
 _SAVEPOINT: Final = "SAVEPOINT "
 _CONDITIONS_NAMED: Final = 3
@@ -31,7 +31,7 @@ NOT_UNDERSTOOD: Final = "BINLANE_NOT_UNDERSTOOD"
 
 
 class Kind(IntEnum):
-    """What a finding means; the greater, the worse."""
+    """The severity of a finding; the greater, the worse."""
 
     ALLOWED_UNSAFE = 0
     """Unsafe as a text, and logged as rows for that; counts only where it is denied."""
@@ -40,21 +40,21 @@ class Kind(IntEnum):
     REFUSED = 2
     """Not executed."""
     UNANALYSED = 3
-    """What happens is not known."""
+    """The effects of the statement are not known."""
 
     @property
     def exit_code(self) -> int:
-        """What the process ends with if nothing is worse."""
+        """Return the exit code of the process if no finding is worse."""
         return 2 if self is Kind.UNANALYSED else 1
 
 
 class CheckedStatement(NamedTuple):
-    """A statement of a script and what it does.
+    """A statement of a script and its effects.
 
     Attributes:
         statement: The statement as the script has it.
-        result: Its effects on all the binlogs.
-        forms: By name, in which form the binlogs hold that.
+        result: Effects of the statement on all binlogs.
+        forms: Forms in which the binlogs hold these effects, by binlog.
     """
 
     statement: ScriptStatement
@@ -64,16 +64,15 @@ class CheckedStatement(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One thing that is wrong.
+    """One refusal, note or gap in knowledge.
 
     Attributes:
-        kind: How bad it is.
         symbol: The servers' name of the reason, or binlane's own.
-        errno: As the client gets it.
-        message: The server's whole text.
-        sqlstate: Of a refusal.
-        binlogs: Whom it concerns; empty for all.
-        whys: What leads to it, by name and place.
+        errno: Error number as the client gets it.
+        message: The server's message in full.
+        sqlstate: SQLSTATE of a refusal; empty for others.
+        binlogs: Names of the binlogs that the finding concerns; empty for all.
+        whys: Parts of the statement that lead to the finding, by name and place.
     """
 
     kind: Kind
@@ -87,7 +86,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A stretch of a script, in lines and columns from 1; the last column is the one behind it."""
+    """A stretch of a script, in lines and columns from 1; the last column is the one behind the stretch."""
 
     line: int
     column: int
@@ -123,9 +122,9 @@ def findings(checked: CheckedStatement) -> Iterator[Finding]:
 
 
 def what_is_unanalysed(result: StatementResult) -> Unanalysed | None:
-    """Why nothing is known of a statement, also where that is an error of the server.
+    """Return the reason why nothing is known of a statement, also where that is an error of the server.
 
-    It is of what the server's grammar does not take, and of objects that are not known.
+    Such errors are those of texts outside of the server's grammar, and of objects that are not known.
     """
     error = result.error
     if result.unanalysed is not None or error is None or error.is_stated:
@@ -175,7 +174,7 @@ def _note(note: Note) -> Finding:
 
 
 def _on_ways(finding: Finding, found: Refusal | Note, result: StatementResult) -> Finding:
-    """A finding that says so if data decides whether it comes to it."""
+    """Return a finding whose message tells if data decides whether the finding comes up."""
     if not found.on_some_ways:
         return finding
     return replace(finding, message=f"{finding.message} (on some ways, by {depends_on(result)})")
@@ -189,9 +188,9 @@ def depends_on(result: StatementResult) -> str:
 
 
 def place_of(statement: ScriptStatement, why: Why | None = None) -> Place:
-    """Where in the script a finding stands: at what leads to it, else at the statement's first line.
+    """Return a finding's place in the script: the part that leads to it, else the statement's first line.
 
-    A stretch over several lines is told up to the end of its first one.
+    A part over several lines ends at the end of its first line.
     """
     sql = statement.sql
     offset, length = (0, 0) if why is None else (min(why.offset, len(sql)), why.length)
@@ -208,12 +207,12 @@ def place_of(statement: ScriptStatement, why: Why | None = None) -> Place:
 
 
 def hints(finding: Finding) -> tuple[str, ...]:
-    """What would help, each once."""
+    """Return advice against a finding, each piece once."""
     own = tuple(dict.fromkeys(why.hint for why in finding.whys if why.hint))
     general = HINTS.get(finding.symbol)
     return own or (() if general is None else (general,))
 
 
 def main_why(finding: Finding) -> Why | None:
-    """What a finding is shown at: the first cause that has a place."""
+    """Return the part that a finding is shown at: the first cause that has a place."""
     return next((why for why in finding.whys if why.length), None)

@@ -20,7 +20,7 @@ from binlane.statements.check.report import Judged, Report, Tally
 
 
 class GithubReport(Report):
-    """Annotates what counts: notes as warnings, all else as errors."""
+    """Annotates findings that count: notes as warnings, all others as errors."""
 
     def statement(
         self, script: str, checked: CheckedStatement, judged: Sequence[Judged]
@@ -32,19 +32,19 @@ class GithubReport(Report):
                 yield annotation(script, checked, finding, is_error=is_error)
 
     def end(self, tally: Tally) -> Iterator[str]:
-        """What could not be read."""
+        """Give an error for each script that could not be read."""
         for script, message in tally.unreadable:
             yield f"::error file={_property(script)},title=not read::{_data(message)}"
 
 
 def annotation(script: str, checked: CheckedStatement, finding: Finding, *, is_error: bool) -> str:
-    """The workflow command of one finding, without its line end.
+    """Return the workflow command of one finding, without its line end.
 
     Args:
         script: The path as the user gave it.
-        checked: The statement.
-        finding: One of its findings.
-        is_error: Whether it is an error, not a warning.
+        checked: The statement with its result.
+        finding: One of the statement's findings.
+        is_error: True for an error, False for a warning.
     """
     why = main_why(finding)
     place = place_of(checked.statement, why)

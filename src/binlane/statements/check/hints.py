@@ -1,4 +1,4 @@
-"""What helps against a finding, where what leads to it does not say so itself."""
+"""Advice against findings, for those whose cause gives no advice itself."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ class JsonReport(Report):
     """Writes every statement.
 
     Args:
-        explain: Also the steps of the decisions, and what leads to errors and notes.
+        explain: Write also the steps of the decisions, and the causes of errors and notes.
     """
 
     def __init__(self, *, explain: bool = False) -> None:
@@ -51,7 +51,7 @@ class JsonReport(Report):
     def statement(
         self, script: str, checked: CheckedStatement, judged: Sequence[Judged]
     ) -> Iterator[str]:
-        """Its object."""
+        """Give the JSON object of a statement."""
         del judged
         yield json_line(script, checked, explain=self._explain)
 
@@ -62,7 +62,7 @@ def json_line(script: str, checked: CheckedStatement, *, explain: bool = False) 
     Args:
         script: The path as the user gave it.
         checked: The statement and what it does.
-        explain: Also the steps of the decision, and what leads to an error or note.
+        explain: Write also the steps of the decisions, and the causes of errors and notes.
     """
     statement, result = checked.statement, checked.result
     return (
@@ -86,7 +86,7 @@ def _notes(result: StatementResult) -> list[dict[str, Any]]:
 
 
 def _others(checked: CheckedStatement, *, explain: bool) -> str:
-    """What is told of some statements only, behind what is told of all."""
+    """Return the members that only some statements have, behind those that all have."""
     statement, result = checked.statement, checked.result
     told: dict[str, Any] = {}
     if result.error is not None and result.error.others:
@@ -140,7 +140,7 @@ def _on_some_ways(found: Refusal | Note) -> dict[str, bool]:
 
 
 def _binlogs(checked: CheckedStatement, *, explain: bool) -> str:
-    """What each binlog gets; those that get the same share the text of that."""
+    """Return the member with each binlog's events; binlogs with equal events share their text."""
     texts: dict[int, str] = {}
     told = []
     for name, binlog in checked.result.binlogs.items():
@@ -152,7 +152,7 @@ def _binlogs(checked: CheckedStatement, *, explain: bool) -> str:
 
 
 def _form(form: BinlogForm | None) -> str:
-    """The form of a binlog, as far as it is another one than most have."""
+    """Return the form of a binlog, as far as it differs from the usual one."""
     if form is None or not form.clauses:
         return ""
     image = form.row_image

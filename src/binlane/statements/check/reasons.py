@@ -1,4 +1,4 @@
-"""Names for what `check` finds, and which of it counts: `--deny` and `--allow`."""
+"""Names for the findings of `check`, and the choice of those that count: `--deny` and `--allow`."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ _UNSAFE: Final = MappingProxyType(
     }
 )
 DESCRIPTIONS: Final = MappingProxyType({**_UNSAFE, **REFUSALS, **SAFETY_REASONS})
-"""All reasons that are known by name: symbol → what it is, in a sentence."""
+"""All reasons that are known by name: symbol → its description, in a sentence."""
 
 _PREFIXES: Final = ("ER_BINLOG_", "ER_", "BINLANE_")
 _GROUPS: Final = MappingProxyType(
@@ -100,13 +100,13 @@ SHORT_NAMES: Final = MappingProxyType({short_name(symbol): symbol for symbol in 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """Which findings count.
+    """The choice of findings that count.
 
-    A reason named itself weighs more than a group that it is in; denied weighs more than allowed.
+    A reason that is itself named weighs more than its group; denied weighs more than allowed.
 
     Attributes:
-        denied: Symbols and groups of `--deny`.
-        allowed: Symbols and groups of `--allow`.
+        denied: Symbols and groups given to `--deny`.
+        allowed: Symbols and groups given to `--allow`.
     """
 
     denied: frozenset[str] = field(default_factory=frozenset)
@@ -125,7 +125,7 @@ class Judgement:
         )
 
     def counts(self, finding: Finding) -> bool:
-        """Whether a finding makes the check fail. What is not known always does."""
+        """True if a finding makes the check fail; a gap in knowledge always does."""
         if finding.kind is Kind.UNANALYSED or finding.symbol == UNANALYSED:
             return True
         for names in ({finding.symbol}, _groups_of(finding)):
@@ -136,7 +136,7 @@ class Judgement:
         return finding.kind is not Kind.ALLOWED_UNSAFE
 
     def is_shown(self, finding: Finding) -> bool:
-        """Whether a report speaks of it: not of what is safe because rows are logged."""
+        """True if a report shows a finding: not those that are safe because rows are logged."""
         return finding.kind is not Kind.ALLOWED_UNSAFE or self.counts(finding)
 
 

@@ -1,4 +1,4 @@
-"""What all reports have in common, and the run that feeds them: scripts in, lines out."""
+"""The base of all reports, and the run that feeds them: scripts in, lines out."""
 
 from __future__ import annotations
 
@@ -25,15 +25,14 @@ class Judged(NamedTuple):
 
 @dataclass(slots=True)
 class Tally:
-    """What a run has seen so far.
+    """Counts of a run so far.
 
     Attributes:
-        scripts: Scripts read to their end.
-        statements: Of all scripts.
-        kinds: Findings that count, by kind.
-        allowed: Findings that do not count, though they would.
-        unreadable: Scripts that could not be read, and why.
-        exit_code: What the process is to end with.
+        statements: Number of statements in all scripts.
+        kinds: Number of findings that count, by kind.
+        allowed: Number of findings that only `--allow` keeps from counting.
+        unreadable: Scripts that could not be read, each with the reason.
+        exit_code: Exit code of the process at the end.
     """
 
     scripts: int = 0
@@ -59,20 +58,20 @@ class Tally:
 
 
 class Report(ABC):
-    """One way to tell what was found; its methods give lines to print."""
+    """One form of output for the findings; its methods give lines to print."""
 
     def begin(self) -> Iterator[str]:
-        """What stands before the first statement."""
+        """Give the lines before the first statement."""
         yield from ()
 
     @abstractmethod
     def statement(
         self, script: str, checked: CheckedStatement, judged: Sequence[Judged]
     ) -> Iterator[str]:
-        """What is told of a statement."""
+        """Give the lines on a statement."""
 
     def end(self, tally: Tally) -> Iterator[str]:
-        """What stands behind the last one."""
+        """Give the lines behind the last statement."""
         del tally
         yield from ()
 
@@ -82,11 +81,11 @@ class Run:
     """A run over several scripts.
 
     Attributes:
-        checker: Runs them.
-        judgement: Says what counts.
-        report: Tells it.
-        is_quiet: Tell only of statements with findings that count.
-        tally: What was seen.
+        checker: Check that runs the scripts.
+        judgement: Choice of the findings that count.
+        report: Report that turns findings into lines.
+        is_quiet: Report only statements with findings that count.
+        tally: Counts of the run so far.
     """
 
     checker: Checker
@@ -98,12 +97,12 @@ class Run:
     def check(
         self, name: str, script: str | Script, source: Callable[[str], Script] | None = None
     ) -> Iterator[str]:
-        """The lines on one script.
+        """Give the lines on one script.
 
         Args:
-            name: As the user gave it.
-            script: Its text or bytes.
-            source: Gives the bytes of scripts that it reads; raises StoreError.
+            name: Path of the script as the user gave it.
+            script: Text or bytes of the script.
+            source: Gives the bytes of scripts that the script reads; raises StoreError.
         """
         tally, judgement = self.tally, self.judgement
         for checked in self.checker.check(script, path=name, source=source):

@@ -38,7 +38,7 @@ class SarifReport(Report):
     """One SARIF log of one run.
 
     Args:
-        version: Of binlane.
+        version: Version of binlane, for the tool's entry.
     """
 
     def __init__(self, version: str) -> None:

@@ -1,6 +1,6 @@
-"""What a check knows of a server's objects: scripts that make them, and what a server told.
+"""A check's knowledge of a server's objects: scripts that make them, and facts that a server told.
 
-Also which server a dump is of, by its header.
+The header of a dump also tells which server the dump is of.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from binlane.statements.sql.catalog import CatalogProblem, SchemaCatalog, ToldSt
 from binlane.statements.sql.script import Script
 
 _HEADER_BYTES: Final = 4096
-# Of mysqldump and mariadb-dump, of phpMyAdmin.
+# The version lines of mysqldump and mariadb-dump, and of phpMyAdmin.
 _VERSION: Final = re.compile(
     rb"^-- (?:Server version\s|Server version: )\s*(\d+\.\d+(?:\.\d+)?)([^\r\n]*)", re.MULTILINE
 )
@@ -27,10 +27,10 @@ class Schema:
     """One source of definitions.
 
     Attributes:
-        name: What messages call it: the path of a file, the address of a server.
-        script: Its text or bytes, as the clients take it.
+        name: Name of the source in messages: the path of a file, the address of a server.
+        script: Text or bytes of the script, as the clients take it.
         definitions: Statements that a server told.
-        variables: Global ones of that server.
+        variables: Names and values of that server's global variables.
     """
 
     name: str
@@ -39,10 +39,10 @@ class Schema:
     variables: tuple[tuple[str, str], ...] = ()
 
     def load(self, catalog: SchemaCatalog, server: Server) -> list[CatalogProblem]:
-        """Put its objects into a catalog.
+        """Put the source's objects into a catalog.
 
         Returns:
-            What was not understood.
+            The problems of parts that were not understood.
         """
         before = len(catalog.problems)
         for name, value in self.variables:
@@ -73,7 +73,7 @@ def server_of_dump(script: Script) -> Server | None:
 
 
 def server_of_version(version: str) -> Server:
-    """The server that says this of itself: `10.11.6-MariaDB-log`, `8.0.36`.
+    """Return the server that gives its version as `10.11.6-MariaDB-log` or `8.0.36`.
 
     Raises:
         ConfigError: If there is no such server.

@@ -1,8 +1,8 @@
-r"""A script's statements as a server gets them, with what its comments state of what happened.
+r"""A script's statements as a server gets them, with the results that its comments state.
 
-Bytes in, statements out, one by one, so that a large file can be a memory map. Scripts that a
-script reads with `source` or `\.` are read in their place. What cannot be followed, such as a
-directive or a client command, becomes the statement's `problem`, so that it is never taken for
+Bytes go in and statements come out one by one, so that a large file can be a memory map. Scripts that a
+script reads with `source` or `\.` are read in their place. A line that cannot be followed, such as a
+directive or a client command, becomes the statement's `problem`, so that the statement is never taken for
 safe.
 """
 
@@ -39,17 +39,17 @@ class ScriptStatement(NamedTuple):
     """One statement of a script.
 
     Attributes:
-        number: From 1. DELIMITER lines, comments and client commands do not count.
-        line: Of its first token, from 1.
-        column: Of its first character in that line, from 1.
-        sql: Its text without its delimiter and the comments before it; bytes that are not UTF-8
-            stand as lone surrogates. Empty for what ends a script after its last statement.
-        script: The path of the script it stands in, if another one reads that with SOURCE.
-        outcome: What the script states to have happened.
+        number: Number of the statement, from 1. DELIMITER lines, comments and client commands do not count.
+        line: Line of the statement's first token, from 1.
+        column: Column of the statement's first character in that line, from 1.
+        sql: The statement's text without its delimiter and the comments before it; bytes that are not UTF-8
+            stand as lone surrogates. Empty for the end of a script after its last statement.
+        script: The path of the statement's script, if another script reads that with SOURCE.
+        outcome: Result of the statement's execution that the script states.
         is_disconnect: The session ends before this statement, which begins a new one.
-        follows: It was sent in one text with the statement before it, so that it is run only if
-            that succeeds.
-        is_chunk: It may be several statements, since its delimiter is another than `;`.
+        follows: The statement was sent in one text with the one before it, and runs only if that one
+            succeeds.
+        is_chunk: The text may have several statements, since its delimiter is another than `;`.
         problem: Why the script cannot be followed here; the statement is not to be run then.
     """
 
@@ -77,14 +77,14 @@ def read_script(
 
     Args:
         text: The script: characters, or its bytes in UTF-8.
-        dialect: Asked before each statement: whose client reads it, and the session's quotes.
-        path: Where the script stands; what it reads with SOURCE is looked for from there.
-        source: Gives such a script's bytes; raises StoreError if it cannot be read.
-        first_end: Asked for a text with another delimiter than `;` and a `;` in it: where that is
-            which ends the first of several statements. None: such a text is one.
+        dialect: Called before each statement; gives the client's dialect and the session's quotes.
+        path: Path of the script, from which scripts that it reads with SOURCE are looked for.
+        source: Gives the bytes of a script read with SOURCE; raises StoreError if it cannot be read.
+        first_end: Called for a text with another delimiter than `;` and a `;` in it; returns the position of
+            the `;` that ends the first of several statements. None: the whole text is one statement.
 
     Yields:
-        Its statements in order. A `-- @disconnect` behind the last one gives a statement without
+        The script's statements in order. A `-- @disconnect` behind the last one gives a statement without
         text.
     """
     data = text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text
@@ -92,7 +92,7 @@ def read_script(
 
 
 class _Reader:
-    """What the lines before said, of all scripts that are read as one."""
+    """The state of reading, over all scripts that are read as one."""
 
     def __init__(
         self,
@@ -175,7 +175,7 @@ class _Reader:
             is_first = False
 
     def _stated(self) -> dict[str, Any]:
-        """What the comments before a statement said, as its attributes."""
+        """Return the directives of the comments before a statement, as the statement's attributes."""
         directives, self._directives = self._directives, _NO_DIRECTIVES
         return {
             "outcome": directives.outcome,
@@ -238,6 +238,6 @@ class _Place:
         return self._line, len(before.decode("utf-8", "surrogateescape")) + 1
 
     def begins_line(self, offset: int) -> bool:
-        """Whether nothing but white space stands before a place in its line."""
+        """True if nothing but white space stands before a place in its line."""
         begin = self._data.rfind(b"\n", 0, offset) + 1
         return not self._data[begin:offset].removeprefix(BOM).strip()

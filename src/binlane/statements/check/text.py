@@ -1,6 +1,6 @@
-"""The report for people: each statement, what becomes of it, and why, with the place underlined.
+"""The report for people: each statement, its results, and the reasons, with the place underlined.
 
-Made for terminals of 80 columns and more; styles are words here, and escape codes only where asked.
+The report is made for terminals of 80 columns and more; styles are words, with escape codes on request.
 """
 
 from __future__ import annotations
@@ -56,10 +56,10 @@ class TextReport(Report):
     """Writes statements as text.
 
     Args:
-        width: Columns of the terminal.
-        color: Whether to write escape codes.
-        explain: Also the steps of each decision and the events.
-        is_quiet: Leave out the summary.
+        width: Number of columns of the terminal.
+        color: Write escape codes for styles.
+        explain: Write the steps of each decision and the events, too.
+        is_quiet: Leave out the summary at the end.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class TextReport(Report):
     def statement(
         self, script: str, checked: CheckedStatement, judged: Sequence[Judged]
     ) -> Iterator[str]:
-        """The statement, what becomes of it in each binlog, and its findings."""
+        """Give the lines on the statement, its result in each binlog, and its findings."""
         statement = checked.statement
         head = f"{printable(script)}:{statement.line}:"
         room = self._width - cells(head) - 1
@@ -212,7 +212,7 @@ def _event(event: LoggedEvent, width: int) -> str:
 
 
 def printable(text: str) -> str:
-    """Text without what a terminal would obey; tabs and line ends are spaces."""
+    """Return text without characters that a terminal would obey; tabs and line ends become spaces."""
     return visible(text.translate(_BLANKS))
 
 
@@ -238,16 +238,16 @@ def cut(text: str, width: int) -> str:
 
 
 def window(line: str, begin: int, end: int, width: int) -> tuple[str, int, int]:
-    """The part of a source line that is shown so that a stretch of it can be seen.
+    """Return the part of a source line that is shown so that a stretch of it can be seen.
 
     Args:
-        line: The whole line.
-        begin: Where the stretch begins, in characters.
-        end: Where it ends.
-        width: Columns at hand.
+        line: The whole line of the source.
+        begin: Start of the stretch, in characters.
+        end: End of the stretch, in characters.
+        width: Number of columns that can be used.
 
     Returns:
-        What is shown, and where the stretch is in it.
+        The shown part, and the start and end of the stretch in it.
     """
     # Escapes change lengths, so the three parts are made printable on their own.
     before, middle, after = printable(line[:begin]), printable(line[begin:end]), line[end:]

@@ -1,4 +1,4 @@
-"""What storage engines can: how their tables can be logged, where changes wait, how they mix.
+"""Capabilities of storage engines: logging formats of their tables, caches of changes, mixing rules.
 
 The servers ask the handler of each table at the moment of the statement, so what depends on the
 session (isolation level, logging mode) is an argument of `formats_now`. Where seed 002's table
@@ -47,16 +47,17 @@ NEITHER: Final = Formats(0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineTraits:
-    """What an engine of today's servers can.
+    """Capabilities of an engine of today's servers.
 
     Attributes:
-        formats: In which its tables can be logged under REPEATABLE READ.
-        is_transactional: Its tables count as transactional in the decision.
-        has_rollback: Its changes can be rolled back and wait in the transaction cache.
-        takes_part: The server counts it among the engines of a transaction that uses it.
-        has_two_phases: It takes part in two-phase commit: its groups end with Xid, not COMMIT.
-        needs_repeatable_read: Not as statement under a weaker isolation level.
-        is_ndb: As statement only in mode STATEMENT, else it writes the binary log itself.
+        formats: Formats in which the engine's tables can be logged under REPEATABLE READ.
+        is_transactional: The engine's tables count as transactional in the decision.
+        has_rollback: The engine's changes can be rolled back and wait in the transaction cache.
+        takes_part: The server counts the engine among those of a transaction that uses it.
+        has_two_phases: The engine takes part in two-phase commit: groups end with Xid, not COMMIT.
+        needs_repeatable_read: Tables are not logged as statement under a weaker isolation level.
+        is_ndb: The engine is NDB: logged as statement only in mode STATEMENT, else it writes the binary log
+            itself.
     """
 
     formats: Formats = BOTH
@@ -68,7 +69,7 @@ class EngineTraits:
     is_ndb: bool = False
 
     def formats_now(self, mode: LoggingMode, *, is_below_repeatable_read: bool) -> Formats:
-        """In which its tables can be logged at this moment."""
+        """Return the formats in which the engine's tables can be logged at this moment."""
         if self.is_ndb:
             return BOTH if mode is LoggingMode.STATEMENT else Formats.ROW
         if self.needs_repeatable_read and is_below_repeatable_read:
@@ -76,7 +77,7 @@ class EngineTraits:
         return self.formats
 
     def logs_itself(self, mode: LoggingMode) -> bool:
-        """Whether it writes the binary log itself."""
+        """True if the engine writes the binary log itself in a logging mode."""
         return self.is_ndb and mode is not LoggingMode.STATEMENT
 
 
@@ -144,7 +145,7 @@ _ALIASES: Final[Mapping[str, str]] = MappingProxyType(
 
 
 def traits(table: Table, server: Server) -> EngineTraits:
-    """What a table's engine can, by what is special about this table.
+    """Return the capabilities of a table's engine, with the exceptions for this table.
 
     Raises:
         NotLoggableError: If the server has no such engine that is known.
@@ -160,7 +161,7 @@ def traits(table: Table, server: Server) -> EngineTraits:
 
 @lru_cache(_SPELLINGS_MAX)
 def engine_traits(engine: str, flavor: str) -> EngineTraits:
-    """What an engine of a flavor's servers can, by its name in any case.
+    """Return the capabilities of an engine of a flavor's servers, by its name in any case.
 
     Raises:
         NotLoggableError: If there is no such engine that is known.
@@ -185,7 +186,7 @@ _MYSQL_LOG_TABLES: Final = _LOG_TABLES | {
 
 
 def is_unreplicated(name: TableName, server: Server) -> bool:
-    """Whether a table is one of those that the servers never replicate."""
+    """True if a table is one of those that the servers never replicate."""
     tables = _MARIADB_LOG_TABLES if server.is_mariadb else _MYSQL_LOG_TABLES
     return name.database == ACCOUNT_DATABASE and name.table in tables
 
@@ -221,9 +222,9 @@ class MixedRule:
     """A pair of classes that is unsafe within a transaction of several statements.
 
     Attributes:
-        pair: Both classes.
-        is_direct: What `binlog_direct_non_transactional_updates` must be; None: either.
-        needs_full_cache: Only if something waits in the transaction cache.
+        pair: The two classes of accesses together.
+        is_direct: Required value of `binlog_direct_non_transactional_updates`; None: either.
+        needs_full_cache: The rule holds only if something waits in the transaction cache.
     """
 
     pair: Access
@@ -231,7 +232,7 @@ class MixedRule:
     needs_full_cache: bool = False
 
     def holds(self, access: Access, *, is_direct: bool, is_cache_empty: bool) -> bool:
-        """Whether the rule makes a statement with these accesses unsafe."""
+        """True if the rule makes a statement with these accesses unsafe."""
         return (
             access & self.pair == self.pair
             and self.is_direct in (None, is_direct)
@@ -271,12 +272,12 @@ def is_mixed_unsafe(
     is_cache_empty: bool,
     is_below_repeatable_read: bool,
 ) -> bool:
-    """Whether a statement with these accesses is unsafe.
+    """True if a statement with these accesses is unsafe.
 
     Args:
         access: Classes of all its tables.
         is_in_transaction: A transaction of several statements is open.
-        is_direct: binlog_direct_non_transactional_updates.
+        is_direct: The session's value of `binlog_direct_non_transactional_updates`.
         is_cache_empty: Nothing waits in the transaction cache.
         is_below_repeatable_read: The isolation level is a weaker one; then a read of a
             transactional table may not go into another one, in a transaction or not.

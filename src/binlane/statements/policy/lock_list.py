@@ -4,7 +4,7 @@ Theory: a server opens the tables that a statement names in the order of the tex
 come directly behind it. A table that is written adds, at the end of the list, the tables of its
 triggers and the children of its foreign keys; when the list is through, each stored function
 adds its tables at the end, in the order of the calls, and the functions that these call come to
-the end of the functions. This goes on until nothing is added.
+the end of the functions. The server repeats this until nothing is added.
 
 Source: sql_base.cc `open_tables`, `handle_table`, `handle_view`, `handle_routine`, and sp_head.cc,
 of MariaDB 10.11 and MySQL 9.7.
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 TABLES_MAX: Final = 10_000
 """More are not opened: views of views can name any number."""
 _EVENTS: Final = ("INSERT", "UPDATE", "DELETE")
-# What fires which triggers.
+# Trigger events by the change of rows that fires them.
 _FIRED: Final = {
     RowChange.INSERT: {"INSERT"},
     RowChange.LOAD: {"INSERT"},
@@ -102,11 +102,11 @@ _SYS_FUNCTIONS: Final = frozenset(
         "version_patch",
     ]
 )
-"""Those of `sys`, the one database that comes with functions: MariaDB 10.11 and MySQL 9.7 alike."""
+"""Functions of `sys`, the one database that comes with functions, in MariaDB 10.11 and MySQL 9.7."""
 
 
 def is_for_writing(lock: str) -> bool:
-    """Whether a lock that LOCK TABLES names, as `WRITE CONCURRENT`, is for writing."""
+    """True if a lock that LOCK TABLES names, as `WRITE CONCURRENT`, is for writing."""
     return "WRITE" in lock.upper().split()
 
 
@@ -115,18 +115,18 @@ class Opened:
     """A place in the list.
 
     Attributes:
-        name: Of a table or view.
-        changes: What happens to its rows.
-        is_locked_for_write: Also without changes.
-        fires: By what its triggers are opened, which may be more.
-        is_prelocked: The statement's own text does not lead to it, views aside.
-        is_foreign_key: A foreign key leads to it.
-        child_key: That key, where it is its own; None where it leads to a parent.
-        is_sequence: NEXTVAL and its like name it.
-        set_columns: Those that an UPDATE of it, or of what may be it, sets.
-        place: What leads to it, and where in the statement's text it stands.
-        use: Of the text that names it; None for foreign keys.
-        table: What it is; None for views, and what could not be found.
+        name: Name of a table or view.
+        changes: Kinds of changes to the table's rows.
+        is_locked_for_write: The table's lock is for writing, also without changes.
+        fires: Kinds of changes whose triggers are opened, which may be more than `changes`.
+        is_prelocked: The statement's own text does not lead to the table, views aside.
+        is_foreign_key: A foreign key leads to the table.
+        child_key: The table's own foreign key that leads to it; None where the key leads to a parent.
+        is_sequence: The text names it as a sequence: by NEXTVAL and its like.
+        set_columns: Columns that an UPDATE of the table, or of what may be the table, sets.
+        place: Position in the statement's text that leads to the table, and the way from there.
+        use: The naming of the table in the text; None for foreign keys.
+        table: Definition of the table; None for views, and for tables that could not be found.
     """
 
     name: TableName
@@ -143,7 +143,7 @@ class Opened:
     table: Table | None = None
 
     def views(self) -> Iterator[TableName]:
-        """The views that lead to it."""
+        """Return the names of the views that lead to the table."""
         return (via.name for via in self.place.via if via.kind == "view")
 
 
@@ -161,16 +161,16 @@ class LockList:
     """Opens a statement's tables.
 
     Attributes:
-        objects: Where they are looked up.
-        server: Whose rules.
-        checks_foreign_keys: The session's foreign_key_checks.
-        assumed_engine: Of tables that are not known; None: they are an error.
-        tables: The list.
-        reasons: What the texts of views, routines and triggers raise.
-        functions: Stored functions, in their order.
+        objects: Catalog in which names are looked up.
+        server: Server whose rules are followed.
+        checks_foreign_keys: The session's value of foreign_key_checks.
+        assumed_engine: Engine of tables that are not known; None: such tables are an error.
+        tables: Opened tables in the order of the lock list.
+        reasons: Unsafe reasons that the texts of views, routines and triggers raise.
+        functions: Stored functions, in the order in which the server opens them.
         unknown: Tables that are not known, as the statement's text names them.
-        absent: Those that are not there and that its text does not name.
-        errors: What could not be opened, in order.
+        absent: Tables that do not exist and that the statement's text does not name.
+        errors: Errors for objects that could not be opened, in order.
         notes: Bodies that could not be understood.
         hides_prelocked: MariaDB takes none of the tables for one that the text does not lead to.
     """
@@ -196,7 +196,7 @@ class LockList:
     _known_calls: set[tuple[str, TableName]] = field(default_factory=set)
 
     def open(self, entries: Iterable[Opened], facts: StatementFacts, database: str) -> None:
-        """Open what a statement names, and everything that this leads to."""
+        """Open the tables that a statement names, and everything that these lead to."""
         self.tables.extend(entries)
         self._facts = facts
         self._is_joined_update, self._says_default = facts.is_multi_table, facts.defaults
@@ -241,8 +241,8 @@ class LockList:
         functions add later then counts as named by the text.
 
         Args:
-            entry: The table.
-            known: How many there were before it.
+            entry: The table that was opened last.
+            known: Length of the list before that table was added.
         """
         if self._is_prelocking or not self.server.is_mariadb:
             return
@@ -292,7 +292,7 @@ class LockList:
         self._add_calls(view.facts, view.database or view.name.database, place)
 
     def _insert_into_one(self, view: View, members: Iterable[Opened]) -> None:
-        """INSERT into a joined view is for the table that has the columns; all are locked for it."""
+        """Narrow INSERT into a joined view to the table that has the columns; all tables are locked."""
         named = None if self._facts is None else self._facts.columns
         if named is None:
             return
@@ -303,7 +303,7 @@ class LockList:
                 member.changes = NO_CHANGES
 
     def _fail(self, entry: Opened) -> None:
-        """Say that there is no such table; of what is only prelocked nobody says it."""
+        """Raise the error of a missing table; the server raises none for a table that is only prelocked."""
         self.objects.missed.add(entry.name)
         if entry.is_prelocked or entry.name.database.lower() == _SYS:
             return
@@ -322,7 +322,7 @@ class LockList:
         self.errors.append(failure)
 
     def _add_merged(self, entry: Opened, table: Table, index: int) -> None:
-        """The tables of a MERGE table come behind it, with its lock; others have none."""
+        """Add the tables of a MERGE table behind it, with its lock; other tables add none."""
         if table.engine != "MRG_MYISAM":
             return
         self.tables[index + 1 : index + 1] = [
@@ -336,7 +336,7 @@ class LockList:
         ]
 
     def _add_triggers(self, entry: Opened) -> None:
-        # What a foreign key does itself fires triggers in MySQL alone.
+        # A foreign key's own changes fire triggers in MySQL alone.
         is_innodb = entry.is_foreign_key and not self.server.has_server_foreign_keys
         self._add_triggers_of(entry, entry.fires if is_innodb else entry.changes | entry.fires)
 
@@ -357,11 +357,11 @@ class LockList:
             self._add_body(trigger, trigger.table.database, place)
 
     def _add_children(self, entry: Opened, before: Iterable[Opened]) -> None:
-        """The tables that refer to one whose rows go or change.
+        """Add the tables that refer to one whose rows go or change.
 
         Args:
-            entry: The parent.
-            before: The list up to it.
+            entry: The parent table of the keys.
+            before: The list up to the parent.
         """
         if self.server.is_mariadb:
             self._add_mariadb_children(entry)
@@ -376,7 +376,7 @@ class LockList:
                     self._add_foreign_table(entry, key.table, changes, before, key=key)
 
     def _add_mariadb_children(self, entry: Opened) -> None:
-        """What happens to the first parent decides the locks of all below it, and their triggers.
+        """Lock the tables below a parent; the first parent decides all locks below it, and the triggers.
 
         InnoDB, which keeps the keys by their names, fires none of these.
         """
@@ -389,7 +389,7 @@ class LockList:
                 self._add_foreign_table(entry, key.table, changes, self.tables, happens)
 
     def _add_parents(self, entry: Opened, table: Table, before: Iterable[Opened]) -> None:
-        """The tables that a new or changed row refers to are read."""
+        """Add the tables that a new or changed row refers to, which are read."""
         events = _events(entry.changes | entry.fires)
         if self.checks_foreign_keys and events & {"INSERT", "UPDATE"}:
             for key in table.foreign_keys:
@@ -437,9 +437,9 @@ class LockList:
             )
 
     def _add_default_sequences(self, entry: Opened) -> None:
-        """MariaDB opens the sequences of DEFAULT (NEXT VALUE FOR …) of a table that gets rows.
+        """Add the sequences that MariaDB opens for DEFAULT (NEXT VALUE FOR …) of a table that gets rows.
 
-        It does so too where the text has the word.
+        MariaDB opens them also where the text has the word DEFAULT.
         """
         table = entry.table
         says_default = self._says_default and self.server.has(Fact.OPENS_SEQUENCES_FOR_DEFAULT)
@@ -462,7 +462,7 @@ class LockList:
     def _add_calls(self, facts: StatementFacts, database: str, place: TextPlace) -> None:
         is_call = facts.effects.kind is StatementKind.CALL
         for index, use in enumerate(facts.functions):
-            # What CALL names comes first; the server unrolls it, and so does not prelock it.
+            # The procedure of CALL comes first; the server unrolls it, and so does not prelock it.
             if is_call and index == 0:
                 if place.via:
                     name = self._called(use, facts, database, place)
@@ -489,7 +489,7 @@ class LockList:
         )
 
     def _fail_function(self, name: TableName, place: TextPlace) -> None:
-        """Say that there is no such function; of what only a routine calls it says so itself."""
+        """Raise the error of a missing function, unless a routine calls it, which raises the error."""
         self.objects.missed.add(name)
         if not place.via:
             error = refusals.no_such_routine("FUNCTION", name)
@@ -530,7 +530,7 @@ class LockList:
             self._add_calls(facts, database, place)
 
     def _is_absent(self, use: TableUse) -> bool:
-        """Whether what a body names is a table that is not there, for certain."""
+        """True if the name in a body is that of a table that certainly does not exist."""
         is_system = use.name.database.lower() in SYSTEM_DATABASES
         if is_system or self.assumed_engine is not None or self.objects.is_unknown(use.name):
             return False
@@ -543,7 +543,7 @@ def _events(changes: Iterable[RowChange]) -> set[str]:
 
 
 def is_made(use: FunctionUse | Call, dialect: Dialect) -> bool:
-    """Whether somebody must have made a function: it did not come with the server."""
+    """True if a function must have been created by a user: it did not come with the server."""
     if use.database is not None:
         database = use.database.lower()
         if database == _SYS:
@@ -555,7 +555,7 @@ def is_made(use: FunctionUse | Call, dialect: Dialect) -> bool:
 def opened_by(
     use: TableUse, place: TextPlace, set_columns: tuple[SetColumn, ...] = (), *, is_prelocked: bool
 ) -> Opened:
-    """What a text names, as it stands in the list; LOCK TABLES is for every change."""
+    """Return the list's entry for a table that a text names; LOCK TABLES is for every change."""
     is_locked = is_for_writing(use.lock)
     return Opened(
         name=use.name,
@@ -597,7 +597,7 @@ def _member(
     *,
     is_narrowed: bool,
 ) -> Opened:
-    """A table of a view: in its own SELECT it gets what happens to the view."""
+    """Return a table of a view: the tables of the view's own SELECT get the changes of the view."""
     changes = entry.changes if use.is_outermost else frozenset()
     is_written = entry.is_locked_for_write and use.is_outermost
     if is_narrowed:
@@ -617,7 +617,7 @@ def _member(
 
 
 def _next(entry: Opened, via: Via) -> TextPlace:
-    """The place of what an entry leads to."""
+    """Return the place of a table to which an entry leads."""
     return TextPlace((*entry.place.via, via), entry.place.offset, entry.place.length)
 
 

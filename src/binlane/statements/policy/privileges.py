@@ -1,8 +1,8 @@
-"""What an account may do, and the servers' errors for what it may not.
+"""Privileges of accounts, and the servers' errors for statements that an account may not run.
 
-Asked of the account whose privileges hold: the session's, or the definer of a program or view. What
-stands in columns is looked at by name, not by scope: where two tables of a statement have a column
-of one name, it is taken for that of both.
+The privileges are those of the session's account, or of the definer of a program or view. Column privileges
+are looked up by name, not by scope: where two tables of a statement have a column of one name, the name is
+taken for that of both.
 
 Source: MariaDB 10.11 and MySQL 9.7: sql/sql_parse.cc `*_precheck`, `check_access`,
 `check_table_access`; sql/sql_acl.cc, sql/auth/sql_authorization.cc.
@@ -48,7 +48,7 @@ _ORDER: Final = (
     *("INDEX", "ALTER", "CREATE TEMPORARY TABLES", "LOCK TABLES", "EXECUTE", "CREATE VIEW"),
     *("SHOW VIEW", "CREATE ROUTINE", "ALTER ROUTINE", "EVENT", "TRIGGER", "DELETE HISTORY"),
 )
-"""In which messages name privileges."""
+"""Order in which messages name privileges."""
 _PUBLIC: Final = AccountName("PUBLIC", "")
 _SYSTEM_DATABASES: Final = frozenset(("information_schema", "performance_schema"))
 _CHANGES: Final[Mapping[RowChange, frozenset[str]]] = MappingProxyType(
@@ -70,11 +70,11 @@ _OLD_NAME: Final = frozenset(("ALTER", "DROP"))
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Whose privileges hold.
+    """The account and roles whose privileges hold.
 
     Attributes:
         account: A user; of MariaDB's programs a role, too.
-        roles: That are active.
+        roles: The account's roles that are active.
     """
 
     account: AccountName
@@ -83,11 +83,10 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class Rights:
-    """What an identity may do.
+    """The privileges of an identity.
 
     Attributes:
-        identity: It.
-        grantees: Its account and all of its roles, those that were granted to roles included.
+        grantees: The identity's account and all of its roles, those that were granted to roles included.
     """
 
     identity: Identity
@@ -95,18 +94,18 @@ class Rights:
 
     @classmethod
     def of(cls, identity: Identity, accounts: Accounts) -> Rights:
-        """What accounts say."""
+        """Collect the privileges of an identity from the known accounts."""
         names = {_PUBLIC, identity.account, *roles_of(accounts, identity.roles)}
         if identity.account.is_role:
             names |= roles_of(accounts, (identity.account,))
         return cls(identity, tuple(accounts[name] for name in names if name in accounts))
 
     def at(self, level: Level) -> frozenset[str]:
-        """What was granted at a level itself."""
+        """Return the privileges that were granted at a level itself."""
         return frozenset().union(*(one.privileges.get(level, ()) for one in self.grantees))
 
     def in_database(self, database: str) -> frozenset[str]:
-        """What may be done in a whole database: of each grantee its best pattern counts."""
+        """Return the privileges on a whole database: of each grantee its best pattern counts."""
         found = self.at(())
         for grantee in self.grantees:
             patterns = [
@@ -119,19 +118,19 @@ class Rights:
         return found
 
     def on(self, kind: str, name: TableName) -> frozenset[str]:
-        """What may be done with a table or routine."""
+        """Return the privileges on a table or routine, with those on its database."""
         return self.in_database(name.database) | self.at((kind, name.database, name.table))
 
     def on_column(self, table: TableName, column: str) -> frozenset[str]:
-        """What was granted on one column."""
+        """Return the privileges that were granted on one column."""
         return self.at(("TABLE", table.database, table.table, column.lower()))
 
     def on_columns(self, table: TableName) -> frozenset[str]:
-        """What was granted on some column of a table."""
+        """Return the privileges that were granted on any column of a table."""
         return frozenset().union(*self._below(("TABLE", table.database, table.table)))
 
     def reaches(self, database: str) -> bool:
-        """Whether there is anything in a database that it may use."""
+        """True if the identity may use anything in a database."""
         kinds = ("TABLE", "FUNCTION", "PROCEDURE")
         inside = (given for kind in kinds for given in self._below((kind, database)))
         return any((self.in_database(database) - {"USAGE"}, *inside))
@@ -144,7 +143,7 @@ class Rights:
 
 
 def is_like(database: str, pattern: str) -> bool:
-    """Whether the name of a database is one that a pattern of GRANT means."""
+    """True if a pattern of GRANT matches the name of a database."""
     if not pattern:
         return not database
     first, rest = pattern[0], pattern[1:]
@@ -158,7 +157,7 @@ def is_like(database: str, pattern: str) -> bool:
 
 
 def _specificity(pattern: str) -> int:
-    """Patterns that say more before their first wildcard come first."""
+    """Return the sort key of a pattern: more characters before the first wildcard come first."""
     at = 0
     while at < len(pattern):
         if pattern[at] == "\\" and at + 1 < len(pattern):
@@ -171,14 +170,14 @@ def _specificity(pattern: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A statement that somebody wants to run.
+    """A statement that an account wants to run.
 
     Attributes:
-        facts: It.
-        rights: Whose.
-        objects: The server's.
-        server: Whose rules.
-        database: The default one.
+        facts: Facts read from the statement's text.
+        rights: Privileges of the account that asks.
+        objects: The server's tables, views, routines and accounts.
+        server: Server whose rules are followed.
+        database: Default database of names without one.
     """
 
     facts: StatementFacts
@@ -187,10 +186,10 @@ class Asked:
     server: Server
     database: str
 
-    # What may be missing ----------------------------------------------------------------------
+    # Checks of privileges ---------------------------------------------------------------------
 
     def tables(self, wanted: frozenset[str], *names: TableName) -> Iterator[Refusal]:
-        """1142 for what is missing on tables; columns may stand for them."""
+        """Give error 1142 for privileges missing on tables; privileges on columns may stand for them."""
         for name in names:
             if not name.database or name.database.lower() in _SYSTEM_DATABASES:
                 continue
@@ -202,24 +201,24 @@ class Asked:
                     yield self.denied_table(lacks - self.rights.on_columns(name), name)
 
     def in_database(self, wanted: str, *databases: str) -> Iterator[Refusal]:
-        """1044 for what is missing in databases."""
+        """Give error 1044 for privileges missing on databases."""
         for database in databases:
             if wanted not in self.rights.in_database(database or self.database):
                 yield self.denied_database(database or self.database)
 
     def everywhere(self, *any_of: str, shown: str = "", joint: str = ", ") -> Iterator[Refusal]:
-        """1227 if none of some global privileges is there."""
+        """Give error 1227 where the account has none of some global privileges."""
         if not self.rights.at(()) & set(any_of):
             yield needs(shown or joint.join(any_of))
 
     def routines(self, wanted: str, kind: str, *names: TableName) -> Iterator[Refusal]:
-        """1370 for what is missing on routines."""
+        """Give error 1370 for privileges missing on routines."""
         for name in names:
             if wanted not in self.rights.on(kind, TableName(name.database, name.table.lower())):
                 yield denied_routine(wanted, name, self.account)
 
     def denied_table(self, lacks: frozenset[str], name: TableName) -> Refusal:
-        """1142."""
+        """Return error 1142 for privileges missing on a table."""
         shown = ", ".join("GRANT" if one == GRANT_OPTION else one for one in _ORDER if one in lacks)
         where = f"{quote(name.database)}.{quote(name.table)}"
         return Refusal(
@@ -231,7 +230,7 @@ class Asked:
         )
 
     def denied_column(self, wanted: str, column: str, name: TableName) -> Refusal:
-        """1143."""
+        """Return error 1143 for a privilege missing on a column."""
         return Refusal(
             1143,
             "42000",
@@ -241,7 +240,7 @@ class Asked:
         )
 
     def denied_database(self, database: str) -> Refusal:
-        """1044."""
+        """Return error 1044 for a database that the account may not use."""
         return Refusal(
             1044,
             "42000",
@@ -250,7 +249,7 @@ class Asked:
         )
 
     def denied(self) -> Refusal:
-        """1045: a global privilege is missing."""
+        """Return error 1045: a global privilege is missing."""
         return Refusal(
             1045,
             "28000",
@@ -259,7 +258,7 @@ class Asked:
         )
 
     def rights_in(self, view: View) -> Rights | None:
-        """Whose rights hold behind a view; None: all of them."""
+        """Return the rights that hold behind a view; None: all of them."""
         if view.is_invoker:
             return self.rights
         accounts = self.objects.accounts
@@ -271,7 +270,7 @@ class Asked:
 
     @property
     def account(self) -> str:
-        """As messages have it."""
+        """Return the account as messages have it."""
         return _shown(self.rights.identity.account)
 
 
@@ -280,7 +279,7 @@ def _shown(account: AccountName) -> str:
 
 
 def denied_routine(wanted: str, name: TableName, account: str) -> Refusal:
-    """1370."""
+    """Return error 1370 for a privilege missing on a routine."""
     return Refusal(
         1370,
         "42000",
@@ -290,7 +289,7 @@ def denied_routine(wanted: str, name: TableName, account: str) -> Refusal:
 
 
 def denied_to_definer(program: Routine | Trigger, asked: Asked) -> Refusal | None:
-    """1370 if a routine's definer may not call it himself, 1142 if a trigger's may make none."""
+    """Return 1370 if a routine's definer may not call the routine, 1142 if a trigger's may make none."""
     if isinstance(program, Trigger):
         return next(asked.tables(frozenset(("TRIGGER",)), program.table), None)
     kind = "FUNCTION" if program.is_function else "PROCEDURE"
@@ -298,7 +297,7 @@ def denied_to_definer(program: Routine | Trigger, asked: Asked) -> Refusal | Non
 
 
 def needs(privileges: str) -> Refusal:
-    """1227."""
+    """Return error 1227, which names the privileges that are needed."""
     return Refusal(
         1227,
         "42000",
@@ -309,7 +308,7 @@ def needs(privileges: str) -> Refusal:
 
 
 def no_definer(account: AccountName) -> Refusal:
-    """1449."""
+    """Return error 1449 for a definer that does not exist."""
     return Refusal(
         1449,
         "HY000",
@@ -319,7 +318,7 @@ def no_definer(account: AccountName) -> Refusal:
 
 
 def not_granted(role: AccountName, account: AccountName, *, is_mariadb: bool) -> Refusal:
-    """1959 and 3530: of SET ROLE."""
+    """Return the error of SET ROLE for a role that was not granted: 1959 of MariaDB, 3530 of MySQL."""
     if is_mariadb:
         return Refusal(
             1959, "OP000", "ER_INVALID_ROLE", f"Invalid role specification `{role.user}`"
@@ -333,7 +332,7 @@ def not_granted(role: AccountName, account: AccountName, *, is_mariadb: bool) ->
 
 
 def denied(asked: Asked) -> Refusal | None:
-    """Why a statement may not be run at all, before its tables are opened; None if it may."""
+    """Return the refusal to run a statement at all, before its tables are opened; None if it is allowed."""
     facts = asked.facts
     finder = _FINDERS.get(facts.effects.kind)
     found = None if finder is None else next(finder(asked), None)
@@ -341,7 +340,7 @@ def denied(asked: Asked) -> Refusal | None:
 
 
 def denied_inside(asked: Asked) -> Refusal | None:
-    """What is missing on columns and functions of a statement whose tables are open: 1143, 1370."""
+    """Return the error for a privilege that columns or functions lack once tables are open: 1143, 1370."""
     for find in (_views, _functions, _columns):
         found = next(find(asked), None)
         if found is not None:
@@ -350,7 +349,7 @@ def denied_inside(asked: Asked) -> Refusal | None:
 
 
 def _rows(asked: Asked) -> Iterator[Refusal]:
-    """SELECT, INSERT, UPDATE, DELETE, CALL's arguments and their like."""
+    """Give the errors of SELECT, INSERT, UPDATE, DELETE, CALL's arguments and their like."""
     facts = asked.facts
     kind = facts.effects.kind
     is_load = kind is StatementKind.LOAD_DATA
@@ -376,7 +375,7 @@ def _rows(asked: Asked) -> Iterator[Refusal]:
 
 
 def _joined(asked: Asked) -> Iterator[Refusal]:
-    """The tables of an UPDATE of several: any of two privileges first, the right one of each then."""
+    """Give the errors of an UPDATE of several tables: any of two privileges first, then the right one."""
     uses = [use for use in asked.facts.tables if use.is_outermost]
     for use in uses:
         have = asked.rights.on("TABLE", use.name) | asked.rights.on_columns(use.name)
@@ -394,7 +393,7 @@ def _joined(asked: Asked) -> Iterator[Refusal]:
 
 
 def _unknown_functions(asked: Asked) -> Iterator[Refusal]:
-    """1370 of functions that are not there, of which the servers say nothing else."""
+    """Give error 1370 for missing functions where the servers raise no other error."""
     facts = asked.facts
     for use in facts.functions[facts.effects.kind is StatementKind.CALL :]:
         if use.database is None and is_built_in(use.name, facts.dialect):
@@ -438,7 +437,7 @@ def _called(asked: Asked) -> Iterator[Refusal]:
 
 
 def _views(asked: Asked) -> Iterator[Refusal]:
-    """1356: who defined a view may not do what is done by way of it; 1045: he is not there."""
+    """Give 1356 where a view's definer lacks a privilege for the statement; 1045 where he does not exist."""
     tree = asked.facts.tree
     for use in asked.facts.tables:
         view = asked.objects.view(use.name)
@@ -457,7 +456,7 @@ def _views(asked: Asked) -> Iterator[Refusal]:
 
 
 def _behind(asked: Asked, view: View, wanted: frozenset[str]) -> Iterator[Refusal]:
-    """What is missing on the tables of a view, and of those that it is made of."""
+    """Give the errors for privileges missing on the tables of a view, and of the views below it."""
     accounts, definer = asked.objects.accounts, view.definer
     if not view.is_invoker and definer not in accounts and definer not in OWN and accounts:
         yield asked.denied()
@@ -477,13 +476,13 @@ def _behind(asked: Asked, view: View, wanted: frozenset[str]) -> Iterator[Refusa
 
 
 def _columns(asked: Asked) -> Iterator[Refusal]:
-    """1143: of tables of which but some columns may be used, and those that are written alone."""
+    """Give error 1143 for tables of which only some columns may be used, and those that are only written."""
     tree = asked.facts.tree
     for use in asked.facts.tables:
         if use.name.database.lower() in _SYSTEM_DATABASES or use.lock:
             continue
         have = asked.rights.in_database(use.name.database)
-        # Where the whole database gives what is wanted, MySQL asks the table no more.
+        # MySQL asks no privilege of the table where the whole database gives the wanted ones.
         if asked.server.is_mariadb or not _wanted(use) <= have:
             have = asked.rights.on("TABLE", use.name)
         if {"SELECT", *_wanted(use)} <= have:
@@ -499,7 +498,7 @@ def _columns(asked: Asked) -> Iterator[Refusal]:
 
 
 def _used_columns(tree: Node, use: TableUse, asked: Asked) -> Iterator[tuple[str, str]]:
-    """The columns of a table that a statement uses, each with what it does to it."""
+    """Give the privileges that a statement needs on columns of a table, each with its column."""
     columns = _columns_of(use.name, asked.objects)
     own = {column.lower() for column in columns}
     written: Sequence[Assignment] = ()
@@ -541,13 +540,13 @@ def _in_order(node: Node, select: Select | None) -> Iterator[tuple[Name | Star, 
 
 
 def _is_inside(use: TableUse, select: Select | None, asked: Asked) -> bool:
-    """Whether a table is one of a SELECT, or of the statement itself."""
+    """True if a table is one of a SELECT, or of the statement itself."""
     place = asked.facts.place
     return select is None or place(select.at) <= use.offset < place(select.end)
 
 
 def _has_own(name: Name, select: Select | None, asked: Asked) -> bool:
-    """Whether the tables of a SELECT itself have a column of this name."""
+    """True if the tables of a SELECT itself have a column of this name."""
     column = name.parts[-1].lower()
     return any(
         column in map(str.lower, _columns_of(use.name, asked.objects))
@@ -639,12 +638,12 @@ def _dropped_tables(asked: Asked) -> Iterator[Refusal]:
 
 
 def _of_table(privilege: str) -> _Finder:
-    """A statement that needs one privilege on the table that it is about."""
+    """Return the check of a statement that needs one privilege on its table."""
     return lambda asked: asked.tables(frozenset((privilege,)), *asked.facts.effects.writes[:1])
 
 
 def _of_database(privilege: str) -> _Finder:
-    """A statement that needs one privilege in the databases that it names."""
+    """Return the check of a statement that needs one privilege in the databases that it names."""
 
     def find(asked: Asked) -> Iterator[Refusal]:
         effects = asked.facts.effects
@@ -655,7 +654,7 @@ def _of_database(privilege: str) -> _Finder:
 
 
 def _in_database_of(privilege: str) -> _Finder:
-    """A statement that needs one privilege in the databases of its objects."""
+    """Return the check of a statement that needs one privilege in the databases of its objects."""
     return lambda asked: asked.in_database(
         privilege, *(name.database for name in asked.facts.effects.objects)
     )
@@ -730,7 +729,7 @@ def _maintained(asked: Asked) -> Iterator[Refusal]:
 
 
 def _checked(asked: Asked) -> Iterator[Refusal]:
-    """MariaDB's CHECK TABLE: for whom anything is allowed with the table."""
+    """Give the errors of MariaDB's CHECK TABLE, which needs any privilege on the table."""
     for name in (*asked.facts.effects.writes, *asked.facts.effects.reads):
         if not (asked.rights.on("TABLE", name) | asked.rights.on_columns(name)) & TABLE_PRIVILEGES:
             yield asked.denied_table(frozenset(("CHECK TABLE",)), name)
@@ -741,7 +740,7 @@ def _handled(asked: Asked) -> Iterator[Refusal]:
 
 
 def _used(asked: Asked) -> Iterator[Refusal]:
-    """USE."""
+    """Give the error of USE for a database where the account may use nothing."""
     name = asked.facts.name
     is_open = name.lower() in _SYSTEM_DATABASES
     if asked.facts.verb == "USE" and not is_open and not asked.rights.reaches(name):
@@ -757,7 +756,7 @@ def _tablespace(asked: Asked) -> Iterator[Refusal]:
 
 
 def _definer(asked: Asked) -> Iterator[Refusal]:
-    """DEFINER = somebody else."""
+    """Give the errors of DEFINER with another account."""
     definer = getattr(asked.facts.tree, "definer", None)
     own, server = asked.rights.identity.account, asked.server
     if definer is None:
@@ -861,7 +860,7 @@ _ON_TABLES: Final[Mapping[str, str]] = MappingProxyType(
         ),
     }
 )
-"""What on the database `mysql` is as good as CREATE USER."""
+"""Privileges on the database `mysql` that are as good as CREATE USER."""
 
 
 def _accounts(asked: Asked) -> Iterator[Refusal]:
@@ -894,7 +893,7 @@ def _accounts(asked: Asked) -> Iterator[Refusal]:
 
 
 def _roles(asked: Asked, tree: AccountStatement) -> Iterator[Refusal]:
-    """GRANT and REVOKE of roles: who has them WITH ADMIN OPTION may."""
+    """Give the errors of GRANT and REVOKE of roles, which need WITH ADMIN OPTION."""
     is_mariadb, have = asked.server.is_mariadb, asked.rights.at(())
     if have & {"ROLE_ADMIN", "SUPER"} and not is_mariadb:
         return
@@ -914,7 +913,7 @@ def _roles(asked: Asked, tree: AccountStatement) -> Iterator[Refusal]:
 
 
 def _granted(asked: Asked, tree: AccountStatement) -> Iterator[Refusal]:
-    """Who grants must have what he grants, and GRANT OPTION."""
+    """Give the errors of a grantor who lacks GRANT OPTION or a privilege that he grants."""
     on = tree.on
     assert on is not None, "the caller has looked"
     database = on.database or asked.database

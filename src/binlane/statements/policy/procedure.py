@@ -37,7 +37,7 @@ from binlane.statements.sql.table_changes import printed_engine
 
 @dataclass(slots=True)
 class Survey:
-    """What is found while the tables of a statement are looked at."""
+    """Findings about the tables of a statement while they are looked at one by one."""
 
     statement: ResolvedStatement
     circumstances: Circumstances
@@ -65,7 +65,7 @@ class Survey:
 
     @property
     def server(self) -> Server:
-        """Whose rules."""
+        """Return the server whose rules are followed."""
         return self.circumstances.server
 
     @property
@@ -74,7 +74,7 @@ class Survey:
         return self.circumstances.logging_mode
 
     def step(self, sentence: str) -> None:
-        """Note what was looked at."""
+        """Note a step of the decision."""
         self.steps.append(sentence)
 
     def add(self, found: ReasonFound) -> None:
@@ -92,7 +92,7 @@ class Survey:
     # -- The tables, one by one
 
     def look_at_tables(self) -> None:
-        """Collect what the tables can, and what makes the statement unsafe."""
+        """Collect the tables' formats, and the reasons that make the statement unsafe."""
         if self.server.is_mariadb:
             for access in self.statement.accesses:
                 self._look_at(access)
@@ -132,7 +132,7 @@ class Survey:
         self.accessed_engines.append(access.table.engine)
 
     def _is_opened(self, access: TableAccess) -> bool:
-        """Whether a table is opened, and not only known to the engine by a foreign key."""
+        """True if a table is opened, and not only known to the engine by a foreign key."""
         return (
             not access.is_foreign_key
             or self.server.is_mariadb
@@ -140,7 +140,7 @@ class Survey:
         )
 
     def _makes_table(self, access: TableAccess) -> bool:
-        """Whether a table does not count as read because the command makes a base table.
+        """True if a table does not count as read because the command makes a base table.
 
         MySQL leaves out the table that is made, MariaDB also those that are selected from.
         """
@@ -198,7 +198,7 @@ class Survey:
                     self.blame(Reason.ACL_TABLE_READ_IN_DML_DDL, each)
 
     def _look_at_counting(self, accesses: Sequence[TableAccess]) -> list[TableAccess]:
-        """Blame what may count otherwise on a replica; gives the written tables that count."""
+        """Blame tables that may count otherwise on a replica; return the written tables that count."""
         written = [each for each in accesses if each.is_locked_for_write]
         counting = [each for each in written if each.table.auto_increment is not None]
         if counting and len(written) < len(accesses):
@@ -253,7 +253,7 @@ class Survey:
     # -- The decision
 
     def decide(self) -> Verdict:
-        """Look up what the tables can in what the mode wants."""
+        """Decide by the tables' formats and the logging mode."""
         found = self._format()
         if found is LoggingFormat.STATEMENT and self._meets_several_keys():
             is_statement = self.mode is LoggingMode.STATEMENT
@@ -276,7 +276,7 @@ class Survey:
     def verdict(
         self, found: LoggingFormat | None, *errors: Refusal, is_filtered: bool = False
     ) -> Verdict:
-        """What has been found."""
+        """Build the verdict from the findings."""
         # LOAD DATA gives no notes in either server.
         is_load = self.statement.kind is StatementKind.LOAD_DATA
         return Verdict(
@@ -294,10 +294,10 @@ class Survey:
         return tuple(sorted(self.unsafe.values(), key=lambda found: found.reason.position))
 
     def _meets_several_keys(self) -> bool:
-        """Whether MariaDB finds several unique keys when it writes the first row as statement.
+        """True if MariaDB finds several unique keys when it writes the first row as statement.
 
-        It does not look if the statement is known to be unsafe. What a trigger or function does
-        counts too, but cannot turn the whole statement to rows any more.
+        MariaDB does not look if the statement is known to be unsafe. What a trigger or function does counts
+        too, but cannot turn the whole statement to rows any more.
         """
         if not self.server.is_mariadb or self.unsafe:
             return False
@@ -312,7 +312,7 @@ class Survey:
         return False
 
     def _counts_transactions(self) -> bool:
-        """Whether MariaDB keeps numbers of transactions with the rows, which a log cannot have.
+        """True if MariaDB stores transaction numbers with the rows, which a log cannot have.
 
         Rows that only a trigger or function writes were not measured.
         """
@@ -336,7 +336,7 @@ class Survey:
         return self._format_as_statement()
 
     def _format_without_rows(self) -> LoggingFormat | None:
-        """All written tables can be logged as statement only."""
+        """Decide where all written tables can be logged as statement only."""
         if self.circumstances.is_row_injection:
             self.errors.append(refusals.row_injection_and_statement_engine(self.server))
         elif self.mode is LoggingMode.ROW and self.statement.has_row_statement:
@@ -349,7 +349,7 @@ class Survey:
         return None if self.errors else LoggingFormat.STATEMENT
 
     def _format_as_statement(self) -> LoggingFormat | None:
-        """Mode STATEMENT, and the tables can be logged as rows too."""
+        """Decide in mode STATEMENT for tables that can be logged as rows, too."""
         is_mariadb = self.server.is_mariadb
         if self.circumstances.is_row_injection:
             if is_mariadb:
@@ -381,7 +381,7 @@ class Survey:
         )
 
     def _is_filtered(self, found: LoggingFormat | None) -> bool:
-        """Whether nothing is logged because only tables that are never replicated are written."""
+        """True if nothing is logged because only tables that are never replicated are written."""
         if not self.unreplicated_writes:
             return False
         if self.replicated == 0 or not self.is_written:
@@ -454,18 +454,18 @@ def _through(found: TableAccess | ReasonFound) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """How a statement is logged.
+    """The decision how a statement is logged.
 
     Attributes:
-        logging_format: None where it is refused.
-        errors: In the order in which the server raises them; the client gets the first.
+        logging_format: Format of the log; None where the statement is refused.
+        errors: Errors in the order in which the server raises them; the client gets the first.
         unsafe: All unsafe reasons that hold, in bit order, each once, with what raised it. They
             become notes 1592 if mode and format are STATEMENT and the statement is logged.
         warnings: Texts with numbers that the decision itself gives at once (1870 of BLACKHOLE,
             1785 as a warning): (errno, message).
         is_filtered: Only tables that are never replicated are written: nothing is logged.
         is_mixed_unsafe: The mixed-engine rule held, which decides the cache too.
-        steps: What was looked at, one sentence each, for `--explain`.
+        steps: The decision's steps, one sentence each, for `--explain`.
     """
 
     logging_format: LoggingFormat | None
@@ -477,7 +477,7 @@ class Verdict:
     steps: tuple[str, ...] = ()
 
     def moved(self, shift: Shift) -> Verdict:
-        """The same for a statement that differs only in its literals."""
+        """Return the same verdict for a statement that differs only in its literals."""
         if not self.unsafe and not self.errors:
             return self
         return replace(
@@ -496,7 +496,7 @@ _CHANGES_IN_PLACE: Final = {StatementKind.UPDATE: "UPDATE", StatementKind.DELETE
 def decide_statement(statement: ResolvedStatement, circumstances: Circumstances) -> Verdict:
     """Decide as the server does, before any row is touched."""
     survey = Survey(statement, circumstances)
-    # It is not done where statements are logged.
+    # MariaDB delays no INSERT where statements are logged.
     is_delayed = circumstances.delayed_mode is not LoggingMode.STATEMENT
     if statement.is_delayed and is_delayed and not circumstances.is_sub_statement:
         return _decide_delayed(statement, survey)
@@ -512,7 +512,7 @@ def decide_statement(statement: ResolvedStatement, circumstances: Circumstances)
 
 
 def _decide_delayed(statement: ResolvedStatement, survey: Survey) -> Verdict:
-    """The other thread logs rows, whatever the session's mode and the values' expressions."""
+    """Decide INSERT DELAYED: the other thread logs rows, whatever the session's mode and the values."""
     for access in statement.accesses:
         if access.is_locked_for_write and access.table.engine not in _DELAYING_ENGINES:
             return survey.verdict(None, refusals.delay_not_supported(access.name))
@@ -523,10 +523,10 @@ def _decide_delayed(statement: ResolvedStatement, survey: Survey) -> Verdict:
 def _refused_by_engine(
     statement: ResolvedStatement, circumstances: Circumstances
 ) -> Refusal | None:
-    """InnoDB's own refusal when it is locked for writing, which comes before the decision.
+    """Return InnoDB's own refusal of a lock for writing, which comes before the decision.
 
-    Under LOCK TABLES it is locked already, and the table that CREATE … SELECT makes is, in
-    MariaDB, locked after the decision.
+    Under LOCK TABLES the table is locked already, and the table that CREATE … SELECT makes is, in MariaDB,
+    locked after the decision.
     """
     now = circumstances
     if (

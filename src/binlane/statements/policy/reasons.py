@@ -79,7 +79,7 @@ class Reason(Enum):
 
     @property
     def position(self) -> int:
-        """Its place in the servers' bit order."""
+        """The reason's place in the servers' bit order, from 0."""
         return self.value - 1
 
 
@@ -98,7 +98,7 @@ def symbol(reason: Reason) -> str:
 
 
 def text(reason: Reason, server: Server) -> str:
-    """What a reason says, as it stands at the end of a note or error."""
+    """Return the servers' text of a reason, as it stands at the end of a note or error."""
     if server.is_mariadb:
         return _MARIADB_TEXTS.get(reason) or _TEXTS[reason].format(
             on="slave", pair="master and the slave"
@@ -258,11 +258,10 @@ class ReasonFound:
     """An unsafe reason with what raised it.
 
     Attributes:
-        reason: Which.
-        what: What in the statement is meant, such as `uuid()` or `@@hostname`.
-        offset: Where it stands in the statement's text, or what leads to it.
-        length: Of that.
-        via: How the statement comes to it; empty if its own text says it.
+        what: The unsafe part of the statement, such as `uuid()` or `@@hostname`.
+        offset: Position in the statement's text of the part, or of the name that leads to it.
+        length: Length of the text at `offset`, in characters.
+        via: Steps from the statement to the part; empty if the statement's own text has it.
     """
 
     reason: Reason
@@ -272,7 +271,7 @@ class ReasonFound:
     via: tuple[Via, ...] = ()
 
     def moved(self, shift: Shift) -> ReasonFound:
-        """The same in a statement that differs only in its literals."""
+        """Return the same reason in a statement that differs only in its literals."""
         offset = shift(self.offset)
         return replace(self, offset=offset, length=shift(self.offset + self.length) - offset)
 
@@ -318,13 +317,13 @@ MYSQL_SAFE_VARIABLES: Final = _SAFE_VARIABLES | {
 
 
 def is_unsafe_function(use: FunctionUse, kind: StatementKind, server: Server) -> bool:
-    """Whether a built-in function makes a statement unsafe.
+    """True if a built-in function makes a statement unsafe.
 
     Args:
-        use: The call.
-        kind: Of the statement whose text it stands in. MariaDB takes RAND for safe in INSERT,
-            whose seeds are logged, and ROWNUM for unsafe only where rows are changed in place.
-        server: Whose functions.
+        use: The call of the function in the text.
+        kind: Kind of the statement whose text has the call. MariaDB takes RAND for safe in INSERT, whose
+            seeds are logged, and ROWNUM for unsafe only where rows are changed in place.
+        server: Server whose functions are meant.
     """
     if use.database is not None:
         return False
@@ -341,7 +340,7 @@ def is_unsafe_function(use: FunctionUse, kind: StatementKind, server: Server) ->
 
 
 def is_unsafe_variable(use: SystemVariableUse, server: Server) -> bool:
-    """Whether reading a system variable makes a statement unsafe: most do, all global ones."""
+    """True if reading a system variable makes a statement unsafe: most do, all global ones."""
     if use.scope in (VariableScope.GLOBAL, VariableScope.PERSIST):
         return True
     safe = MARIADB_SAFE_VARIABLES if server.is_mariadb else MYSQL_SAFE_VARIABLES
@@ -354,12 +353,12 @@ _INSERTS: Final = (StatementKind.INSERT, StatementKind.REPLACE)
 
 @dataclass(frozen=True, slots=True)
 class TextPlace:
-    """Where a text is used: what leads to it, and where that stands in the statement's own text.
+    """Position of a used text: the steps that lead to it, and their start in the statement's own text.
 
     Attributes:
-        via: Empty for the statement's own text.
-        offset: Of what leads to it; of no meaning for the statement's own text.
-        length: Of that.
+        via: Steps to the text; empty for the statement's own text.
+        offset: Position of the name that leads to the text; without meaning for the statement's own text.
+        length: Length of the text at `offset`, in characters.
     """
 
     via: tuple[Via, ...] = ()
@@ -367,13 +366,13 @@ class TextPlace:
     length: int = 0
 
     def then(self, via: Via, offset: int, length: int) -> TextPlace:
-        """The place of what stands one step further; the first step's place in the text rules."""
+        """Return the place one step further; the first step rules the place in the statement."""
         if self.via:
             return TextPlace((*self.via, via), self.offset, self.length)
         return TextPlace((via,), offset, length)
 
     def found(self, reason: Reason, what: str, offset: int, length: int) -> ReasonFound:
-        """A reason, at `offset` of the text that is used here."""
+        """Return a reason found at `offset` of the text at this place."""
         if self.via:
             offset, length = self.offset, self.length
         return ReasonFound(reason=reason, what=what, offset=offset, length=length, via=self.via)
@@ -385,7 +384,7 @@ OWN_TEXT: Final = TextPlace()
 def parsed_reasons(
     facts: StatementFacts, objects: Objects, server: Server, place: TextPlace = OWN_TEXT
 ) -> Iterator[ReasonFound]:
-    """Reasons that a text raises wherever it is used, in no order."""
+    """Give the reasons that a text raises in every use, in no order."""
     yield from _limits(facts, server, place)
     for use in facts.functions:
         reason = _function(facts, use, objects, server)
@@ -403,7 +402,7 @@ def parsed_reasons(
 
 
 def command_reasons(facts: StatementFacts) -> Iterator[ReasonFound]:
-    """Reasons that a command raises when it is executed itself, not where a routine holds it."""
+    """Give the reasons that a command raises when executed directly, not inside a routine."""
     kind = facts.effects.kind
     offset = facts.query_offset or 0
     if kind is StatementKind.REPLACE and facts.has_query:
@@ -450,16 +449,16 @@ def _function(
 
 
 def _is_behind_query(facts: StatementFacts, use: FunctionUse) -> bool:
-    """Whether a call stands in ON DUPLICATE KEY UPDATE of INSERT … SELECT.
+    """True if a call stands in ON DUPLICATE KEY UPDATE of INSERT … SELECT.
 
-    MariaDB takes INSERT for INSERT … SELECT from there on.
+    From there on MariaDB takes INSERT for INSERT … SELECT.
     """
     start = facts.on_duplicate_offset
     return facts.has_query and start is not None and use.offset > start
 
 
 _EXPRESSIONS_MAX: Final = 4096
-# What MariaDB's expressions of columns call non-deterministic, or bound to the session.
+# Functions that MariaDB calls non-deterministic in columns' expressions, or bound to the session.
 _MARIADB_VARYING: Final = frozenset(
     {
         *("UUID", "UUID_SHORT", "UUID_V4", "UUID_V7", "SYS_GUID", "RAND", "RANDOM_BYTES"),
@@ -472,12 +471,12 @@ _MARIADB_VARYING: Final = frozenset(
 
 @lru_cache(maxsize=_EXPRESSIONS_MAX)
 def default_facts(expression: str, database: str, dialect: Dialect) -> StatementFacts:
-    """What the expression of a DEFAULT uses."""
+    """Read the facts of a DEFAULT's expression."""
     return read_expression(expression, database=database, dialect=dialect)
 
 
 def has_random_default(table: Table) -> bool:
-    """Whether a column's DEFAULT calls RAND(), which takes the session's seeds."""
+    """True if a column's DEFAULT calls RAND(), which takes the session's seeds."""
     return any(
         use.upper_name == "RAND" and not use.arguments
         for column in table.definition.columns
@@ -487,17 +486,17 @@ def has_random_default(table: Table) -> bool:
 
 
 def has_varying_default(table: Table, server: Server) -> bool:
-    """Whether any column's DEFAULT may give another value on a replica."""
+    """True if any column's DEFAULT may give another value on a replica."""
     return any(_is_varying(column, table, server) for column in table.definition.columns)
 
 
 def used_defaults(
     table: Table, facts: StatementFacts, server: Server, place: TextPlace
 ) -> Iterator[ReasonFound]:
-    """What is found unsafe in the defaults that a statement uses of a table that it writes.
+    """Give the unsafe defaults that a statement uses of a table that it writes.
 
-    MariaDB looks for them here in CREATE … SELECT alone. MySQL does not look at columns that INSERT
-    leaves out where it names a view; measured on 9.7.4.
+    MariaDB looks for unsafe defaults here in CREATE … SELECT alone. MySQL does not look at columns that
+    INSERT leaves out where it names a view; measured on 9.7.4.
     """
     if server.is_mariadb and facts.effects.kind is not StatementKind.CREATE_TABLE_SELECT:
         return
@@ -512,9 +511,9 @@ def used_defaults(
 
 
 def added_unsafe_defaults(facts: StatementFacts, server: Server) -> Iterator[ReasonFound]:
-    """What is found unsafe in the defaults of the columns that ALTER TABLE adds.
+    """Give the unsafe defaults of the columns that ALTER TABLE adds.
 
-    The rows that are there get them, which a replica would do by itself.
+    The existing rows get these defaults, which a replica would compute by itself.
     """
     for default, start, is_added in _new_defaults(facts):
         for use in default.functions if is_added else ():
@@ -524,7 +523,7 @@ def added_unsafe_defaults(facts: StatementFacts, server: Server) -> Iterator[Rea
 
 
 def gives_unsafe_default(facts: StatementFacts, server: Server) -> bool:
-    """Whether CREATE or ALTER TABLE gives a column a DEFAULT that is unsafe."""
+    """True if CREATE or ALTER TABLE gives a column a DEFAULT that is unsafe."""
     return any(
         is_unsafe_function(use, StatementKind.DO, server)
         for default, _, _ in _new_defaults(facts)
@@ -543,7 +542,7 @@ def default_sequences(facts: StatementFacts) -> Iterator[tuple[str, ReasonFound]
 
 
 def _new_defaults(facts: StatementFacts) -> Iterator[tuple[StatementFacts, int, bool]]:
-    """The defaults that CREATE and ALTER TABLE give, where they begin, and whether ALTER adds them."""
+    """Give the defaults of CREATE and ALTER TABLE, their places, and True if ALTER adds the column."""
     tree = facts.tree
     expressions: list[tuple[Expression | None, bool]] = []
     if isinstance(tree, CreateTable):
@@ -580,7 +579,7 @@ def used_columns(table: Table, facts: StatementFacts) -> Iterator[TableColumn]:
         given = set()  # VALUES () gives no column a value
     created = facts.tree if isinstance(facts.tree, CreateTable) else None
     if created is not None:
-        # Of CREATE … SELECT the columns that it defines itself, also where its query gives them.
+        # CREATE … SELECT: the columns that it defines itself count, also where its query gives them.
         given = {column.name.lower() for column in table.definition.columns}
         given -= {e.name.lower() for e in created.elements if isinstance(e, Column)}
     is_insert = facts.effects.kind in INSERTING_KINDS or created is not None

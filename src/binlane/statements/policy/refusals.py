@@ -1,4 +1,4 @@
-"""What came of a statement, and the errors with which the servers refuse it: their texts.
+"""Results of statements, and the texts of the errors with which the servers refuse them.
 
 Source: the message files of MariaDB 10.11 and MySQL 9.7.
 """
@@ -20,14 +20,14 @@ from binlane.statements.sql.schema import Routine
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Why:
-    """What in a statement leads to a refusal or note, by name.
+    """A named part of a statement that leads to a refusal or note.
 
     Attributes:
         what: The object or expression meant: `shop.bar`, `uuid()`.
-        through: How the statement comes to it: `view d.v`, `trigger d.t` …, outermost first.
-        offset: Where in the statement's text, in characters from 0.
-        length: Of what is to be underlined.
-        hint: What would make it safe.
+        through: Views, triggers and routines that lead to the part, outermost first, as `view d.v`.
+        offset: Position in the statement's text, in characters from 0.
+        length: Number of characters to underline.
+        hint: Advice that would make the part safe.
     """
 
     what: str = ""
@@ -37,29 +37,28 @@ class Why:
     hint: str = ""
 
     def moved(self, shift: Shift) -> Why:
-        """The same for a statement that differs only in its literals."""
+        """Return the same cause for a statement that differs only in its literals."""
         offset = shift(self.offset)
         return replace(self, offset=offset, length=shift(self.offset + self.length) - offset)
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """An error: why a statement is not executed, or what a program raises.
+    """An error that keeps a statement from running, or that a program raises.
 
     Attributes:
-        errno: As the client gets it.
-        sqlstate: Five characters.
-        symbol: `ER_BINLOG_…`; `BINLANE_PARTIAL_WRITE`, `BINLANE_DEPENDENCY`,
+        errno: Error number as the client gets it.
+        symbol: The error's symbol, as `ER_BINLOG_…`; `BINLANE_PARTIAL_WRITE`, `BINLANE_DEPENDENCY`,
             `BINLANE_PARTIAL_TRANSACTION`, … for the refusals of seed 000.
         message: The whole text, its arguments filled in.
         binlogs: Names of the binlogs that refuse it.
-        is_stated: It is what the script stated with `-- @error`, no refusal.
-        why: What leads to it.
+        is_stated: The script stated this error with `-- @error`; nothing refuses the statement.
+        why: Parts of the statement that lead to the refusal.
         others: More reasons against the statement, of this and other binlogs; a server names the
             first alone.
-        is_own: A program raises it by itself, on data that it finds wrong.
-        on_some_ways: Data decides whether it comes to it.
-        behind: What the server tells of the same behind it, in SHOW WARNINGS.
+        is_own: A program raises the error by itself, on data that it finds wrong.
+        on_some_ways: Data decides whether execution comes to the error.
+        behind: Errors that the server lists behind this one in SHOW WARNINGS.
     """
 
     errno: int
@@ -77,17 +76,17 @@ class Refusal:
 
     @property
     def is_for_safety(self) -> bool:
-        """Whether binlane refuses what a server would do: no program goes on behind that."""
+        """True if binlane refuses what a server would do: no program goes on behind that."""
         return self.symbol.startswith("BINLANE_")
 
     def moved(self, shift: Shift) -> Refusal:
-        """The same for a statement that differs only in its literals."""
+        """Return the same refusal for a statement that differs only in its literals."""
         return replace(self, why=tuple(why.moved(shift) for why in self.why)) if self.why else self
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What happened when the statement ran, as far as it cannot be told from its text.
+    """Result of a statement that ran, as far as its text does not tell.
 
     Attributes:
         error: The server's error number after the decision; None if it succeeded.
@@ -120,13 +119,13 @@ _LIMITED_INNODB: Final = (
 
 
 def row_and_statement_engines(server: Server) -> Refusal:
-    """1661: nothing is left that all written tables can be logged as."""
+    """Error 1661: no format is left in which all written tables can be logged."""
     why = "both row-incapable engines and statement-incapable engines are involved"
     return _impossible(1661, "ROW_ENGINE_AND_STMT_ENGINE", why, server)
 
 
 def row_mode_and_statement_engine(server: Server) -> Refusal:
-    """1662: mode ROW, and a table that can be logged as statement only."""
+    """Error 1662: mode ROW, and a table that can be logged as statement only."""
     why = (
         "BINLOG_FORMAT = ROW and at least one table uses a storage engine limited to "
         "statement-based logging"
@@ -135,7 +134,7 @@ def row_mode_and_statement_engine(server: Server) -> Refusal:
 
 
 def unsafe_and_statement_engine(found: ReasonFound, server: Server) -> Refusal:
-    """1663: unsafe, and a table that can be logged as statement only."""
+    """Error 1663: unsafe, and a table that can be logged as statement only."""
     message = (
         f"{_IMPOSSIBLE}statement is unsafe, storage engine is limited to statement-based "
         f"logging, and BINLOG_FORMAT = MIXED. {reasons.text(found.reason, server)}"
@@ -145,14 +144,14 @@ def unsafe_and_statement_engine(found: ReasonFound, server: Server) -> Refusal:
 
 
 def unsafe_default_is_added(found: ReasonFound, server: Server) -> Refusal:
-    """1674: MySQL's ALTER TABLE adds a column whose DEFAULT may give others on a replica."""
+    """Error 1674: MySQL's ALTER TABLE adds a column whose DEFAULT may give other values on a replica."""
     why = Why(what=found.what, offset=found.offset, length=found.length)
     text = reasons.text(found.reason, server)
     return Refusal(1674, _GENERAL, reasons.symbol(found.reason), text, why=(why,))
 
 
 def row_injection_and_statement_engine(server: Server) -> Refusal:
-    """1664: row events for a table that can be logged as statement only."""
+    """Error 1664: row events for a table that can be logged as statement only."""
     why = (
         "statement is in row format and at least one table uses a storage engine limited to "
         "statement-based logging"
@@ -161,7 +160,7 @@ def row_injection_and_statement_engine(server: Server) -> Refusal:
 
 
 def statement_mode_and_row_engine() -> Refusal:
-    """1665: mode STATEMENT, and a table that can be logged as row only."""
+    """Error 1665: mode STATEMENT, and a table that can be logged as row only."""
     message = (
         f"{_IMPOSSIBLE}BINLOG_FORMAT = STATEMENT and at least one table uses a storage engine "
         "limited to row-based logging."
@@ -170,26 +169,26 @@ def statement_mode_and_row_engine() -> Refusal:
 
 
 def innodb_in_statement_mode(server: Server) -> Refusal:
-    """1665 as InnoDB itself raises it, with why; the server then tells that its lock failed."""
+    """Error 1665 as InnoDB itself raises it, with its cause; the server then tells that its lock failed."""
     raised = statement_mode_and_row_engine()
     failed = _LOGGING_IMPOSSIBLE_MARIADB if server.is_mariadb else _LOGGING_IMPOSSIBLE_MYSQL
     return replace(raised, message=raised.message + _LIMITED_INNODB, behind=(failed,))
 
 
 def row_injection_and_statement_mode(server: Server) -> Refusal:
-    """1666: row events under mode STATEMENT."""
+    """Error 1666: row events under mode STATEMENT."""
     why = "statement is in row format and BINLOG_FORMAT = STATEMENT"
     return _impossible(1666, "ROW_INJECTION_AND_STMT_MODE", why, server)
 
 
 def several_engines_and_self_logging(server: Server) -> Refusal:
-    """1667: several engines are written, one of which logs by itself."""
+    """Error 1667: several engines are written, one of which logs by itself."""
     why = "more than one engine is involved and at least one engine is self-logging"
     return _impossible(1667, "MULTIPLE_ENGINES_AND_SELF_LOGGING_ENGINE", why, server)
 
 
 def replicated_and_other_tables(server: Server) -> Refusal:
-    """1844: as statement, and only some of the written tables are replicated."""
+    """Error 1844: as statement, and only some of the written tables are replicated."""
     why = "BINLOG_FORMAT = STATEMENT, and both replicated and non replicated tables are written to"
     return _impossible(1844, "STMT_MODE_AND_NO_REPL_TABLES", why, server)
 
@@ -200,7 +199,7 @@ def _impossible(errno: int, symbol: str, why: str, server: Server) -> Refusal:
 
 
 def delay_not_supported(name: TableName) -> Refusal:
-    """1616: INSERT DELAYED into an engine that cannot."""
+    """Error 1616: INSERT DELAYED into an engine that does not support it."""
     message = f"DELAYED option not supported for table '{name.table}'"
     return Refusal(1616, _GENERAL, "ER_DELAYED_NOT_SUPPORTED", message)
 
@@ -225,7 +224,7 @@ CREATE_SELECT_AND_GTID: Final = Refusal(
 
 
 def invisible_key_and_statement_mode(server: Server) -> Refusal:
-    """4112: MySQL's CREATE … SELECT under mode STATEMENT, of a table that gets its key by itself."""
+    """Error 4112: MySQL's CREATE … SELECT under mode STATEMENT, of a table that gets its key by itself."""
     reason = Reason.CREATE_SELECT_WITH_GIPK
     return Refusal(4112, _GENERAL, reasons.symbol(reason), reasons.text(reason, server))
 
@@ -240,7 +239,7 @@ TEMPORARY_TABLE_AND_GTID: Final = Refusal(
 
 
 def no_such_table(name: TableName) -> Refusal:
-    """1146: no such table or view."""
+    """Error 1146: no such table or view."""
     return Refusal(1146, "42S02", "ER_NO_SUCH_TABLE", f"Table '{name.plain}' doesn't exist")
 
 
@@ -253,17 +252,17 @@ TEMPORARY_IN_XA: Final = Refusal(
 
 
 def no_such_sequence(name: TableName) -> Refusal:
-    """4091: no such sequence, where a statement of MariaDB opens nothing but sequences."""
+    """Error 4091: no such sequence, where a statement of MariaDB opens nothing but sequences."""
     return Refusal(4091, "42S02", "ER_UNKNOWN_SEQUENCES", f"Unknown SEQUENCE: '{name.table}'")
 
 
 def no_such_database(database: str) -> Refusal:
-    """1049: no such database."""
+    """Error 1049: no such database."""
     return Refusal(1049, "42000", "ER_BAD_DB_ERROR", f"Unknown database '{database}'")
 
 
 def no_such_routine(kind: str, name: TableName) -> Refusal:
-    """1305: no such PROCEDURE or FUNCTION."""
+    """Error 1305: no such PROCEDURE or FUNCTION."""
     shown = name.plain if name.database else name.table
     return Refusal(1305, "42000", "ER_SP_DOES_NOT_EXIST", f"{kind} {shown} does not exist")
 
@@ -273,18 +272,18 @@ NO_DATABASE: Final = Refusal(1046, "3D000", "ER_NO_DB_ERROR", "No database selec
 
 
 def written_while_created(written: TableName, created: TableName) -> Refusal:
-    """1746: MySQL's CREATE … SELECT calls a function that writes a table."""
+    """Error 1746: MySQL's CREATE … SELECT calls a function that writes a table."""
     message = f"Can't update table '{written.table}' while '{created.table}' is being created."
     return Refusal(1746, _GENERAL, "ER_CANT_UPDATE_TABLE_IN_CREATE_TABLE_SELECT", message)
 
 
 def view_recursion(name: TableName) -> Refusal:
-    """1462: a view refers to itself."""
+    """Error 1462: a view refers to itself."""
     return Refusal(1462, _GENERAL, "ER_VIEW_RECURSIVE", f"{name} contains view recursion")
 
 
 def invalid_view(name: TableName) -> Refusal:
-    """1356: a view refers to what does not exist."""
+    """Return error 1356: a view refers to an object that does not exist."""
     message = (
         f"View '{name.plain}' references invalid table(s) or column(s) or function(s) or "
         "definer/invoker of view lack rights to use them"
@@ -299,9 +298,9 @@ def refusal(errno: int, *arguments: object, server: Server | None = None) -> Ref
     """The error of a number in `_TEXTS`.
 
     Args:
-        errno: Its number.
-        arguments: What stands in its text, in order.
-        server: Whose text is given, where they differ.
+        errno: Error number, a key of `_TEXTS`.
+        arguments: Values for the holes of the text, in order.
+        server: Server whose text is given, where texts differ.
     """
     sqlstate, symbol, text, *others = _TEXTS[errno]
     if others and server is not None and server.is_mariadb:
@@ -310,7 +309,7 @@ def refusal(errno: int, *arguments: object, server: Server | None = None) -> Ref
 
 
 def wrong_argument_count(routine: Routine, given: int) -> Refusal:
-    """1318: a routine gets too few or too many arguments."""
+    """Error 1318: a routine gets too few or too many arguments."""
     kind = "FUNCTION" if routine.is_function else "PROCEDURE"
     return refusal(1318, kind, routine.name.plain, len(routine.parameters), given)
 

@@ -1,6 +1,6 @@
-"""What a statement does to which tables, through everything that it uses.
+"""Tables of a statement and its changes to them, through everything that it uses.
 
-From a statement's facts and the server's objects; how it is logged is decided in `procedure`.
+The input is a statement's facts and the server's objects; `procedure` decides how it is logged.
 """
 
 from __future__ import annotations
@@ -54,22 +54,21 @@ class TableAccess:
     """One table of a statement's lock list.
 
     Attributes:
-        table: What is known of it.
-        changes: What happens to its rows, with what its own trigger or cascade would do left to
-            their own entries; empty if it is only read.
-        is_locked_for_write: Its lock is for writing (also a target whose rows do not change):
-            it counts as written in the decision.
-        is_prelocked: It comes from a function, trigger or foreign key.
-        is_foreign_key: It comes from a foreign key.
+        changes: Changes to the table's rows; those of its own trigger or cascade are left to their own
+            entries. Empty if the table is only read.
+        is_locked_for_write: The table's lock is for writing (also a target whose rows do not change): the
+            table counts as written in the decision.
+        is_prelocked: A function, trigger or foreign key leads to the table.
+        is_foreign_key: A foreign key leads to the table.
         has_unsafe_default: A column's DEFAULT may give another value on a replica.
-        is_acl: It is one of MySQL's tables of accounts and privileges.
-        has_several_unique_keys: ON DUPLICATE KEY UPDATE may meet more than one of its keys.
+        is_acl: The table is one of MySQL's tables of accounts and privileges.
+        has_several_unique_keys: ON DUPLICATE KEY UPDATE may meet more than one of the table's keys.
         set_columns: Columns to which an UPDATE or ON DUPLICATE KEY UPDATE gives values, in small
             letters; empty if that is not known.
-        alias: As what the text that leads to it names it, in small letters.
-        via: From the statement's text to the table; empty if the text names it.
-        offset: Where the text names it, or what leads to it, in characters.
-        length: Of that.
+        alias: The table's name in the text that leads to it, in small letters.
+        via: Steps from the statement's text to the table; empty if the text names it.
+        offset: Position of the table's name, or of the name that leads to it, in characters.
+        length: Length of the name at `offset`, in characters.
     """
 
     table: Table
@@ -87,7 +86,7 @@ class TableAccess:
     length: int = 0
 
     def moved(self, shift: Shift) -> TableAccess:
-        """The same in a statement that differs only in its literals."""
+        """Return the same access in a statement that differs only in its literals."""
         offset = shift(self.offset)
         length = shift(self.offset + self.length) - offset
         if offset == self.offset and length == self.length:
@@ -105,23 +104,23 @@ class ResolvedStatement:
     """A statement's tables, through everything that it uses.
 
     Attributes:
-        kind: What it is.
-        accesses: In the order of the servers' lock list: what the text names, views merged in
-            their place, then what functions, triggers and foreign keys add.
-        dictionary: Reads of MySQL's information_schema, as its tables stand behind them; they are
-            nobody's to lock, and in no binlog's scope.
+        accesses: Tables in the order of the servers' lock list: those that the text names, views merged in
+            their place, then those that functions, triggers and foreign keys add.
+        dictionary: Reads of MySQL's information_schema, as the tables behind its views; no client can lock
+            these tables, and they are in no binlog's scope.
         reasons: Unsafe reasons that the text, views, routines, triggers and defaults raise,
             before the decision (those that the decision itself raises are left to it).
         functions: Stored functions that are called, directly or not, in the servers' order.
         unknown_tables: Named tables that do not exist, with their offsets.
         absent: Tables that do not exist and that only functions and triggers name.
-        errors: What the server says of tables and views that it cannot open, in its order.
+        errors: The server's errors for tables and views that it cannot open, in its order.
         has_row_statement: The command can generate row events.
-        is_temporary: It creates, drops or truncates a temporary table.
-        is_on_duplicate: INSERT of VALUES … ON DUPLICATE KEY UPDATE.
-        is_delayed: MariaDB's INSERT or REPLACE DELAYED, and nothing in it forbids the delay.
-        notes: Why the answer is not known, such as a body that is not understood; empty if it is.
-        hides_prelocked: MariaDB takes what functions add for named by the text.
+        is_temporary: The statement creates, drops or truncates a temporary table.
+        is_on_duplicate: The statement is INSERT of VALUES … ON DUPLICATE KEY UPDATE.
+        is_delayed: The statement is MariaDB's INSERT or REPLACE DELAYED, and nothing in it forbids the delay.
+        notes: Reasons why the answer is not known, such as a body that is not understood; empty if it is
+            known.
+        hides_prelocked: MariaDB takes the tables that functions add for named by the text.
     """
 
     kind: StatementKind = StatementKind.UNKNOWN
@@ -141,11 +140,11 @@ class ResolvedStatement:
 
     @property
     def touches_temporary(self) -> bool:
-        """Whether any of its tables is temporary, or the one that it is about."""
+        """True if any of the statement's tables is temporary, or the one that it is about."""
         return self.is_temporary or any(each.table.is_temporary for each in self.accesses)
 
     def moved(self, shift: Shift) -> ResolvedStatement:
-        """The same for a statement that differs only in its literals."""
+        """Return the same tables for a statement that differs only in its literals."""
         accesses = tuple([access.moved(shift) for access in self.accesses])
         if not (self.reasons or self.unknown_tables or self.errors or self.dictionary):
             stays = all(map(is_, accesses, self.accesses))
@@ -190,16 +189,16 @@ _ACL_TABLES: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """How a session opens tables.
+    """A session's view of the server when it opens tables.
 
     Attributes:
         objects: The server's, temporary tables of the session among them.
-        server: Whose rules.
-        database: The default database.
-        created: The table that CREATE … SELECT is about to make; None: with the engine that it
-            names, else the default one, and columns that are not known.
-        assume_engine: Of tables that do not exist; None: they are errors.
-        checks_foreign_keys: The session's foreign_key_checks.
+        server: Server whose rules are followed.
+        database: Default database of names without one.
+        created: The table that CREATE … SELECT is about to make; None: a table with the engine that the
+            statement names, else the default one, and with columns that are not known.
+        assume_engine: Engine of tables that do not exist; None: such tables are errors.
+        checks_foreign_keys: The session's value of foreign_key_checks.
     """
 
     objects: SchemaCatalog
@@ -230,7 +229,7 @@ def resolve(facts: StatementFacts, opening: Opening) -> ResolvedStatement:
     accesses = tuple(
         _access(entry, entry.table, facts, server)
         for entry in list_.tables
-        # What is made up when it is asked stands in no lock list.
+        # A table that is made up when it is read stands in no lock list.
         if entry.table is not None and entry.table.engine != _MADE_UP
     )
     dictionary = tuple(
@@ -263,7 +262,7 @@ def resolve(facts: StatementFacts, opening: Opening) -> ResolvedStatement:
 
 
 def _named(facts: StatementFacts, opening: Opening) -> Iterator[Opened]:
-    """What the statement's own text names, in its order."""
+    """Give the tables that the statement's own text names, in its order."""
     uses, is_mariadb = facts.tables, opening.server.is_mariadb
     is_joined_update = facts.effects.kind is StatementKind.UPDATE and facts.is_multi_table
     if is_joined_update:
@@ -283,7 +282,7 @@ def _named(facts: StatementFacts, opening: Opening) -> Iterator[Opened]:
 
 
 def _is_made(use: TableUse, made: TableName, facts: StatementFacts) -> bool:
-    """Whether a name of CREATE … SELECT is that of the table that it makes."""
+    """True if a name in CREATE … SELECT is that of the table that the statement makes."""
     return use.name == made and (
         bool(use.changes) or facts.query_offset is None or use.offset < facts.query_offset
     )
@@ -304,7 +303,7 @@ def _created(name: TableName, facts: StatementFacts, opening: Opening) -> Opened
 
 
 def _written_while_created(list_: LockList) -> Iterator[Refusal]:
-    """What MySQL says of a query that locks for writing: by FOR UPDATE, or in a function."""
+    """Give MySQL's error for a query that locks for writing: by FOR UPDATE, or in a function."""
     for entry in list_.tables[1:]:
         if entry.is_locked_for_write:
             yield refusals.written_while_created(entry.name, list_.tables[0].name)
@@ -331,20 +330,20 @@ def _access(entry: Opened, table: Table, facts: StatementFacts, server: Server) 
 
 
 def _is_of_dictionary(table: Table, server: Server) -> bool:
-    """Whether it is a view in information_schema, so that tables are opened for it."""
+    """True if a table is a view in information_schema, so that tables are opened for it."""
     is_view = table.engine == _MADE_UP and table.name.table.lower() in DICTIONARY_VIEWS
     return is_view and server.has(Fact.DICTIONARY_TABLES)
 
 
 def _has_accounts(name: TableName) -> bool:
-    """Whether it is one of MySQL's tables of accounts, or a view of them."""
+    """True if a name is one of MySQL's tables of accounts, or a view of them."""
     if name.database.lower() == INFORMATION_SCHEMA:
         return name.table.lower() in DICTIONARY_ACCOUNT_VIEWS
     return name in _ACL_TABLES
 
 
 def _has_several_keys(entry: Opened, table: Table, facts: StatementFacts, server: Server) -> bool:
-    """Whether ON DUPLICATE KEY UPDATE may meet several keys.
+    """True if ON DUPLICATE KEY UPDATE may meet several keys.
 
     MariaDB leaves out a key over a column that stays NULL; MySQL counts them all.
     """
@@ -375,7 +374,7 @@ def _may_be_met(key: Key, table: Table, facts: StatementFacts) -> bool:
 
 
 def _is_temporary(facts: StatementFacts, objects: Objects) -> bool:
-    """Whether it creates, drops or truncates a temporary table."""
+    """True if the statement creates, drops or truncates a temporary table."""
     effects = facts.effects
     if effects.kind in _TEMPORARY_KINDS and effects.is_temporary:
         return True
@@ -386,7 +385,7 @@ def _is_temporary(facts: StatementFacts, objects: Objects) -> bool:
 
 
 def _is_delayed(facts: StatementFacts, list_: LockList, server: Server) -> bool:
-    """Whether another thread inserts the rows: not if it would need more than this one table."""
+    """True if another thread inserts the rows: the statement needs only this one table."""
     return (
         server.is_mariadb
         and facts.is_delayed
@@ -398,7 +397,7 @@ def _is_delayed(facts: StatementFacts, list_: LockList, server: Server) -> bool:
 
 
 def _in_order(found: list[ReasonFound]) -> tuple[ReasonFound, ...]:
-    """Each reason once, as the servers' bits: what the statement's own text says comes first."""
+    """Return each reason once, in the servers' bit order: that of the statement's own text is preferred."""
     first: dict[Reason, ReasonFound] = {}
     for each in found:
         before = first.get(each.reason)

@@ -1,4 +1,4 @@
-"""Which columns the images of a row event hold, by `binlog_row_image`.
+"""Columns in the images of a row event, by `binlog_row_image`.
 
 Source: seed 004, "row image"; MariaDB 11.4 adds FULL_NODUP.
 """
@@ -24,7 +24,7 @@ _BLOB_TYPES: Final = frozenset(
         *("TINYTEXT", "TEXT", "MEDIUMTEXT", "LONGTEXT", "CLOB"),
     }
 )
-"""What NOBLOB leaves out: no geometry, and of JSON only MariaDB's, which is a LONGTEXT."""
+"""Types that NOBLOB leaves out: no geometry, and of JSON only MariaDB's, which is a LONGTEXT."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +63,14 @@ def images(
     *,
     flavor: Flavor,
 ) -> Images:
-    """Which columns an event's images hold.
+    """Return the columns that an event's images hold.
 
     Args:
-        table: Whose row changes.
-        change: INSERT, UPDATE or DELETE.
-        image: The session's binlog_row_image.
-        specified: Columns that the statement gives values to; None: all.
-        flavor: Of the server.
+        table: The table whose row changes.
+        change: Kind of change: INSERT, UPDATE or DELETE.
+        image: The session's value of binlog_row_image.
+        specified: Columns to which the statement gives values; None: all.
+        flavor: The server's flavor, which decides DELETE and UPDATE images.
     """
     if change is RowChange.DELETE:
         return Images(_before(table, image, flavor), None)

@@ -1,4 +1,4 @@
-"""What decides how a statement is logged beside itself: whose rules are followed, and its session."""
+"""The server whose rules are followed, and the session's state: both decide how a statement is logged."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class Server:
     """A server's flavor and version, which decide how statements are logged.
 
     Attributes:
-        flavor: `mariadb` or `mysql`.
-        version: Three numbers.
+        flavor: Name of the flavor: `mariadb` or `mysql`.
+        version: Version of the server as three numbers.
     """
 
     flavor: str
@@ -36,29 +36,29 @@ class Server:
 
     @property
     def is_mariadb(self) -> bool:
-        """MariaDB, not MySQL."""
+        """True if the flavor is MariaDB, not MySQL."""
         return self.flavor == "mariadb"
 
     @property
     def has_server_foreign_keys(self) -> bool:
-        """Foreign keys are the server's own work, not InnoDB's: MySQL since 9.6."""
+        """True if foreign keys are the server's own work, not InnoDB's: MySQL since 9.6."""
         return self.has(Fact.SERVER_FOREIGN_KEYS)
 
     @property
     def has_atomic_ddl(self) -> bool:
-        """DDL of InnoDB tables is committed together with its log: MySQL since 8.0."""
+        """True if DDL of InnoDB tables is committed together with its log: MySQL since 8.0."""
         return self.has(Fact.ATOMIC_DDL)
 
     @property
     def fills_as_it_creates(self) -> bool:
-        """CREATE … SELECT logs the table and its rows in one group.
+        """True if CREATE … SELECT logs the table and its rows in one group.
 
         MySQL before 8.0.21 logs the table by itself first.
         """
         return self.has(Fact.FILLS_AS_IT_CREATES)
 
     def has(self, fact: Fact) -> bool:
-        """Whether this version does what some versions do."""
+        """True if this version has a property that only some versions have."""
         return _has(self, fact)
 
     def default(self, variable: str) -> str:
@@ -71,7 +71,7 @@ class Server:
 
     @classmethod
     def of(cls, flavor: str, version: str) -> Self:
-        """A server that is there, of any version; `version` begins with its numbers."""
+        """Return the server of a running version; `version` begins with its numbers."""
         parts = version.partition("-")[0].split(".")
         numbers = [int(part) for part in parts if part.isdigit()] + [0, 0, 0]
         return cls(flavor, (numbers[0], numbers[1], numbers[2]))
@@ -81,7 +81,7 @@ class Server:
         """Read `mariadb`, `mysql`, `mariadb:11.8`, `mysql:8.0.36`.
 
         Raises:
-            ConfigError: If it is something else, or there is no such version.
+            ConfigError: If the text is something else, or there is no such version.
         """
         flavor, _, version = text.strip().lower().partition(":")
         if flavor not in ASSUMED:
@@ -99,7 +99,7 @@ class Server:
 
 
 def _version(flavor: str, numbers: list[int]) -> Version:
-    """The version that is meant; what is not said is the newest."""
+    """Return the version of one, two or three numbers; the numbers left out are the newest."""
     meant = [series for series in SERIES[flavor] if list(series) == numbers[: len(series)]]
     if len(numbers) == 1:
         meant = [series for series in SERIES[flavor] if series[0] == numbers[0]]
@@ -126,11 +126,11 @@ class Isolation(IntEnum):
 
 
 class Characteristics(NamedTuple):
-    """What SET TRANSACTION says of transactions.
+    """Characteristics that SET TRANSACTION gives to transactions.
 
     Attributes:
-        isolation: Their isolation level.
-        is_read_only: They change no table that is not temporary.
+        isolation: Isolation level of the transactions.
+        is_read_only: Transactions change no table that is not temporary.
     """
 
     isolation: Isolation = Isolation.REPEATABLE_READ
@@ -141,25 +141,25 @@ class Circumstances(NamedTuple):
     """The session in which a statement is decided.
 
     Attributes:
-        server: Whose rules.
-        logging_mode: binlog_format, or that of the binlog.
-        isolation: Of the transaction.
-        locked_isolation: With which LOCK TABLES locked the tables, which decides how their engines
-            may be logged; None where they are opened now.
-        is_in_transaction: In a transaction of several statements (BEGIN, or autocommit=0).
+        server: Server whose rules are followed.
+        logging_mode: Value of binlog_format, or the binlog's own mode.
+        isolation: Isolation level of the transaction.
+        locked_isolation: Isolation level under which LOCK TABLES locked the tables, which decides how their
+            engines may be logged; None where the tables are opened now.
+        is_in_transaction: A transaction of several statements is open (BEGIN, or autocommit=0).
         is_trx_cache_empty: Nothing stands in the transaction cache.
-        is_direct: binlog_direct_non_transactional_updates.
+        is_direct: The session's value of binlog_direct_non_transactional_updates.
         is_row_forced: Rows are logged from an earlier statement on: in MariaDB while temporary
             tables are open whose creation is not logged; in both servers for the rest of a CALL.
         is_in_xa: An XA transaction is active.
-        is_sub_statement: Inside of a stored function or trigger.
-        is_bulk: Array binding of MariaDB's protocol.
-        is_row_injection: BINLOG statement.
+        is_sub_statement: The statement runs inside of a stored function or trigger.
+        is_bulk: The statement comes with array binding of MariaDB's protocol.
+        is_row_injection: The statement is BINLOG, which brings row events.
         unlogged_temporary: Names of open temporary tables whose creation this binlog does not hold.
         has_locked_tables: LOCK TABLES is in effect.
-        autoinc_lock_mode: innodb_autoinc_lock_mode.
-        delayed_mode: The global binlog_format, by which INSERT DELAYED goes.
-        gtid_consistency: MySQL's enforce_gtid_consistency: `OFF`, `WARN` or `ON`.
+        autoinc_lock_mode: Value of the variable innodb_autoinc_lock_mode.
+        delayed_mode: The global binlog_format, which holds for INSERT DELAYED.
+        gtid_consistency: Value of MySQL's enforce_gtid_consistency: `OFF`, `WARN` or `ON`.
     """
 
     server: Server
@@ -182,11 +182,11 @@ class Circumstances(NamedTuple):
 
     @property
     def is_below_repeatable_read(self) -> bool:
-        """READ COMMITTED or READ UNCOMMITTED."""
+        """True if the isolation level is READ COMMITTED or READ UNCOMMITTED."""
         return self.isolation < Isolation.REPEATABLE_READ
 
     @property
     def is_opened_below_repeatable_read(self) -> bool:
-        """The same of the level with which the tables were opened."""
+        """True if the tables were opened under READ COMMITTED or READ UNCOMMITTED."""
         opened = self.isolation if self.locked_isolation is None else self.locked_isolation
         return opened < Isolation.REPEATABLE_READ

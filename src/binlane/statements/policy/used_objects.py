@@ -1,4 +1,4 @@
-"""What views, foreign keys, routines and triggers bring to the statement that uses them.
+"""Tables and changes that views, foreign keys, routines and triggers bring to a statement.
 
 A view gives tables, columns and locks; a foreign key changes rows of other tables; bodies of routines
 and triggers have statements and tables of their own.
@@ -41,9 +41,9 @@ from binlane.statements.sql.views import has_aggregates, is_volatile, only_selec
 
 
 def is_merged(view: View, server: Server) -> bool:
-    """Whether the tables of a view are locked as the view is, not read into a table first.
+    """True if the tables of a view are locked as the view is, not read into a table first.
 
-    MySQL asks before it knows of aggregates, and merges functions of every kind.
+    MySQL decides before it knows of aggregates, and merges functions of every kind.
     """
     select = only_select(view.facts.tree)
     if select is None or select.group_by or select.having is not None:
@@ -55,7 +55,7 @@ def is_merged(view: View, server: Server) -> bool:
 
 
 def columns_behind(view: View, columns: Iterable[SetColumn]) -> list[SetColumn]:
-    """What the columns of a view stand for in its SELECT; itself what is not told."""
+    """Return the columns in a view's SELECT for the view's columns; an unknown column stands for itself."""
     known = _selected(view)
     return [
         known.get(each.name.lower(), SetColumn(qualifier=None, name=each.name)) for each in columns
@@ -63,7 +63,7 @@ def columns_behind(view: View, columns: Iterable[SetColumn]) -> list[SetColumn]:
 
 
 def names_in_view(view: View, columns: Iterable[str]) -> set[str]:
-    """What some columns of its table are called in a view, in small letters, as far as it is told."""
+    """Return a view's names for some columns of its table, in small letters, as far as known."""
     known, asked = _selected(view), set(columns)
     if not known:
         return set() if view.columns else asked  # SELECT *
@@ -78,14 +78,14 @@ def columns_of_view(view: View) -> list[str]:
 def updated_uses(
     uses: Sequence[TableUse], columns: Iterable[SetColumn], objects: Objects
 ) -> tuple[TableUse, ...]:
-    """The tables of an UPDATE that may change several, each with what happens to it.
+    """Return the tables of an UPDATE that may change several, each with its own changes.
 
     A column without a table belongs to the one that has it; if none is known to have it, to all.
 
     Args:
-        uses: What the statement, or the view that it changes, names.
-        columns: What it sets.
-        objects: Where the tables' columns are looked up.
+        uses: Tables that the statement, or the view that it changes, names.
+        columns: Columns that the statement sets.
+        objects: Catalog in which the tables' columns are looked up.
     """
     candidates = [use for use in uses if use.is_outermost and not use.is_sequence]
     changed = {id(use) for column in columns for use in _owners(column, candidates, objects)}
@@ -98,7 +98,7 @@ def updated_uses(
 
 
 def _selected(view: View) -> dict[str, SetColumn]:
-    """By the view's name of a column, in small letters, the column that the SELECT names."""
+    """Return the columns that the SELECT names, by the view's names in small letters."""
     tree = view.facts.tree
     node: Node = tree.query if isinstance(tree, QueryStatement) else tree
     while isinstance(node, Query):
@@ -144,7 +144,7 @@ def _columns_of(name: TableName, objects: Objects) -> frozenset[str] | None:
 
 
 def _columns_behind(uses: Sequence[TableUse], objects: Objects) -> frozenset[str] | None:
-    """Names that a view may have: those of the tables that it is made of."""
+    """Return the column names that a view may have: those of its tables; None if not known."""
     found: frozenset[str] = frozenset()
     for use in uses:
         if use.is_outermost and objects.view(use.name) is None:
@@ -162,12 +162,12 @@ ROW_UPDATES: Final = frozenset({RowChange.UPDATE, RowChange.UPSERT})
 
 
 NO_CHANGES: Final[frozenset[RowChange]] = frozenset()
-"""What only looks at rows does."""
+"""Changes of a use that only looks at rows: none."""
 _RESTRICTS: Final = frozenset({"RESTRICT", "NO ACTION"})
 
 
 def cascaded(key: ForeignKey, changes: frozenset[RowChange]) -> frozenset[RowChange]:
-    """What a change of the parent's rows does to the child's."""
+    """Return the effect on the child's rows of a change of the parent's rows."""
     found = set()
     if changes & ROW_DELETES:
         if key.on_delete == "CASCADE":
@@ -180,11 +180,11 @@ def cascaded(key: ForeignKey, changes: frozenset[RowChange]) -> frozenset[RowCha
 
 
 def roles(key: ForeignKey, changes: frozenset[RowChange]) -> Iterator[frozenset[RowChange]]:
-    """For what MySQL opens a child, each by itself: to look at its rows, to update, to delete them.
+    """Give the purposes for which MySQL opens a child: to look at its rows, to update, to delete them.
 
     Args:
-        key: Of the child.
-        changes: Of the parent's rows.
+        key: Foreign key of the child.
+        changes: Changes of the parent's rows.
     """
     is_deleted, is_updated = bool(changes & ROW_DELETES), bool(changes & ROW_UPDATES)
     actions = [key.on_delete] * is_deleted + [key.on_update] * is_updated
@@ -199,12 +199,12 @@ def roles(key: ForeignKey, changes: frozenset[RowChange]) -> Iterator[frozenset[
 
 
 def cascaded_kind(key: ForeignKey, kind: str, columns: frozenset[str] | None) -> str | None:
-    """What happens to a child's row that refers to one that is changed: `update`, `delete` or None.
+    """Return the change of a child's row that refers to a changed row: `update`, `delete` or None.
 
     Args:
-        key: Of the child.
-        kind: What happens to the parent's row: `update` or `delete`.
-        columns: Those that an update changes, in small letters; None: it may be any.
+        key: Foreign key of the child.
+        kind: Change of the parent's row: `update` or `delete`.
+        columns: Columns that an update changes, in small letters; None: any column may change.
     """
     action = key.on_delete if kind == "delete" else key.on_update
     referred = {column.lower() for column in key.parent_columns}
@@ -224,13 +224,14 @@ _BODIES_MAX: Final = 4096
 
 @dataclass(frozen=True, slots=True)
 class BodyUse:
-    """What a body uses.
+    """The statements and tables that a body uses.
 
     Attributes:
-        facts: Of its statements and expressions, in the order of the text.
-        tables: What its statements lock, one entry per name and alias as often as one statement
-            names it, with all that its statements do to it; without what it creates itself.
-        is_understood: All of it could be read.
+        facts: Facts of the body's statements and expressions, in the order of the text.
+        tables: Tables that the body's statements lock, without those that it creates itself; one entry per
+            name and alias as often as one statement names it, with all changes that the statements make to
+            it.
+        is_understood: All of the body could be read.
     """
 
     facts: tuple[StatementFacts, ...]
@@ -239,12 +240,12 @@ class BodyUse:
 
 
 def body_use(body: str, database: str, dialect: Dialect) -> BodyUse:
-    """What a body uses.
+    """Read the statements and tables that a body uses.
 
     Args:
         body: The text of one statement, simple or compound.
-        database: For names without one: that of the routine or trigger.
-        dialect: Of the session that made it.
+        database: Database for names without one: that of the routine or trigger.
+        dialect: Dialect of the session that made the routine or trigger.
     """
     try:
         return _body_use(body, database, dialect)
@@ -307,7 +308,7 @@ def in_server_order(uses: tuple[TableUse, ...], server: Server) -> tuple[TableUs
 
     Args:
         uses: In the order of the text; those of one name and alias count as one.
-        server: Whose map is meant.
+        server: Server whose map is meant.
     """
     by_key: dict[str, list[TableUse]] = {}
     for use in uses:
@@ -328,7 +329,7 @@ class _Slots:
     """Records in slots; those of a bucket are linked, the first stands in the bucket's own slot.
 
     Attributes:
-        keys: By slot.
+        keys: Keys of the records by slot.
     """
 
     def __init__(self) -> None:
@@ -338,7 +339,7 @@ class _Slots:
         """The next power of two above the number of records."""
 
     def insert(self, key: str) -> None:
-        """Add a record; one bucket is split in two for it."""
+        """Add a record; one bucket is split in two for this."""
         empty = self._split()
         count = len(self.keys)
         slot = _bucket(key, self._size, count)
@@ -374,7 +375,7 @@ class _Slots:
         return empty
 
     def _displace(self, slot: int, empty: int, key: str) -> None:
-        """Put a record into a slot that is taken; what stood there moves to the empty one."""
+        """Put a record into a slot that is taken; the slot's old record moves to the empty one."""
         owner = _bucket(self.keys[slot], self._size, len(self.keys))
         self._put(empty, self.keys[slot], self._next[slot])
         if owner == slot:

@@ -1,6 +1,6 @@
-"""What expressions can refer to, in the session and inside of a routine or trigger.
+"""Names that expressions can refer to, in the session and inside of a routine or trigger.
 
-And what statements assign to local and user variables: SET, SELECT … INTO, `:=`.
+The module also assigns local and user variables: SET, SELECT … INTO, `:=`.
 """
 
 from __future__ import annotations
@@ -65,23 +65,23 @@ class Body(OwnText):
 
     @property
     def text(self) -> str:
-        """The whole."""
+        """Return the whole text of the body."""
         return self.sql
 
     def place(self, offset: int) -> int:
-        """Where a place of the tree is in the text."""
+        """Return the position in the text of a place of the tree."""
         return offset
 
 
 class SessionEnvironment:
-    """The session's own: user and system variables, functions; no local variables.
+    """The session's own names: user and system variables, functions; no local variables.
 
     Attributes:
-        host: The session.
-        database: Where functions without a database are looked up.
+        host: Session that the names belong to.
+        database: Database in which functions without one are looked up.
         call_stored: Runs stored functions; without it their values are unknown.
-        on_read: Is told which user variables are read, with their values.
-        on_assign: Is told which user variables are set, and whether they are new.
+        on_read: Callback that gets the user variables that are read, with their values.
+        on_assign: Callback that gets the user variables that are set, and whether they are new.
     """
 
     def __init__(
@@ -96,17 +96,17 @@ class SessionEnvironment:
 
     @property
     def flavor(self) -> Flavor:
-        """Whose rules are followed."""
+        """Return the flavor whose rules are followed."""
         return Flavor(self.host.server.flavor)
 
     @property
     def is_mariadb(self) -> bool:
-        """MariaDB, not MySQL."""
+        """True if the server is MariaDB, not MySQL."""
         return self.host.server.is_mariadb
 
     @property
     def dialect(self) -> Dialect:
-        """How the session reads statements."""
+        """Return the dialect in which the session reads statements."""
         return self.host.dialect
 
     @property
@@ -119,7 +119,7 @@ class SessionEnvironment:
         return self.host.server.default_collation(charset)
 
     def local(self, name: str) -> Value:
-        """There are no local variables."""
+        """Raise LookupError: the session itself has no local variables."""
         raise LookupError(name)
 
     def user_variable(self, name: str) -> Value:
@@ -180,7 +180,7 @@ class Cursor:
     has_row: bool | None = None
 
     def attribute(self, name: str) -> Value:
-        """What `cursor%name` is: FOUND, NOTFOUND, ISOPEN or ROWCOUNT."""
+        """Return the value of `cursor%name`: FOUND, NOTFOUND, ISOPEN or ROWCOUNT."""
         if name == "ISOPEN":
             return int(self.is_open)
         if name == "ROWCOUNT":
@@ -190,7 +190,7 @@ class Cursor:
 
 @dataclass(slots=True)
 class BlockScope:
-    """What a block declares."""
+    """The declarations of a block."""
 
     variables: dict[str, Variable] = field(default_factory=dict)
     cursors: dict[str, Cursor] = field(default_factory=dict)
@@ -200,17 +200,17 @@ class BlockScope:
 
 
 class RoutineEnvironment(SessionEnvironment):
-    """Inside of a routine or trigger: its scopes come first.
+    """Names inside of a routine or trigger: its scopes come before the session's names.
 
     Attributes:
-        text: Of the body that runs: what its nodes stand for.
-        routine: Its name; of a block outside of routines None.
-        program: What it is, such as `procedure d.p`; empty outside of stored ones.
-        running: Where the statements stand that run, the outermost first.
-        scopes: The innermost last.
-        rows: In a trigger NEW and OLD, whose columns are not known.
-        fetched: How many rows an aggregate function has fetched.
-        is_behind_group: It has fetched all of them.
+        text: Text of the body that runs, to which its nodes refer.
+        routine: Name of the routine; None for a block outside of routines.
+        program: Kind and name of the program, such as `procedure d.p`; empty outside of stored ones.
+        running: Positions of the statements that run, the outermost first.
+        scopes: Scopes of the blocks that run, the innermost last.
+        rows: NEW and OLD in a trigger, whose columns are not known.
+        fetched: Number of rows that an aggregate function has fetched.
+        is_behind_group: The aggregate function has fetched all rows of its group.
     """
 
     def __init__(
@@ -246,9 +246,9 @@ class RoutineEnvironment(SessionEnvironment):
         return evaluate(expression, self.text, self)
 
     def kept_text(self, statement: Node) -> str:
-        """What stands behind a statement that the server keeps with it from the body.
+        """Return the text behind a statement that the server keeps with the statement.
 
-        MySQL's ends with its last token; MariaDB's reaches to the `;` behind it, comments included.
+        MySQL's text ends with the last token; MariaDB's reaches to the `;` behind it, comments included.
         """
         if not self.is_mariadb:
             return ""
@@ -266,7 +266,7 @@ class RoutineEnvironment(SessionEnvironment):
         return ""
 
     def set_row(self, values: Mapping[str, Value]) -> None:
-        """Say what is known of NEW, by the columns' names in lower case."""
+        """Set the known values of NEW, by the columns' names in lower case."""
         self._row_values = {f"new.{name}": value for name, value in values.items()}
 
     def first(self, name: str) -> Value:
@@ -287,7 +287,7 @@ class RoutineEnvironment(SessionEnvironment):
             variables[f"{name}.*".lower()] = Variable(name, kind, UNKNOWN)
 
     def stored_type(self, data_type: DataType) -> StoredType:
-        """What values of a type become; strings of no other collation have the database's."""
+        """Return the type in which values are stored; strings without a collation get the database's."""
         return StoredType.of(
             data_type,
             collation=self.database_collation,
@@ -305,11 +305,11 @@ class RoutineEnvironment(SessionEnvironment):
     # States, for `Ways` --------------------------------------------------------------------------
 
     def place(self) -> object:
-        """Where in its text the program is."""
+        """Return the program's position in its text."""
         return tuple(self.running)
 
     def state(self) -> object:
-        """All that a loop can change here; where it stays the same the loop has no end."""
+        """Return all state that a loop can change; a loop in which it stays the same has no end."""
         return (
             self.place(),
             [
@@ -326,7 +326,7 @@ class RoutineEnvironment(SessionEnvironment):
         )
 
     def values(self) -> dict[object, Value]:
-        """The values of all that holds one, by what it is."""
+        """Return the values of all variables and columns that have one, by scope number and name."""
         return {
             **{
                 (number, name): variable.value
@@ -338,7 +338,7 @@ class RoutineEnvironment(SessionEnvironment):
         }
 
     def forget_changes(self, before: Mapping[object, Value]) -> None:
-        """Know no more what changed since: it may change as often again."""
+        """Forget the values of variables that changed since `before`: these may change as often again."""
         changed = {key for key, value in self.values().items() if before.get(key) != value}
         for number, scope in enumerate(self.scopes):
             for name, variable in scope.variables.items():
@@ -351,10 +351,10 @@ class RoutineEnvironment(SessionEnvironment):
             if ("user", name) in changed:
                 self.assign_user_variable(name, UNKNOWN)
 
-    # What is declared ----------------------------------------------------------------------------
+    # Declarations --------------------------------------------------------------------------------
 
     def handles_no_row(self) -> bool:
-        """Whether a handler waits for a query or cursor without a row."""
+        """True if a handler waits for a query or cursor without a row."""
         return any(
             handles(self.condition(condition) or condition, NO_DATA)
             for scope in self.scopes
@@ -368,12 +368,12 @@ class RoutineEnvironment(SessionEnvironment):
         return self._innermost(name, [scope.variables for scope in self.scopes])
 
     def has(self, name: str) -> bool:
-        """Whether there is such a variable, or a column of NEW or OLD."""
+        """True if there is a variable of this name, or a column of NEW or OLD."""
         is_column = self.rows and name.lower().startswith(("new.", "old."))
         return is_column or self.find(name) is not None or self._is_field(name)
 
     def _is_field(self, name: str) -> bool:
-        """Whether a name is that of a field of a row, which may have any."""
+        """True if a name is that of a field of a row, which may have any field."""
         row, _, field_name = name.rpartition(".")
         return bool(row and field_name) and self.find(f"{row}.*") is not None
 
@@ -382,7 +382,7 @@ class RoutineEnvironment(SessionEnvironment):
         return self._innermost(name, [scope.cursors for scope in self.scopes])
 
     def condition(self, name: str) -> str | None:
-        """What a declared condition stands for."""
+        """Return the condition for which a declared condition name stands."""
         return self._innermost(name, [scope.conditions for scope in self.scopes])
 
     def _innermost(
@@ -396,7 +396,7 @@ class RoutineEnvironment(SessionEnvironment):
         return frozenset(name for scope in self.scopes for name in scope.variables)
 
     def hides(self, name: str) -> bool:
-        """Whether a name, or what stands before its first dot, may be something declared here."""
+        """True if a name, or its part before the first dot, may be something declared here."""
         is_row = self.rows and name.lower() in ("new", "old")
         return is_row or self.find(name) is not None or self.find(f"{name}.*") is not None
 
@@ -440,7 +440,7 @@ class RoutineEnvironment(SessionEnvironment):
         return False
 
     def _forget_fields(self, name: str) -> None:
-        """Know no more what is in the fields of a row that is set as a whole."""
+        """Forget the values of the fields of a row that is set as a whole."""
         start = f"{name.lower()}."
         scope = next((one for one in reversed(self.scopes) if name.lower() in one.variables), None)
         for key, variable in () if scope is None else scope.variables.items():
@@ -453,7 +453,7 @@ _ROW_OF_ANOTHER: Final = "ROW TYPE OF"
 
 
 def assign_by_set(facts: StatementFacts, environment: SessionEnvironment) -> None:
-    """Do what SET assigns to local and user variables; system variables are left out."""
+    """Carry out SET for local and user variables; system variables are left out."""
     waiting: list[tuple[Assignment, Value]] = []
     for assignment in facts.assignments:
         if not is_variable(assignment, environment):
@@ -469,7 +469,7 @@ def assign_by_set(facts: StatementFacts, environment: SessionEnvironment) -> Non
 
 
 def is_variable(assignment: Assignment, environment: SessionEnvironment) -> bool:
-    """Whether a local or user variable is set, not one of the system."""
+    """True if a local or user variable is set, not a system variable."""
     if assignment.scope is not VariableScope.UNSAID or assignment.name.startswith("@@"):
         return False
     if assignment.name.startswith("@"):
@@ -480,7 +480,7 @@ def is_variable(assignment: Assignment, environment: SessionEnvironment) -> bool
 def assigned_value(
     assignment: Assignment, facts: StatementFacts, environment: SessionEnvironment
 ) -> Value:
-    """What is assigned."""
+    """Return the value of an assignment."""
     if assignment.node is None:
         return UNKNOWN
     return evaluate(assignment.node, facts, environment)
@@ -502,7 +502,7 @@ def assign(
 
 
 def name_variables(facts: StatementFacts, environment: SessionEnvironment) -> None:
-    """Give the user variables that a statement sets their names, where it is the first to do so."""
+    """Register the names of user variables that a statement sets first, as the statement writes them."""
     if not facts.user_variables and not isinstance(facts.tree, Set):
         return
     names = user_variables_named(facts.whole, facts)
@@ -514,7 +514,7 @@ def name_variables(facts: StatementFacts, environment: SessionEnvironment) -> No
 
 
 def assign_in_expressions(facts: StatementFacts, environment: SessionEnvironment) -> None:
-    """Do what `:=` and LOAD DATA assign in a statement; what depends on rows is unknown."""
+    """Carry out the assignments of `:=` and LOAD DATA; values that depend on rows are unknown."""
     is_load = isinstance(facts.tree, LoadData)
     if not (facts.user_variables or is_load):
         return
@@ -528,7 +528,7 @@ def assign_in_expressions(facts: StatementFacts, environment: SessionEnvironment
 
 
 def assign_by_select(facts: StatementFacts, environment: SessionEnvironment) -> None:
-    """Do what SELECT … INTO assigns; what comes from tables is unknown."""
+    """Carry out the assignments of SELECT … INTO; values from tables are unknown."""
     query = query_of(facts.tree)
     if query is None or query.into is None:
         return
@@ -581,7 +581,7 @@ def _assigned_first(statement: Node) -> frozenset[str]:
 
 
 def _variables(node: Node) -> Iterator[Assign | UserVariable]:
-    """Where user variables are read and assigned."""
+    """Give the nodes that read or assign user variables."""
     if isinstance(node, UserVariable):
         yield node
     elif isinstance(node, Assign):
@@ -628,7 +628,7 @@ def query_of(statement: Node) -> Query | None:
 
 
 def has_no_row(node: Node, environment: RoutineEnvironment) -> bool:
-    """Whether SELECT … INTO finds nothing on this way; asked only where a handler waits for that."""
+    """True if SELECT … INTO finds nothing on this way; called only where a handler waits for that."""
     query = query_of(node)
     if query is None or query.into is None or not environment.handles_no_row():
         return False
@@ -639,19 +639,19 @@ def has_no_row(node: Node, environment: RoutineEnvironment) -> bool:
 
 
 def _is_one_row(query: Query, select: Select) -> bool:
-    """Whether a query is one of aggregates alone, which always has one row."""
+    """True if a query has aggregates alone, and so always one row."""
     has_groups = select.group_by or select.having is not None or query.limit is not None
     return not has_groups and any(has_aggregate(item.value) for item in select.items)
 
 
 def call_of(facts: StatementFacts) -> CallProcedure:
-    """A CALL."""
+    """Return the tree of a CALL statement."""
     tree = facts.tree
     assert isinstance(tree, CallProcedure)
     return tree
 
 
 def condition_of(node: Node, environment: RoutineEnvironment) -> Condition:
-    """What hangs on data, as it stands in a body."""
+    """Return the condition for a node of a body whose value depends on data."""
     text = environment.text
     return Condition(text.text_of(node), environment.program, text.place(node.at))

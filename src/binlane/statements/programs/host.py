@@ -1,6 +1,6 @@
-"""What a session gives to the programs that run in it, and what they give back.
+"""The interface between a session and the programs that run in it.
 
-Also the errors and other conditions of a program, and which handlers are for them.
+The module also has the errors and other conditions of a program, and the handlers that match them.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from binlane.statements.sql.servers import ANY, Dialect
 
 
 class LoggedVariable(NamedTuple):
-    """Stands for the USER_VAR event of a variable that a statement reads.
+    """A USER_VAR event for a variable that a statement reads.
 
     Attributes:
-        name: Without `@`.
-        value: Before that statement.
+        name: Name of the variable without `@`.
+        value: Value of the variable before that statement.
     """
 
     name: str
@@ -41,9 +41,9 @@ class SessionValues(NamedTuple):
     """Values of the session that a logged text depends on, and that are logged before it.
 
     Attributes:
-        last_insert_id: LAST_INSERT_ID() is read.
+        last_insert_id: The text reads the value of LAST_INSERT_ID().
         insert_id: The server chose AUTO_INCREMENT values.
-        random: RAND() is called.
+        random: The text calls RAND() without a seed.
     """
 
     last_insert_id: bool = False
@@ -51,7 +51,7 @@ class SessionValues(NamedTuple):
     random: bool = False
 
     def with_those(self, other: SessionValues) -> SessionValues:
-        """Those of both."""
+        """Join the values of both."""
         if other is NO_VALUES:
             return self
         return SessionValues(*(one or two for one, two in zip(self, other, strict=True)))
@@ -67,11 +67,11 @@ NO_DATA: Final = Refusal(
 
 
 def handles(condition: str, raised: Refusal) -> int:
-    """How exactly a handler's condition names what was raised; 0 if it does not.
+    """Return how exactly a handler's condition names a raised error; 0 if the condition does not name it.
 
     Args:
         condition: `NOT FOUND`, `SQLEXCEPTION`, `SQLWARNING`, `SQLSTATE 23000` or a number.
-        raised: What was raised.
+        raised: The error or condition that was raised.
     """
     words = condition.upper().replace("'", " ").replace('"', " ").split()
     if not words:
@@ -88,7 +88,7 @@ def handles(condition: str, raised: Refusal) -> int:
 
 
 def table_in_use(name: TableName, *, is_mariadb: bool) -> Refusal:
-    """1442."""
+    """Return error 1442 for a table that the statement already uses."""
     message = (
         f"Can't update table '{name.table}' in stored function/trigger because it is already used "
         f"by statement which invoked this stored function/trigger{'' if is_mariadb else '.'}"
@@ -110,9 +110,9 @@ class Remembered:
     """Unsafe reasons of earlier executions of a statement, which servers keep with it.
 
     Attributes:
-        reasons: Those that were found.
-        is_of_routine: It stands in a procedure.
-        tables: How often each of its tables had been changed then.
+        reasons: Unsafe reasons of all earlier executions.
+        is_of_routine: The statement stands in a procedure.
+        tables: Number of changes of each table when the reasons were found.
     """
 
     reasons: list[ReasonFound] = field(default_factory=list)
@@ -120,7 +120,7 @@ class Remembered:
     tables: tuple[int, ...] = ()
 
     def copy(self) -> Remembered:
-        """As they are now."""
+        """Copy the present state."""
         return Remembered(self.reasons.copy(), self.is_of_routine, self.tables)
 
 
@@ -129,10 +129,10 @@ class Prepared:
     """A prepared statement.
 
     Attributes:
-        statements: Its text as PREPARE was given it; all that it can be, where that hangs on data:
-            None stands for none prepared. Empty if it cannot be known.
-        remembered: Of earlier executions.
-        dialect: How PREPARE has read it.
+        statements: The statement's text as PREPARE got it; all possible texts, where that depends on data:
+            None stands for none prepared. Empty if the text cannot be known.
+        remembered: Unsafe reasons of earlier executions.
+        dialect: Dialect in which PREPARE has read the text.
     """
 
     statements: tuple[str | None, ...]
@@ -141,11 +141,11 @@ class Prepared:
 
 
 class Expected(NamedTuple):
-    """How a program goes if nothing is stated of it.
+    """The course of a program of which the script states nothing.
 
     Attributes:
-        statements: How many it runs.
-        fails: It raises an error without a server.
+        statements: Number of statements that the program runs.
+        fails: The program raises an error without a server.
     """
 
     statements: int
@@ -154,13 +154,13 @@ class Expected(NamedTuple):
 
 @dataclass(slots=True)
 class Effort:
-    """How much is run for one statement of the client; shared by all programs in it.
+    """The work done for one statement of the client; shared by all programs in that statement.
 
     Attributes:
-        steps: Statements and rounds of loops so far.
-        unfollowed: What could not be followed, and so is not known; empty if nothing.
-        steps_of_all: Those of all ways before the one that is followed now.
-        most: So many steps may be taken.
+        steps: Statements and rounds of loops so far on the way that is followed now.
+        unfollowed: Reason why some part could not be followed, and so is not known; empty if there is none.
+        steps_of_all: Steps of all ways before the one that is followed now.
+        most: Number of steps that may be taken.
     """
 
     steps: int = 0
@@ -169,7 +169,7 @@ class Effort:
     most: int = STEPS_MAX
 
     def spend(self, steps: int = 1) -> bool:
-        """Take a step, or what takes as long as several; whether there may be more."""
+        """Count one step, or several for a longer action; False if there may be no more steps."""
         self.steps += steps
         if self.steps > self.most and not self.unfollowed:
             self.unfollowed = f"it runs more than {self.most:,} statements, which are not followed"
@@ -177,11 +177,11 @@ class Effort:
 
     @property
     def is_spent(self) -> bool:
-        """Whether no more ways of the statement are to be followed."""
+        """True if no more ways of the statement are to be followed."""
         return self.steps_of_all > self.most // 2
 
     def begin_way(self) -> None:
-        """The statement is followed again, on another way."""
+        """Begin another way, on which the statement is followed again."""
         self.steps_of_all += self.steps
         self.steps, self.unfollowed = 0, ""
 
@@ -190,29 +190,30 @@ class Effort:
         self.steps, self.unfollowed = self.most, reason
 
     def reset(self) -> None:
-        """A new statement of the client begins."""
+        """Begin a new statement of the client."""
         self.steps = self.steps_of_all = 0
         self.unfollowed = ""
 
 
 @dataclass(slots=True)
 class ProgramState:
-    """What a session keeps for its programs.
+    """The session's memory for its programs.
 
     Attributes:
-        user_variables: By name in lower case.
-        variable_names: Of user variables, as the text that made them writes them; likewise.
-        prepared: By name in lower case.
-        remembered: Unsafe reasons that statements of procedures showed when they ran, by the
-            procedure's name and the statement's place in its body. Both servers keep them until
-            they read their routines anew: `forget_routines`.
-        tables: How often tables were changed in a way for which statements are prepared anew; None
-            stands for all.
-        effort: Of the current statement of the client.
-        ways: Of the current statement of the client.
-        expected: How the program goes that an outcome is stated of, once that was found out.
-        possible: Values of user variables of which one alone is not known.
-        hides_prepared: Statements may be prepared of which nobody knows: the session is followed late.
+        user_variables: Values of user variables by name in lower case.
+        variable_names: Names of user variables, as the text that made them writes them, by name in lower
+            case.
+        prepared: Prepared statements by name in lower case.
+        remembered: Unsafe reasons that statements of procedures showed when they ran, by the procedure's name
+            and the statement's position in its body. Both servers keep the reasons until they read their
+            routines anew (`forget_routines`).
+        tables: Number of changes of each table that make servers prepare statements anew; the key None stands
+            for all tables.
+        effort: Work done for the current statement of the client.
+        ways: Ways of the current statement of the client.
+        expected: Course of the program that an outcome is stated of, once that was found out.
+        possible: Values of user variables that can have several values.
+        hides_prepared: The session may have unknown prepared statements, because it is followed late.
     """
 
     user_variables: dict[str, Value] = field(default_factory=dict)
@@ -227,7 +228,7 @@ class ProgramState:
     hides_prepared: bool = False
 
     def copy(self) -> ProgramState:
-        """As it is now."""
+        """Copy the present state."""
         return ProgramState(
             user_variables=self.user_variables.copy(),
             variable_names=self.variable_names.copy(),
@@ -254,22 +255,22 @@ class ProgramState:
         self.possible.pop(name, None)
 
     def remembered_of(self, routine: TableName | None, offset: int) -> Remembered:
-        """Where the reasons of a procedure's statement are kept; outside of one they are not."""
+        """Return the store for the reasons of a procedure's statement; a new one outside of a procedure."""
         if routine is None:
             return Remembered()
         return self.remembered.setdefault((routine, offset), Remembered(is_of_routine=True))
 
     def change_tables(self, *names: TableName | None) -> None:
-        """Tables changed, all of them for None: statements that use them are prepared anew."""
+        """Note changed tables, all of them for None: statements that use them are prepared anew."""
         for name in names:
             self.tables[name] = self.tables.get(name, 0) + 1
 
     def changes_of(self, names: Iterable[TableName]) -> tuple[int, ...]:
-        """How often tables changed, the count of all first."""
+        """Return the number of changes of each table, the count of all first."""
         return (self.tables.get(None, 0), *(self.tables.get(name, 0) for name in names))
 
     def forget_routines(self) -> None:
-        """The servers read all routines anew."""
+        """Forget the reasons of routines, as the servers read all routines anew."""
         self.remembered.clear()
 
 
@@ -278,16 +279,16 @@ class InnerStatement:
     """A statement that a program runs, decided and logged as one of its own.
 
     Attributes:
-        sql: As it stands in the body, or as it was prepared with its values in place.
-        dialect: How `sql` is read.
-        logged: As it is logged: local variables and parameters replaced by their values.
-        database: The default database while it runs.
-        environment: What its expressions can refer to.
-        remembered: Unsafe reasons of earlier executions. They join those of this one; what the
-            decision finds is to be added.
-        outcome: What happened.
-        is_procedure: It stands in the body of a procedure.
-        is_condition: It is the condition of an IF, CASE or loop, or a DEFAULT: what its functions
+        sql: Text as it stands in the body, or as it was prepared with its values in place.
+        dialect: Dialect in which `sql` is read.
+        logged: Text as it is logged: local variables and parameters replaced by their values.
+        database: The default database while the statement runs.
+        environment: Names that the statement's expressions can refer to.
+        remembered: Unsafe reasons of earlier executions. These join the reasons of this execution, and what
+            the decision finds is to be added to them.
+        outcome: Result of the statement's execution.
+        is_procedure: The statement stands in the body of a procedure.
+        is_condition: The statement is the condition of an IF, CASE or loop, or a DEFAULT: what its functions
             do is then logged at once, outside of the transaction.
     """
 
@@ -307,7 +308,7 @@ class Host(Protocol):
 
     @property
     def server(self) -> Server:
-        """Whose rules are followed."""
+        """Return the server whose rules are followed."""
 
     @property
     def objects(self) -> SchemaCatalog:
@@ -323,20 +324,20 @@ class Host(Protocol):
 
     @property
     def dialect(self) -> Dialect:
-        """How it reads statements."""
+        """Return the dialect in which the session reads statements."""
 
     @property
     def programs(self) -> ProgramState:
-        """What the session keeps for its programs."""
+        """Return the session's memory for its programs."""
 
     def system_variable(self, name: str) -> Value:
         """The value of `@@name`; `name` in lower case, with its scope if one is given."""
 
     def quote(self, name: TableName) -> str:
-        """A name as texts that the server writes have it."""
+        """Return a name as texts that the server writes have it."""
 
     def has_sql_mode(self, mode: str) -> bool:
-        """Whether a mode, in capitals, is one of sql_mode."""
+        """True if a mode, in capitals, is one of sql_mode."""
 
     def evaluates(self, facts: StatementFacts, database: str) -> Refusal | None:
         """Note that a program evaluates expressions: arguments of CALL, SET, a condition.
@@ -347,12 +348,12 @@ class Host(Protocol):
         """
 
     def denied(self, facts: StatementFacts, database: str) -> Refusal | None:
-        """Why the account whose privileges hold may not run a statement; None if it may."""
+        """Return the refusal to run a statement under the privileges that hold; None if it is allowed."""
 
     def acting_for(self, program: Routine | Trigger) -> AbstractContextManager[Refusal | None]:
-        """A program runs in the context of its creation, with the privileges of whom it says.
+        """Run a program in the context of its creation, with the privileges of its definer or caller.
 
-        The error where nobody is that.
+        The value of the context is the error if that account does not exist.
         """
 
     def resolved(self, facts: StatementFacts, database: str) -> ResolvedStatement:
@@ -361,12 +362,12 @@ class Host(Protocol):
     def misnamed(
         self, facts: StatementFacts, database: str, is_local: Callable[[str], bool]
     ) -> Refusal | None:
-        """The error of columns that a statement names and that are not there.
+        """Return the error of columns that a statement names and that do not exist.
 
         Args:
-            facts: Of the statement.
-            database: Its default database.
-            is_local: Which names are declared around it.
+            facts: Facts of the statement's text.
+            database: Default database of the statement's names.
+            is_local: True for names that are declared around the statement.
         """
 
     def depends_on(
@@ -375,20 +376,20 @@ class Host(Protocol):
         resolved: ResolvedStatement,
         environment: Environment,
     ) -> SessionValues:
-        """What of the session a statement's text depends on, triggers and functions left out."""
+        """Return the session values that a statement's text depends on, triggers and functions left out."""
 
     def refusal_in_body(self, facts: StatementFacts) -> Refusal | None:
-        """Why a SET is refused in a function or trigger; None if it is not."""
+        """Return the refusal of a SET in a function or trigger; None if it is allowed."""
 
     def execute_inner(self, statement: InnerStatement) -> Refusal | None:
         """Run one statement of a program; the error if it fails.
 
-        What it logs becomes part of what the outermost statement logs.
+        Events that the inner statement logs become part of the outermost statement's events.
         """
 
 
 def printed_variable(variable: LoggedVariable, server: Server) -> str:
-    """What SHOW BINLOG EVENTS of a server prints of a `User var` event."""
+    """Return the text that a server's SHOW BINLOG EVENTS prints for a `User var` event."""
     name, value = variable
     if value is None:
         shown = "NULL"

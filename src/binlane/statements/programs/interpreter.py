@@ -1,8 +1,7 @@
 """Runs the body of a routine, trigger or compound statement: its blocks, conditions and loops.
 
-Where a condition hangs on data, `Ways` decides; the usual way is the first branch whose condition is
-not known to be false, one round of a loop, one row of a cursor. What statements do is left to
-`Actions`.
+Where a condition depends on data, `Ways` decides; the usual way is the first branch whose condition is not
+known to be false, one round of a loop, one row of a cursor. `Actions` runs the statements.
 """
 
 from __future__ import annotations
@@ -104,10 +103,10 @@ Jump: TypeAlias = Leave | Iterate | Returned | Refusal | Exited | Exhausted
 
 
 class ExpressionError(Exception):
-    """What an expression calls must not run.
+    """An expression calls something that must not run.
 
     Attributes:
-        refusal: Why.
+        refusal: The refusal of the call.
     """
 
     def __init__(self, refusal: Refusal) -> None:
@@ -116,7 +115,7 @@ class ExpressionError(Exception):
 
 
 class Actions(Protocol):
-    """What the statements and expressions of a program do."""
+    """The actions of a program's statements and expressions."""
 
     def statement(self, statement: Node, environment: RoutineEnvironment) -> Refusal | None:
         """Run an SQL statement; the error if it fails."""
@@ -130,7 +129,7 @@ class Actions(Protocol):
 
 
 def read_body(sql: str, dialect: Dialect) -> Body | None:
-    """A body; None if its text is not understood."""
+    """Read a body; None if its text is not understood."""
     try:
         return _read_body(sql, dialect)
     except RecursionError:
@@ -146,7 +145,7 @@ def _read_body(sql: str, dialect: Dialect) -> Body | None:
 
 
 def why_unread(sql: str, dialect: Dialect) -> str:
-    """Why a body is not read."""
+    """Return the reason why a body is not read."""
     try:
         parse_body(sql, dialect)
     except TooMuch as error:
@@ -159,7 +158,7 @@ def why_unread(sql: str, dialect: Dialect) -> str:
 
 
 def is_straight(sql: str, dialect: Dialect) -> bool:
-    """Whether a body does the same whatever the data: statements on rows, one after the other."""
+    """True if a body does the same whatever the data: statements on rows, one after the other."""
     body = read_body(sql, dialect)
     if body is None:
         return False
@@ -198,7 +197,7 @@ class Interpreter:
         }
 
     def run_body(self, body: Node, environment: RoutineEnvironment) -> Jump | None:
-        """Run a whole body; what is raised or returned, if it does not end normally."""
+        """Run a whole body; return the error or result with which it ends, or None at its normal end."""
         activities = environment.host.programs.ways.activities
         activities.append(environment)
         try:
@@ -302,7 +301,7 @@ class Interpreter:
         usually: bool = True,
         operand: Expression | None = None,
     ) -> bool:
-        """Whether a condition of a value holds; what hangs on data is tried both ways."""
+        """True if the condition of a value holds; a condition that depends on data is tried both ways."""
         holds = truth(value)
         if not isinstance(holds, Unknown):
             return holds == 1
@@ -560,7 +559,7 @@ _SIGNALLED: Final = {
 
 
 def _predefined(errno: int) -> Refusal:
-    """What RAISE raises of the exceptions that sql_mode ORACLE has without a declaration."""
+    """Return RAISE's error for the exceptions that sql_mode ORACLE has without a declaration."""
     sqlstate = "01000" if errno == NO_DATA.errno else "HY000"
     return Refusal(errno, sqlstate, "ER_SIGNAL_EXCEPTION", "a predefined exception", is_own=True)
 
@@ -579,7 +578,7 @@ def _handler(
 
 
 def calls_functions(node: Node) -> bool:
-    """Whether anything is called in it, built-in functions included."""
+    """True if a node calls anything, built-in functions included."""
     return isinstance(node, Call) or any(map(calls_functions, children(node)))
 
 

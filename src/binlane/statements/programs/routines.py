@@ -1,4 +1,4 @@
-"""Running stored routines: their parameters, bodies, results and texts, and which of them are called."""
+"""Running stored routines: parameters, bodies, results, texts, and the routines that expressions call."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ def run_routine(
     """Run a routine's body in an environment that is made for it.
 
     Args:
-        routine: Which.
-        arguments: Values of its parameters; those that are not there are NULL.
-        environment: Fresh; its first scope gets the parameters.
-        actions: What statements do.
+        routine: The function or procedure to run.
+        arguments: Values of the routine's parameters; missing ones are NULL.
+        environment: A new environment; its first scope gets the parameters.
+        actions: The actions of the body's statements.
 
     Returns:
-        What a function returns, in its type; unknown where the body is not understood.
+        The value that a function returns, in its type; unknown where the body is not understood.
     """
     declare_parameters(routine, arguments, environment)
     body = read_body(routine.body, routine.dialect)
@@ -77,19 +77,19 @@ def run_routine(
 
 
 def not_understood(kind: str, program: Routine | Trigger) -> str:
-    """What is said of a routine or trigger whose body is beyond the grammar, or too much."""
+    """Return the message for a routine or trigger whose body is beyond the grammar, or too much."""
     unread = program.unread if isinstance(program, Routine) else ""
     why = unread or why_unread(program.body, program.dialect)
     return f"the body of {kind} {program.name.plain} cannot be followed: {why}"
 
 
 def call_error(routine: Routine | None, name: TableName, facts: StatementFacts) -> Refusal | None:
-    """Why a procedure cannot be called; None if it can.
+    """Return the error of calling a procedure; None if it can be called.
 
     Args:
         routine: The procedure; None if there is none.
-        name: As CALL gives it.
-        facts: Of the CALL.
+        name: Name of the procedure as CALL gives it.
+        facts: Facts of the CALL statement.
     """
     if routine is None:
         return no_such_routine("PROCEDURE", name)
@@ -132,7 +132,7 @@ def recursion(routine: Routine, *, is_mariadb: bool) -> Refusal:
 
 @lru_cache(_CACHE_SIZE)
 def type_of(text: str, dialect: Dialect) -> DataType:
-    """The type of a parameter or result; one that holds nothing known if it is not understood."""
+    """Return the type of a parameter or result; an empty type if the text is not understood."""
     try:
         return read_type(cursor_over(text, dialect))
     except (Stopped, SqlSyntaxError):
@@ -143,7 +143,7 @@ def type_of(text: str, dialect: Dialect) -> DataType:
 
 
 def facts_of(node: Node, environment: RoutineEnvironment) -> StatementFacts:
-    """What a statement or query of a body says."""
+    """Read the facts of a statement or query of a body."""
     body = environment.text
     return read(body.text_of(node), database=environment.database, dialect=body.dialect)
 
@@ -155,7 +155,7 @@ def logged_text(
     *,
     trims: bool = True,
 ) -> str:
-    """How a statement of a body is logged: variables are replaced by their values."""
+    """Return the logged text of a body's statement: variables are replaced by their values."""
     own = facts.text_of(facts.whole)
     logged = with_constants(
         facts.whole, facts, environment.names(), environment.declared, environment.flavor
@@ -212,7 +212,7 @@ def _in_views(
 
 
 def values_of(expression: Node) -> SessionValues:
-    """What an expression depends on."""
+    """Return the session values that an expression depends on."""
     found = NO_VALUES
     if isinstance(expression, Call) and not expression.arguments:
         name = expression.upper_name
@@ -223,7 +223,7 @@ def values_of(expression: Node) -> SessionValues:
 
 
 def random_values(facts: StatementFacts) -> SessionValues:
-    """What an expression of a function or trigger depends on."""
+    """Return the session values that an expression of a function or trigger depends on."""
     names = [use.upper_name for use in facts.functions if not use.arguments]
     return SessionValues(last_insert_id="LAST_INSERT_ID" in names, random="RAND" in names)
 
@@ -235,7 +235,7 @@ class _Silent:
     """Statements of a function that only set variables."""
 
     def statement(self, statement: Node, environment: RoutineEnvironment) -> Refusal | None:
-        """Do what a statement does to variables."""
+        """Carry out the assignments of a statement to variables."""
         facts = facts_of(statement, environment)
         if facts.effects.kind is StatementKind.SET:
             assign_by_set(facts, environment)

@@ -84,7 +84,7 @@ _IN_USE: Final = Refusal(
 
 
 def is_program(facts: StatementFacts) -> bool:
-    """Whether a statement is one that `run` is for."""
+    """True if `run` is the way to execute a statement."""
     return facts.effects.stopped_at is None and isinstance(facts.tree, _PROGRAMS)
 
 
@@ -93,13 +93,13 @@ def run(
     outcome: Outcome,
     host: Host,
 ) -> Refusal | None:
-    """Run a program; the error if it fails.
+    """Run a program; return the error if it fails.
 
     Args:
-        facts: What the statement says.
-        outcome: What happened. An error is that of its last statement, if nothing in the program
-            itself leads to one; rows that did not change are so in all its statements.
-        host: The session.
+        facts: Facts of the statement's text.
+        outcome: Result of the whole program. An error is that of the program's last statement, if nothing in
+            the program itself leads to one; rows that did not change did not in any statement.
+        host: The session in which the program runs.
     """
     outcomes = _Outcomes(outcome, host.programs.expected)
     raised = _Runner(host, outcomes).run(facts, SessionEnvironment(host))
@@ -112,12 +112,12 @@ def run(
 
 
 class _Outcomes:
-    """Shares what happened to a program among its statements.
+    """Shares a program's outcome among its statements.
 
     Attributes:
-        whole: Of the program.
-        expected: How it went when nothing was stated; None while that is found out.
-        given: How many statements ran.
+        whole: Outcome of the whole program.
+        expected: The program's course when nothing was stated; None while that is found out.
+        given: Number of statements that ran.
     """
 
     def __init__(self, whole: Outcome, expected: Expected | None) -> None:
@@ -138,7 +138,7 @@ class _Outcomes:
 
 
 class _Runner:
-    """Runs the programs of one outermost statement, and what stands in procedures."""
+    """Runs the programs of one outermost statement, and the statements of procedures."""
 
     def __init__(self, host: Host, outcomes: _Outcomes) -> None:
         self._host = host
@@ -215,7 +215,7 @@ class _Runner:
         return self._inner(text, facts.dialect, text, environment, Remembered())
 
     def _calls_stored(self, facts: StatementFacts, environment: SessionEnvironment) -> bool:
-        """Whether an expression calls a stored function, or reads a view, which may call one."""
+        """True if an expression calls a stored function, or reads a view, which may call one."""
         objects = self._host.objects
         return any(
             objects.function(routine_name(use, environment)) for use in facts.functions
@@ -226,7 +226,7 @@ class _Runner:
     def _prepared_statement(
         self, facts: StatementFacts, tree: Prepare, environment: SessionEnvironment
     ) -> Refusal | None:
-        """PREPARE, EXECUTE, EXECUTE IMMEDIATE and DEALLOCATE PREPARE."""
+        """Carry out PREPARE, EXECUTE, EXECUTE IMMEDIATE and DEALLOCATE PREPARE."""
         name = tree.name.lower()
         if name and name in self._executing:
             return _IN_USE
@@ -284,17 +284,17 @@ class _Runner:
         denied = self._host.denied(inner, environment.database)
         if denied is not None:
             return denied
-        # What is not understood does nothing before it is executed.
+        # A text that is not understood does nothing before it is executed.
         programs.prepared[name] = Prepared((trimmed(text),), dialect=dialect)
         return None
 
     def _text(
         self, facts: StatementFacts, tree: Prepare, environment: SessionEnvironment
     ) -> str | None:
-        """The text of a statement that an expression gives; of several, one on each way.
+        """Return the text of a statement that an expression gives; of several texts, one on each way.
 
-        None where it is not known, NULL included: whoever follows a session late takes what was set
-        before for that.
+        None stands for a text that is not known, NULL included: for a session that is followed late,
+        variables set earlier read as NULL.
         """
         source, programs = tree.source, self._host.programs
         assert source is not None
@@ -418,7 +418,7 @@ class _Runner:
         return self._inner(facts.text, facts.dialect, logged, environment, remembered)
 
     def _set(self, facts: StatementFacts, environment: RoutineEnvironment) -> Refusal | None:
-        """SET of local and user variables."""
+        """Carry out SET of local and user variables."""
         with silent(environment):
             values = [assigned_value(one, facts, environment) for one in facts.assignments]
         for assignment in facts.assignments:
@@ -431,7 +431,7 @@ class _Runner:
         return None
 
     def value(self, expression: Expression, environment: RoutineEnvironment) -> Value:
-        """The value of an expression of a procedure; what its functions do is logged."""
+        """Return the value of an expression of a procedure; statements of its functions are logged."""
         with silent(environment):
             value = environment.value(expression)
         refusal = self._functions_in(expression, environment.text, environment, is_condition=True)
@@ -488,14 +488,14 @@ class _Runner:
 
 
 def _does_anything(node: Node) -> bool:
-    """Whether an expression is more than literals, variables and what joins them."""
+    """True if an expression is more than literals, variables and operators."""
     return isinstance(node, Call | Subquery | SystemVariable) or any(
         map(_does_anything, children(node))
     )
 
 
 def _is_stored(source: Expression, facts: StatementFacts) -> bool:
-    """Whether an expression asks tables, or functions that are not built in."""
+    """True if an expression reads tables, or calls functions that are not built in."""
     return any(isinstance(node, Query) for node in walk(source)) or not runs_nothing_stored(facts)
 
 
@@ -521,7 +521,7 @@ def _with_values(
 ) -> str:
     """The text of a prepared statement with values in the place of its parameters.
 
-    These are `?`, or `:1` and `:name` of sql_mode ORACLE: a place and how long they are.
+    Parameters are `?`, or `:1` and `:name` of sql_mode ORACLE: position and length of each.
     """
     parts: list[str] = []
     end = 0

@@ -1,6 +1,6 @@
-"""What a statement does while it is followed: rows, function calls, values that are logged with it.
+"""Effects of a statement while it is followed: rows, function calls, values that are logged with it.
 
-What happens to rows, one after the other: their changes and triggers, in the order of the servers.
+The changes of rows and their triggers come one after the other, in the order of the servers.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ class RowRun(NamedTuple):
     """Rows of one kind written to one table, one after the other.
 
     Attributes:
-        table: Which.
-        kind: `insert`, `update` or `delete`.
-        is_cascade: A foreign key changes them.
+        table: The table that is written.
+        kind: Kind of change: `insert`, `update` or `delete`.
+        is_cascade: A foreign key changes the rows.
     """
 
     table: TableName
@@ -43,11 +43,11 @@ class FunctionCall:
     """A call of a stored function by SELECT, DO or SET.
 
     Attributes:
-        values: What is logged before it, beside user variables.
-        text: As it is logged in statement format: ``SELECT `db`.`f`(args)``.
-        is_logged: A statement in it would be logged by itself.
-        writes: The tables that its statements write.
-        user_variables: Those that they read.
+        values: Session values that are logged before the call, beside user variables.
+        text: The call as it is logged in statement format: ``SELECT `db`.`f`(args)``.
+        is_logged: A statement in the function would be logged by itself.
+        writes: The tables that the function's statements write.
+        user_variables: User variables that the function's statements read.
     """
 
     values: SessionValues
@@ -59,16 +59,16 @@ class FunctionCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trace:
-    """What a statement does to rows, through its triggers and functions.
+    """The effects of a statement on rows, through its triggers and functions.
 
     Attributes:
-        runs: In the order in which the server writes them; equal neighbours are one.
-        annotation: The text of the statement that changes the first row: the statement itself,
-            or one of a function or BEFORE trigger.
-        calls: Of SELECT, DO and SET: function calls that are logged in statement format.
-        user_variables: Those that are logged before a statement that is logged as its text.
-        values: What its functions and triggers depend on, to be logged before its text.
-        error: With which a function or trigger stopped it.
+        runs: Row runs in the order in which the server writes them; equal neighbours are one.
+        annotation: The text of the statement that changes the first row: the statement itself, or one of a
+            function or BEFORE trigger.
+        calls: Function calls of SELECT, DO and SET that are logged in statement format.
+        user_variables: User variables that are logged before a statement that is logged as its text.
+        values: Session values that functions and triggers depend on, to be logged before the text.
+        error: Error with which a function or trigger stopped the statement.
     """
 
     runs: tuple[RowRun, ...] = ()
@@ -84,10 +84,10 @@ class Traced:
     """A statement to be followed.
 
     Attributes:
-        facts: What it says.
-        resolved: Its tables.
-        logged: Its text with local variables replaced.
-        outcome: What happened.
+        facts: Facts of the statement's text.
+        resolved: The statement's tables with its accesses.
+        logged: The statement's text with local variables replaced.
+        outcome: Result of the statement's execution.
     """
 
     facts: StatementFacts
@@ -97,25 +97,25 @@ class Traced:
 
     @property
     def has_portion(self) -> bool:
-        """FOR PORTION OF."""
+        """True if the statement has FOR PORTION OF."""
         tree = self.facts.tree
         tables = tree.tables if isinstance(tree, Update | Delete) else ()
         return any(isinstance(one, TableUse) and one.portion is not None for one in tables)
 
     @property
     def is_of_history(self) -> bool:
-        """DELETE HISTORY."""
+        """True if the statement is DELETE HISTORY."""
         return isinstance(self.facts.tree, Delete) and "HISTORY" in self.facts.tree.modifiers
 
     def set_columns(self, table: TableName) -> frozenset[str] | None:
-        """The columns of a table that it sets, in small letters; None: it may be any."""
+        """The columns of a table that the statement sets, in small letters; None: any column may be set."""
         for access in self.resolved.accesses:
             if access.name == table and access.set_columns:
                 return access.set_columns
         return None
 
     def follows(self, key: ForeignKey) -> bool:
-        """Whether it changes rows of a child by a foreign key; what refers to itself is not."""
+        """True if the statement changes rows of a child by a foreign key to another table."""
         return key.table != key.parent and any(
             access.is_foreign_key and access.changes and access.name == key.table
             for access in self.resolved.accesses
@@ -123,7 +123,7 @@ class Traced:
 
     @property
     def own_tables(self) -> frozenset[TableName]:
-        """The tables that it itself uses, through views too; they stay open while it runs."""
+        """The tables that the statement itself uses, through views too; they stay open while it runs."""
         return frozenset(
             access.name for access in self.resolved.accesses if not access.is_prelocked
         )
@@ -133,11 +133,11 @@ _SECOND: Final = 2
 
 
 class Recorder:
-    """What happened so far.
+    """The events of a statement so far.
 
     Attributes:
         calls: Finished function calls of SELECT, DO or SET.
-        raised: What stopped the statement.
+        raised: Error that stopped the statement.
     """
 
     def __init__(self, *, is_mariadb: bool, named: Callable[[str], str]) -> None:
@@ -156,7 +156,7 @@ class Recorder:
         self._call: FunctionCall | None = None
 
     def state(self) -> object:
-        """What has a bearing on what comes: which rows changed, and how a call is logged."""
+        """Return the state that bears on later events: the rows that changed, and how a call is logged."""
         call = self._call
         return (
             sorted(map(repr, set(self._runs))),
@@ -188,20 +188,20 @@ class Recorder:
         self._call = None
 
     def changes(self, run: RowRun, text: str) -> None:
-        """A row changed; `text` is of the statement that changed it."""
+        """Note a changed row; `text` is of the statement that changed it."""
         if self._annotation is None:
             self._annotation = text
         if not self._runs or self._runs[-1] != run:
             self._runs.append(run)
 
     def logs(self, table: TableName) -> None:
-        """A statement of a function changes a table."""
+        """Note that a statement of a function changes a table."""
         if self._call is not None:
             self._call.is_logged = True
             self._call.writes.add(table)
 
     def starts_statement(self) -> None:
-        """A statement or expression of a function or trigger begins.
+        """Note the beginning of a statement or expression of a function or trigger.
 
         MariaDB logs a variable once, but does not count what the first statement of a function
         that SELECT, DO or SET call read.
@@ -211,7 +211,7 @@ class Recorder:
             self._read.clear()
 
     def reads_variable(self, name: str, value: Value) -> None:
-        """A user variable is read."""
+        """Note that a user variable is read."""
         key, name = name.lower(), self._named(name)
         if key in self._read:
             return
@@ -220,16 +220,16 @@ class Recorder:
         read.append(LoggedVariable(name, value))
 
     def depends_on(self, values: SessionValues) -> None:
-        """A statement of a function or trigger depends on values of the session."""
+        """Note that a statement of a function or trigger depends on values of the session."""
         if self._call is None:
             self._values = self._values.with_those(values)
         else:
             self._call.values = self._call.values.with_those(values)
 
     def assigns_variable(self, name: str, is_new: bool) -> None:  # noqa: FBT001  # a callback
-        """A function or trigger sets a user variable.
+        """Note that a function or trigger sets a user variable.
 
-        MySQL does not log it when it is read later on; MariaDB does, unless it was not there before.
+        MySQL does not log the variable when it is read later on; MariaDB does, unless it is a new one.
         """
         if is_new or not self._is_mariadb:
             self._read.add(name)
@@ -239,7 +239,7 @@ _KINDS: Final = MappingProxyType({RowChange.UPDATE: "update", RowChange.DELETE: 
 
 
 def plain_changes(resolved: ResolvedStatement) -> Iterator[RowRun]:
-    """What a statement of a body changes by itself, of which nothing is stated."""
+    """Give the changes of a body's statement itself, for a statement of which nothing is stated."""
     for access in resolved.accesses:
         if access.changes and not access.is_prelocked:
             for change in sorted(access.changes, key=lambda change: change.name):
@@ -247,7 +247,7 @@ def plain_changes(resolved: ResolvedStatement) -> Iterator[RowRun]:
 
 
 def changed_rows(outcome: Outcome) -> int | None:
-    """How many rows changed in each table; None if only that some did."""
+    """Return the number of rows changed in each table; None if only that some did."""
     if outcome.is_proven_empty:
         return 0
     if outcome.rows is None and outcome.error is not None:
@@ -258,11 +258,11 @@ def changed_rows(outcome: Outcome) -> int | None:
 ROWS_MAX: Final = 1000
 """More rows of one statement are not followed one by one."""
 EVENTS: Final = frozenset(("insert", "update", "delete"))
-"""What may happen to a row itself."""
+"""Kinds of changes of a row itself."""
 
 
 class Step(Enum):
-    """What happens for one row: triggers by their time and event, and changes of the row."""
+    """Steps of one changed row: triggers by their time and event, and changes of the row."""
 
     INSERT = ("BEFORE INSERT", "insert", "AFTER INSERT")
     UPDATE = ("BEFORE UPDATE", "update", "AFTER UPDATE")
@@ -280,7 +280,7 @@ class Step(Enum):
     REPLACE_BY_ITSELF = ("BEFORE INSERT", "AFTER INSERT")
     """The engine finds that nothing changes."""
     UPDATE_KEEPING = ("BEFORE UPDATE", "update", "insert", "AFTER UPDATE")
-    """What was is kept: as history, or outside of a portion of time."""
+    """The old row is kept: as history, or outside of a portion of time."""
     UPSERT_KEEPING = ("BEFORE INSERT", "BEFORE UPDATE", "update", "insert", "AFTER UPDATE")
     REPLACE_KEEPING = ("BEFORE INSERT", "update", "insert", "AFTER INSERT")
     DELETE_INTO_HISTORY = ("BEFORE DELETE", "update", "AFTER DELETE")
@@ -293,7 +293,7 @@ class Step(Enum):
         "AFTER INSERT",
     )
     DELETE_PORTION = ("BEFORE DELETE", "update", "insert", "AFTER DELETE")
-    """Of a row's time a part in the middle."""
+    """DELETE of a part in the middle of a row's time."""
 
 
 _BEFORE: Final = TriggerTime.BEFORE
@@ -312,7 +312,7 @@ _PLAIN: Final = MappingProxyType(
 def steps_of(
     access: TableAccess, statement: Traced, objects: SchemaCatalog
 ) -> Iterator[tuple[TableName, tuple[Step, ...]]]:
-    """What happens to a table row by row, for each way in which a statement changes it."""
+    """Give a table's steps for one row, for each way in which a statement changes the table."""
     given, count = statement.facts.row_count or 1, changed_rows(statement.outcome)
     # Clauses of one INSERT: what it does to a row that is there says it all.
     changes = access.changes & _REPLACING or access.changes
@@ -331,7 +331,7 @@ def steps_of(
 
 
 def _kept(step: Step, access: TableAccess, *, has_portion: bool) -> Step:
-    """What becomes of an update or deletion where MariaDB keeps some of what was."""
+    """Return the step that replaces an update or deletion where MariaDB keeps some of the old row."""
     if has_portion and step in _OF_PORTIONS:
         return _OF_PORTIONS[step]
     definition = access.table.definition
@@ -362,7 +362,7 @@ _INTO_HISTORY: Final = MappingProxyType(
 def _steps_of_replacing(
     change: RowChange, access: TableAccess, given: int, count: int | None, objects: SchemaCatalog
 ) -> tuple[Step, ...]:
-    """REPLACE and ON DUPLICATE KEY UPDATE: a row that was there counts as two."""
+    """Return the steps of REPLACE and ON DUPLICATE KEY UPDATE: an existing row counts as two."""
     replaced = Step.UPSERT
     if change is RowChange.REPLACE:
         replaced = Step.REPLACE_BY_UPDATE if _updates(access, objects) else Step.REPLACE
@@ -374,7 +374,7 @@ def _steps_of_replacing(
 
 
 def _updates(access: TableAccess, objects: SchemaCatalog) -> bool:
-    """Whether REPLACE sets a row that is there, and does not delete it."""
+    """True if REPLACE updates an existing row instead of deleting it."""
     return (
         len(access.table.unique_keys) == 1
         and not any("DELETE" in trigger.events for trigger in objects.triggers(access.name))
@@ -383,7 +383,7 @@ def _updates(access: TableAccess, objects: SchemaCatalog) -> bool:
 
 
 def _keeps_rows(access: TableAccess, statement: Traced, objects: SchemaCatalog) -> bool:
-    """Whether REPLACE gives a table its own rows, which it then finds to be there already.
+    """True if REPLACE gives a table its own rows, which already exist there.
 
     Source: measured on MariaDB 10.11.19 and MySQL 9.7.4.
     """
@@ -400,7 +400,7 @@ def _keeps_rows(access: TableAccess, statement: Traced, objects: SchemaCatalog) 
 
 
 def inserts_own_rows(facts: StatementFacts, resolved: ResolvedStatement) -> bool:
-    """Whether INSERT or REPLACE is of `*` of the table alone into which it inserts."""
+    """True if INSERT or REPLACE selects `*` of the very table alone into which it inserts."""
     tree = facts.tree
     if not isinstance(tree, Insert) or tree.query is None or tree.columns is not None:
         return False

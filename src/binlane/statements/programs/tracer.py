@@ -1,7 +1,7 @@
-"""Rows of one statement, and what triggers and stored functions do for each of them.
+"""Rows of one statement, and the effects of triggers and stored functions for each row.
 
-They are run in place, in the order of the servers: the functions of a row's values, BEFORE
-triggers, the row itself, AFTER triggers. Statements in them come back here.
+Triggers and functions are run in place, in the order of the servers: the functions of a row's values, BEFORE
+triggers, the row itself, AFTER triggers. Statements in them are traced here, too.
 """
 
 from __future__ import annotations
@@ -79,11 +79,11 @@ _TIMES: Final = MappingProxyType({"BEFORE": TriggerTime.BEFORE, "AFTER": Trigger
 
 
 class Tracer:
-    """Runs one outermost statement, and what stands in its functions and triggers.
+    """Runs one outermost statement, and the statements in its functions and triggers.
 
     Attributes:
-        recorder: Of what they do.
-        raised: What stops the statement.
+        recorder: Recorder of the rows, calls and values.
+        raised: Error that stops the statement.
         in_use: Tables of the statements that run, the outermost first.
     """
 
@@ -101,11 +101,11 @@ class Tracer:
         return self._host.programs.named(written)
 
     def place(self) -> object:
-        """Which rows and programs are at work."""
+        """Return the rows and programs at work."""
         return tuple(self._at)
 
     def state(self) -> object:
-        """What the rest hangs on, the programs at work left out."""
+        """Return the state that the rest depends on, the programs at work left out."""
         return tuple(self._at), self.recorder.state(), self.raised, sorted(map(repr, self._made))
 
     # The outermost statement -----------------------------------------------------------------------
@@ -130,7 +130,7 @@ class Tracer:
         self.recorder.raised = self.raised
 
     def _read(self, statement: Traced, environment: SessionEnvironment) -> None:
-        """SELECT, DO, SET: each call of a function that changes something is logged."""
+        """Follow SELECT, DO or SET: each call of a function that changes something is logged."""
         count = changed_rows(statement.outcome)
         if statement.outcome.error is not None and not count:
             return
@@ -179,7 +179,7 @@ class Tracer:
 
     @contextmanager
     def _at_row(self, number: int) -> Iterator[None]:
-        """One row of a statement: of many, those behind the first ones are like them."""
+        """Enter a row of a statement; all rows behind the first ones are taken to be alike."""
         ways = self._host.programs.ways
         self._at.append(min(number, _ROWS_EXPLORED))
         ways.repeats += number >= _ROWS_EXPLORED
@@ -188,7 +188,7 @@ class Tracer:
         self._at.pop()
 
     def _change(self, statement: Traced, environment: SessionEnvironment) -> None:
-        """INSERT, UPDATE, DELETE and their like, row by row."""
+        """Follow INSERT, UPDATE, DELETE and their like, row by row."""
         facts, objects = statement.facts, self._host.objects
         functions = stored_functions(facts, environment)
         changes = [a for a in statement.resolved.accesses if a.changes and not a.is_prelocked]
@@ -226,7 +226,7 @@ class Tracer:
         facts: StatementFacts,
         environment: SessionEnvironment,
     ) -> None:
-        """The functions of a row: those in its own values, if they are told."""
+        """Call the functions of a row: those in its own values, if these are known."""
         for call in functions:
             place = call.use.offset
             if row is None or facts.place(row.at) <= place < facts.place(row.end):
@@ -255,7 +255,7 @@ class Tracer:
     def _row(
         self, table: TableName, step: Step, new: Mapping[str, Value], statement: Traced
     ) -> None:
-        """One row of a table, with its triggers."""
+        """Follow one row of a table, with its triggers."""
         for part in step.value:
             if part in EVENTS:
                 self._cascade(table, part, statement.set_columns(table), statement)
@@ -272,15 +272,15 @@ class Tracer:
     def _cascade(
         self, parent: TableName, kind: str, columns: frozenset[str] | None, statement: Traced
     ) -> None:
-        """Rows that foreign keys change before a row of their parent; MariaDB logs none.
+        """Change the rows that foreign keys change before a row of their parent; MariaDB logs none.
 
         A child's row stands before those of its own children.
 
         Args:
-            parent: Whose row changes.
-            kind: How.
-            columns: Which columns an update changes, in small letters; None: it may be any.
-            statement: That does it.
+            parent: The table whose row changes.
+            kind: Kind of change: `insert`, `update` or `delete`.
+            columns: Columns that an update changes, in small letters; None: any column may change.
+            statement: The statement that changes the row.
         """
         if kind == "insert" or not self._host.server.has_server_foreign_keys:
             return
@@ -297,7 +297,7 @@ class Tracer:
     # Triggers and routines -------------------------------------------------------------------------
 
     def _fire_all(self, table: TableName, part: str, new: Mapping[str, Value]) -> None:
-        """The triggers of one time and event: BEFORE INSERT."""
+        """Run the triggers of one time and event, as BEFORE INSERT."""
         time, _, event = part.partition(" ")
         for trigger in self._host.objects.triggers(table):
             if event in trigger.events and trigger.time is _TIMES[time]:
@@ -319,7 +319,7 @@ class Tracer:
 
     @contextmanager
     def _inside(self, kind: str, name: TableName) -> Iterator[RoutineEnvironment]:
-        """Inside of a trigger or routine that runs."""
+        """Enter a trigger or routine that runs."""
         environment = RoutineEnvironment(
             self._host,
             name.database,
@@ -336,7 +336,7 @@ class Tracer:
         self._running.pop()
 
     def _stops(self, jump: object) -> None:
-        """Remember what ends the statement, if that is certain."""
+        """Remember the error that ends the statement, if that is certain."""
         if isinstance(jump, Refusal) and self.raised is None:
             self.raised = jump
 
@@ -384,7 +384,7 @@ class Tracer:
         result = self._run(routine, arguments)
         return result if isinstance(result, Refusal) else None
 
-    # What bodies of functions and triggers do -------------------------------------------------------
+    # Bodies of functions and triggers ---------------------------------------------------------------
 
     def value(self, expression: Expression, environment: RoutineEnvironment) -> Value:
         """The value of an expression of a function or trigger."""
@@ -449,9 +449,9 @@ class Tracer:
         self.in_use.pop()
 
     def _refused(self, facts: StatementFacts, environment: RoutineEnvironment) -> Refusal | None:
-        """The error of a statement that names what is not there, or writes what is in use.
+        """Return the error of a statement that names a missing object, or writes a table in use.
 
-        So is that of a SET which no function may do.
+        A SET which no function may contain has an error, too.
         """
         forbidden = self._host.refusal_in_body(facts)
         if forbidden is not None:
@@ -482,7 +482,7 @@ class Tracer:
 def _call_text(
     routine: Routine, arguments: Sequence[Value], environment: SessionEnvironment
 ) -> str:
-    """How a call is logged: with the values that the parameters got."""
+    """Return the logged text of a call: with the values that the parameters got."""
     inside = RoutineEnvironment(environment.host, routine.name.database)
     declare_parameters(routine, arguments, inside)
     given = [
@@ -500,9 +500,9 @@ def trace(statement: Traced, host: Host, environment: SessionEnvironment | None 
     """Follow a statement; to be called once for each one that runs.
 
     Args:
-        statement: Which.
+        statement: The statement to be followed.
         host: The session; its user variables change.
-        environment: Of the program that the statement stands in.
+        environment: Environment of the program that the statement stands in.
     """
     tracer = Tracer(host)
     activities = host.programs.ways.activities

@@ -1,9 +1,9 @@
 """Ways of a program: where only data tells how it goes on, each way is followed once.
 
-A statement is run again from where it began for each way, with the decisions to be made on it. Two
-ways that come to the same place of the same programs in the same state go on alike, so that only
-the first one is followed from there. What is found on the way from one decision to the next is kept
-by decision: so it can be told what all ways have in common.
+A statement is run again from its beginning for each way, with the decisions to be made on that way. Two ways
+that come to the same place of the same programs in the same state go on alike, so that only the first one is
+followed from there. Findings between one decision and the next are kept by decision: so the findings that all
+ways have in common can be told.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Found: TypeAlias = "Counter[tuple[Hashable, ...]]"
 WAYS_MAX: Final = 400
 """More ways of one statement are not followed."""
 _SAME_MAX: Final = 1000
-"""So often a decision that is not explored any more is made in the same way."""
+"""Times that a decision that is not explored any more is made in the same way."""
 
 
 class AlreadyFollowed(Exception):  # noqa: N818  # nothing is wrong: it ends a way
@@ -26,17 +26,17 @@ class AlreadyFollowed(Exception):  # noqa: N818  # nothing is wrong: it ends a w
 
 
 class Undecided(Exception):  # noqa: N818  # caught where a value is wanted
-    """A value hangs on data."""
+    """A value depends on data."""
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """What hangs on data.
+    """A condition or value that depends on data.
 
     Attributes:
-        text: As it stands in the program.
-        program: Where: `procedure d.p`; empty for the client's statement itself.
-        offset: In the program's body, or in the statement.
+        text: Text of the condition as it stands in the program.
+        program: Program with the condition, as `procedure d.p`; empty for the client's statement itself.
+        offset: Position in the program's body, or in the statement.
     """
 
     text: str
@@ -48,20 +48,20 @@ class Activity(Protocol):
     """A program that runs, or a statement that is followed row by row."""
 
     def place(self) -> object:
-        """Where in its text it is."""
+        """Return the activity's position in its text."""
 
     def state(self) -> object:
-        """All that its rest hangs on, its place included."""
+        """Return the state that the activity's rest depends on, its place included."""
 
 
 @dataclass(slots=True)
 class _Stretch:
-    """From one decision to the next.
+    """The part of a way from one decision to the next.
 
     Attributes:
-        found: What was found on it.
+        found: Findings on this part of the way.
         end: The next decision; None at the end of the statement.
-        is_followed: It was followed to its end.
+        is_followed: The part was followed to its end.
     """
 
     found: Found = field(default_factory=Counter)
@@ -78,7 +78,7 @@ class _Decision:
 
 
 class NoWays:
-    """Where a value alone is wanted: what hangs on data has none."""
+    """A stand-in for `Ways` where a value alone is wanted: conditions that depend on data have no value."""
 
     def __init__(self) -> None:
         self.activities: list[Activity] = []
@@ -105,18 +105,18 @@ class Ways:
 
     Attributes:
         activities: The programs that run now, the outermost first.
-        made: How many decisions the way took so far.
-        fresh: How many of them were not taken before on this way.
-        repeats: Greater than 0 where decisions are made, but not explored: what comes is like what
-            was explored before.
+        made: Number of decisions that the way took so far.
+        fresh: Number of those decisions that were not taken before on this way.
+        repeats: Greater than 0 where decisions are made, but not explored: the rest is like what was explored
+            before.
     """
 
     def __init__(self, found: Callable[[], Found], state: Callable[[], object]) -> None:
         """Begin.
 
         Args:
-            found: All that the way found so far.
-            state: All that the rest of the way hangs on, programs left out.
+            found: Gives all findings of the way so far.
+            state: Gives all state that the rest of the way depends on, programs left out.
         """
         self._found = found
         self._state = state
@@ -128,7 +128,7 @@ class Ways:
 
     @property
     def is_complete(self) -> bool:
-        """Whether no way is left."""
+        """True if no way is left."""
         return not self._waiting
 
     @property
@@ -165,15 +165,15 @@ class Ways:
         self.made = self.fresh = self.repeats = 0
 
     def end(self) -> None:
-        """The way was followed to the end of the statement."""
+        """End the way, which was followed to the end of the statement."""
         self._close(None)
 
     def passes(self, *what: Hashable) -> None:
-        """Note what is done on the way."""
+        """Note an action on the way."""
         self._passed[what] += 1
 
     def changes_objects(self, statement: str) -> None:
-        """Note a statement that changes tables or other objects: what follows hangs on it."""
+        """Note a statement that changes tables or other objects, on which all later statements depend."""
         self._ddl.append(statement)
 
     def _close(self, end: _Decision | None) -> None:
@@ -182,12 +182,12 @@ class Ways:
         self._known = found
 
     def choose(self, condition: Condition, count: int = 2, *, usual: int = 0) -> int:
-        """Decide what data would decide.
+        """Make a decision that on a server depends on data.
 
         Args:
-            condition: On what it hangs.
-            count: How many ways there are.
-            usual: Which of them comes first.
+            condition: The condition that depends on data.
+            count: Number of ways from this decision.
+            usual: Number of the way that comes first, from 0.
 
         Raises:
             AlreadyFollowed: If another way came here in the same state.
@@ -224,10 +224,10 @@ class Ways:
         self._stretch = decision.stretches[number]
         return number
 
-    # What the ways have in common ---------------------------------------------------------------
+    # Findings common to the ways ----------------------------------------------------------------
 
     def common(self) -> frozenset[tuple[Hashable, ...]]:
-        """What every way found."""
+        """Return the findings that every way has."""
         known: dict[_Decision, frozenset[tuple[Hashable, ...]] | None] = dict.fromkeys(
             self._decisions.values()
         )
@@ -252,7 +252,7 @@ class Ways:
         return behind(self._root) or frozenset()
 
     def conditions(self) -> tuple[Condition, ...]:
-        """Those that make a difference, in the order in which they were met."""
+        """Return the conditions that make a difference, in the order in which they were met."""
         found: dict[Condition, None] = {}
         for decision in self._decisions.values():
             first, *others = decision.stretches.values()
@@ -264,7 +264,7 @@ class Ways:
 
 
 def _reached(stretch: _Stretch) -> frozenset[tuple[Hashable, ...]]:
-    """What can be found on a stretch and behind it."""
+    """Return the findings on a stretch and behind it."""
     found: set[tuple[Hashable, ...]] = set()
     waiting, seen = [stretch], {id(stretch)}
     while waiting:

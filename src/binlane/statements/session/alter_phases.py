@@ -1,7 +1,7 @@
-"""MariaDB's ALTER TABLE in two phases: whether a statement is logged once as it starts and once more.
+"""MariaDB's ALTER TABLE in two phases: the choice of statements that are logged as they start, too.
 
-With `binlog_alter_two_phase` START ALTER is a group of its own, and so is COMMIT ALTER, or ROLLBACK
-ALTER where the rows that are there make it fail. What only changes names, keys' use or partitions,
+With `binlog_alter_two_phase` START ALTER is a group of its own, and so is COMMIT ALTER, or ROLLBACK ALTER
+where the existing rows make the statement fail. A statement that only changes names, keys' use or partitions,
 or nothing at all, has one group as ever.
 
 Source: MariaDB 10.11 sql/sql_table.cc `mysql_alter_table`, `handle_if_exists_options` and
@@ -21,7 +21,7 @@ from binlane.statements.sql.table_definitions import TableDefinition
 from binlane.statements.sql.tree.definitions import AlterAction, AlterTable, CreateIndex, DropIndex
 
 AT_ONCE: Final = (log_events.STANDALONE,)
-"""With what the groups of a statement begin: of any other, of one in two phases, and if that fails."""
+"""Openings of the groups: of any other statement, of one in two phases, and of a failed one."""
 IN_PHASES: Final = (log_events.START_ALTER, log_events.COMMIT_ALTER)
 UNDONE_IN_PHASES: Final = (log_events.START_ALTER, log_events.ROLLBACK_ALTER)
 _KINDS: Final = frozenset(
@@ -31,7 +31,7 @@ _HOW: Final = frozenset(("ALGORITHM", "LOCK"))
 _SIMPLE: Final = _HOW | {"RENAME", "ENABLE KEYS", "DISABLE KEYS"}
 _OF_FILES: Final = frozenset(("PARTITION", "DISCARD TABLESPACE", "IMPORT TABLESPACE"))
 _CANCELLING: Final = _HOW | {"ADD KEY", "DROP KEY", "RENAME COLUMN"}
-"""What the server finds to change nothing where the table is the same as before."""
+"""Actions that the server finds to change nothing where the table is the same as before."""
 _OF_ROWS: Final = frozenset(
     (
         *(1005, 1022, 1025, 1030, 1048, 1062, 1114, 1138, 1264, 1265, 1292, 1317, 1365, 1366, 1367),
@@ -44,12 +44,12 @@ _OF_ROWS: Final = frozenset(
 def is_in_two_phases(
     state: SessionState, statement: SessionStatement, before: Table | None
 ) -> bool:
-    """Whether a statement that was carried out, or failed, is logged as it starts.
+    """True if a statement that was carried out, or failed, is logged as it starts.
 
     Args:
-        state: The session.
-        statement: Whichever.
-        before: The table that it is about, as that was; None if it is about none.
+        state: The state of the session.
+        statement: Any statement that was run.
+        before: The statement's table, as it was before; None for a statement about no table.
     """
     effects, tree = statement.facts.effects, statement.facts.tree
     if effects.kind not in _KINDS or not state.server.is_mariadb:
@@ -78,7 +78,7 @@ def is_in_two_phases(
 
 
 def _is_whole(actions: list[AlterAction], table: Table, after: Table | None) -> bool:
-    """Whether the server makes the table anew, or asks its engine to change it."""
+    """True if the server makes the table anew, or asks its engine to change it."""
     left = [one for one in actions if not _is_left_out(one, table)]
     kinds = {one.kind for one in left}
     if kinds <= _HOW or not kinds.isdisjoint(_OF_FILES):
@@ -98,9 +98,9 @@ def _is_foreign(action: AlterAction) -> bool:
 
 
 def _is_left_out(action: AlterAction, table: Table) -> bool:
-    """Whether IF EXISTS or IF NOT EXISTS leaves nothing of an action, as the server counts it.
+    """True if IF EXISTS or IF NOT EXISTS leaves nothing of an action, as the server counts it.
 
-    It still counts RENAME KEY, ALTER KEY, DROP CONSTRAINT and what is done to periods.
+    The server still counts RENAME KEY, ALTER KEY, DROP CONSTRAINT and changes of periods.
     """
     if not action.if_exists:
         return False

@@ -72,14 +72,14 @@ def context_events(
     *,
     created: Table | None = None,
 ) -> list[Body]:
-    """What stands in the log before a statement's text.
+    """Return the events that stand in the log before a statement's text.
 
     Args:
-        state: The session.
-        statement: The statement.
-        decided: What is known of it, and of all statements like it.
-        trace: What it did.
-        created: The table that CREATE … SELECT makes.
+        state: The state of the session.
+        statement: The statement that is logged.
+        decided: The decision, with the plan of all statements of its shape.
+        trace: The statement's effects on rows and variables.
+        created: The table that CREATE … SELECT makes; None for others.
     """
     plan = decided.plan if created is None else None
     own = NO_VALUES
@@ -119,17 +119,18 @@ def random_seeds(
     *,
     is_begun: bool = True,
 ) -> list[Body]:
-    """The seeds of RAND() that a binlog has before DDL that gets an expression with it ready.
+    """Return the seeds of RAND() that a binlog has before DDL that gets an expression with it ready.
 
-    It stands in the DEFAULT of one of the tables, or in the query of a view. Under MIXED, what
-    gives an unsafe DEFAULT is for rows, which have no seeds; MariaDB never has its views for rows.
+    The expression stands in the DEFAULT of one of the tables, or in the query of a view. Under MIXED, a
+    statement that gives an unsafe DEFAULT is for rows, which have no seeds; MariaDB never has its views for
+    rows.
 
     Args:
-        state: The session.
-        name: Of the binlog.
-        statement: The text.
-        tables: Those that it opens.
-        is_begun: It is decided for rows or not; as ALTER starts in two phases it is not.
+        state: The state of the session.
+        name: Name of the binlog with the seeds.
+        statement: The statement of DDL that needs them.
+        tables: Tables that the statement opens.
+        is_begun: The statement is decided for rows or not; ALTER that starts in two phases is not.
     """
     is_view = statement.facts.effects.kind in (StatementKind.CREATE_VIEW, StatementKind.ALTER_VIEW)
     if (state.is_row_now(name) and not (is_view and state.server.is_mariadb)) or (
@@ -145,7 +146,7 @@ def random_seeds(
 
 
 def _has_random_query(state: SessionState, statement: SessionStatement) -> bool:
-    """Whether the query of a view, or of one that it names, calls RAND()."""
+    """True if the query of a view, or of a view that it names, calls RAND()."""
     tree = statement.facts.tree
     assert isinstance(tree, CreateView)
     views = views_behind(state, statement.facts.effects.reads)
@@ -180,12 +181,12 @@ def _is_last_insert_id(use: FunctionUse) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class SessionUse:
-    """What of the session a statement itself depends on, its functions and triggers left out.
+    """The session's values that a statement itself depends on, its functions and triggers left out.
 
     Attributes:
-        facts: What it says.
-        resolved: Its tables.
-        environment: What its expressions can refer to.
+        facts: Facts of the statement's text.
+        resolved: The statement's tables with its accesses.
+        environment: Names that the statement's expressions can refer to.
     """
 
     facts: StatementFacts
@@ -193,7 +194,7 @@ class SessionUse:
     environment: SessionEnvironment
 
     def can_depend(self) -> bool:
-        """Whether some statement that differs only in its literals depends on the session."""
+        """True if some statement that differs only in its literals depends on the session."""
         functions = (*self.facts.functions, *self._in_views())
         return (
             any(_is_random(use) or _is_last_insert_id(use) for use in functions)
@@ -203,7 +204,7 @@ class SessionUse:
         )
 
     def values(self, trace: Trace | None = None) -> SessionValues:
-        """On what it depends; `trace` is what it did, without it, that it changed rows."""
+        """Return the session values that the statement depends on; without a `trace`, as if rows changed."""
         facts, of_views = self.facts, list(self._in_views())
         # Rows of VALUES are tried in any case, those of a query only where there are some.
         tries_rows = trace is None or bool(trace.runs) or not facts.has_query
@@ -217,9 +218,9 @@ class SessionUse:
         )
 
     def _is_converted_early(self) -> bool:
-        """Whether MariaDB evaluates LAST_INSERT_ID() before it runs, whatever rows it finds.
+        """True if MariaDB evaluates LAST_INSERT_ID() before the statement runs, whatever rows it finds.
 
-        It does so where a text that no row changes is converted to a column's character set.
+        MariaDB does so where a text that no row changes is converted to a column's character set.
         """
         if not any(map(_is_last_insert_id, self.facts.functions)):
             return False
@@ -257,7 +258,7 @@ class SessionUse:
         )
 
     def generates_insert_id(self) -> bool:
-        """Whether the server chooses an AUTO_INCREMENT value for a row, if there is one."""
+        """True if the server chooses an AUTO_INCREMENT value for each row."""
         tree = self.facts.tree
         for access in self.resolved.accesses:
             column = access.table.auto_increment
@@ -276,7 +277,7 @@ class SessionUse:
         return False
 
     def generates_for_created(self, created: Table) -> bool:
-        """Whether the query of CREATE … SELECT leaves a value of the new table to the server."""
+        """True if the query of CREATE … SELECT leaves a value of the new table to the server."""
         column, tree = created.auto_increment, self.facts.tree
         if column is None or not created.is_auto_increment_first:
             return False
@@ -290,7 +291,7 @@ class SessionUse:
         return self._leaves(tree.query, names.index(column.lower()))
 
     def _leaves(self, source: Insert | Query, position: int) -> bool:
-        """Whether some value of a column makes the server choose one."""
+        """True if some value of a column makes the server choose one."""
         facts, environment = self.facts, self.environment
         zero_is_chosen = not environment.host.has_sql_mode("NO_AUTO_VALUE_ON_ZERO")
         with silent(environment):
@@ -315,7 +316,7 @@ class SessionUse:
 
 
 def _reads_last_insert_id(facts: StatementFacts, trace: Trace | None) -> bool:
-    """Whether LAST_INSERT_ID() is evaluated; where no row is changed, only behind WHERE."""
+    """True if LAST_INSERT_ID() is evaluated; where no row is changed, only behind WHERE."""
     if any(use.name in _LAST_INSERT_ID for use in facts.system_variables):
         return True
     offsets = [use.offset for use in facts.functions if _is_last_insert_id(use)]
@@ -331,7 +332,7 @@ def _reads_last_insert_id(facts: StatementFacts, trace: Trace | None) -> bool:
 
 
 def _joins_constant(node: Node, columns: Collection[str]) -> bool:
-    """Whether a call joins one of some columns with a constant text that LAST_INSERT_ID() is in."""
+    """True if a call joins one of some columns with a constant text that contains LAST_INSERT_ID()."""
     if isinstance(node, Call):
         parts = [list(_ends(argument)) for argument in node.arguments]
         has_column = any(

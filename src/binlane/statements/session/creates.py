@@ -1,9 +1,9 @@
-"""CREATE TABLE and CREATE SEQUENCE.
+"""Carrying out CREATE TABLE and CREATE SEQUENCE.
 
-Where MariaDB's OR REPLACE fails, the old table may be gone already. In row format, CREATE TABLE …
-SELECT logs the definition and the rows as one transaction. Functions of the query may write to other
-tables: their rows are logged with it, in MariaDB those of tables without transactions before the
-definition. MySQL does not allow it.
+Where MariaDB's OR REPLACE fails, the old table may be gone already. In row format, CREATE TABLE … SELECT logs
+the definition and the rows as one transaction. Functions of the query may write to other tables: their rows
+are logged with the new table's, in MariaDB those of tables without transactions before the definition. MySQL
+does not allow such functions.
 
 Source: MariaDB 10.11 sql/sql_table.cc `mysql_create_table_no_lock`; MySQL 9.7 sql/sql_class.cc
 `THD::is_ddl_gtid_compatible`; seed 004, R-log-create-select-statement-format and
@@ -64,9 +64,9 @@ _ENGINE_NAMES: Final = MappingProxyType(
 )
 KINDS: Final = TABLE_MAKING_KINDS - {StatementKind.CREATE_TABLE_SELECT}
 _EARLY_ERRORS: Final = frozenset((1044, 1049, 1064, 1142, 1146, 1347, 4161))
-"""Errors found before a table is replaced: of syntax, privileges and what is missing."""
+"""Errors found before a table is replaced: of syntax, privileges and missing objects."""
 _EARLY_QUERY_ERRORS: Final = frozenset((1052, 1054, 1143, 1222, 1241, 1305, 1582))
-"""Those of a query, which is looked at first."""
+"""Errors of a query, which the server looks at first."""
 _DEFINITION_ERRORS: Final = frozenset(
     (1005, 1060, 1061, 1063, 1067, 1068, 1070, 1071, 1072, 1073, 1074, 1075, 1113, 1166, 1506)
 )
@@ -100,7 +100,7 @@ def execute_create_select(state: SessionState, statement: SessionStatement) -> N
 
 
 def _begin(state: SessionState, statement: SessionStatement) -> frozenset[str] | None:
-    """Commit what is open; the names of the binlogs that log it, None if it is refused."""
+    """Commit the open transaction; return the names of the logging binlogs, None if one refuses."""
     effects = statement.facts.effects
     # A sequence gets its first row in a transaction of its own.
     commits = not effects.is_temporary or effects.kind is StatementKind.CREATE_SEQUENCE
@@ -135,11 +135,10 @@ class _Creation:
     """A table that is about to be made.
 
     Attributes:
-        state: The session.
-        statement: That makes it.
-        recorders: Names of the binlogs that log its creation.
-        table: What it will be; None if its definition cannot be told.
-        exists: There is one of its kind and name, or a view that IF NOT EXISTS finds.
+        statement: The statement that makes the table.
+        recorders: Names of the binlogs that log the creation.
+        table: The table to be; None if its definition cannot be told.
+        exists: A table of this kind and name exists, or a view that IF NOT EXISTS finds.
     """
 
     def __init__(
@@ -156,7 +155,7 @@ class _Creation:
         self.table = preview(state, statement, name)
 
     def carry_out(self) -> None:
-        """Make it, and log that."""
+        """Make the table, and log its creation."""
         state, statement = self.state, self.statement
         if self.exists and self.effects.if_exists and statement.succeeds:
             self._log_existing()
@@ -174,9 +173,9 @@ class _Creation:
                 self._log_base()
 
     def _is_refused_for_sequences(self) -> bool:
-        """Whether MariaDB opens a sequence of a DEFAULT to advance it, under mode STATEMENT.
+        """True if MariaDB opens a sequence of a DEFAULT to advance it, under mode STATEMENT: a refusal.
 
-        Where it is not refused, a temporary table is for rows.
+        Where the statement is not refused, a temporary table is for rows.
         """
         state = self.state
         if not state.server.is_mariadb:
@@ -190,7 +189,7 @@ class _Creation:
         )
 
     def _log_existing(self) -> None:
-        """CREATE TABLE IF NOT EXISTS of one that exists: MySQL logs it."""
+        """Log CREATE TABLE IF NOT EXISTS of an existing table, as MySQL does."""
         state, statement = self.state, self.statement
         if begins_transaction(statement.facts):
             self._log_in_transaction()
@@ -201,7 +200,7 @@ class _Creation:
             write_directly(state, [query], self.recorders)
 
     def _log_in_transaction(self) -> None:
-        """START TRANSACTION: it is logged when that is committed; a rollback takes it back."""
+        """Log CREATE TABLE … START TRANSACTION at the commit of its transaction; a rollback takes it back."""
         state, statement = self.state, self.statement
         transaction = state.transaction
         transaction.is_active = True
@@ -239,14 +238,14 @@ class _Creation:
             state.execution.log(name, LoggingFormat.STATEMENT)
 
     def _writes_copy_anew(self, name: str) -> bool:
-        """Whether a copy of a temporary table, of which a replica may not know, is written anew."""
+        """True if a copy of a temporary table that a replica may not know is written anew."""
         if self.state.server.has(Fact.ROWS_OF_TEMPORARY_TABLES):
             return self.state.mode(name) is not LoggingMode.STATEMENT
         return self.state.is_row_now(name)
 
     @property
     def text(self) -> str:
-        """As it is logged: one with a key that MySQL made is written anew."""
+        """Return the text as it is logged: one with a key that MySQL made is written anew."""
         node, created = self.statement.facts.tree, self.table
         if (
             created is None
@@ -277,7 +276,7 @@ class _Creation:
 
     @property
     def is_atomic(self) -> bool:
-        """Whether MySQL commits the creation together with its log."""
+        """True if MySQL commits the creation together with its log."""
         created = self.table
         return (
             self.state.server.has_atomic_ddl
@@ -287,7 +286,7 @@ class _Creation:
         )
 
     def _log_temporary(self, *, exists: bool) -> None:
-        """CREATE TEMPORARY TABLE without a query."""
+        """Log CREATE TEMPORARY TABLE without a query."""
         state, created = self.state, self.table
         engine_changes = EngineChanges(changed_temporary_tables=True)
         if created is not None:
@@ -313,12 +312,12 @@ class _Creation:
         """Log a temporary table's creation.
 
         Args:
-            recorders: The binlogs, with: they count it as transactional.
-            engine_changes: What the statement does to engines.
-            before: What stands before its text; the seeds that it needs, if that is nothing.
+            recorders: The binlogs, each with True if it counts the table as transactional.
+            engine_changes: The statement's changes in the engines.
+            before: Events before the text; the seeds that the text needs, if there are none.
 
         Returns:
-            Names of the binlogs that have it now.
+            Names of the binlogs that have the table now.
         """
         state, statement, created = self.state, self.statement, self.table
         logged = set()
@@ -344,11 +343,11 @@ class _Creation:
         return frozenset(logged)
 
     def _is_logged_temporary(self, name: str) -> bool:
-        """Whether the creation of a temporary table is logged in a binlog now.
+        """True if the creation of a temporary table is logged in a binlog now.
 
-        MySQL logs it under STATEMENT only, MariaDB and MySQL before 8.0.4 also under MIXED, as long
-        as no statement had to be logged as rows while others are open. CREATE SEQUENCE is a text
-        always.
+        MySQL logs the creation under STATEMENT only, MariaDB and MySQL before 8.0.4 also under MIXED, as long
+        as no statement had to be logged as rows while other temporary tables are open. CREATE SEQUENCE is
+        always logged as its text.
         """
         if self.effects.kind is StatementKind.CREATE_SEQUENCE:
             return True
@@ -358,21 +357,21 @@ class _Creation:
 
     @property
     def replaces(self) -> bool:
-        """Whether it is MariaDB's CREATE OR REPLACE, which sql_if_exists makes a mere CREATE."""
+        """True if the statement is MariaDB's CREATE OR REPLACE, which sql_if_exists makes a mere CREATE."""
         is_tolerant = self.state.variables.is_on("sql_if_exists", default=False)
         is_or_replace = self.statement.facts.is_or_replace and not is_tolerant
         return self.state.server.is_mariadb and is_or_replace
 
     @property
     def replaces_before_error(self) -> bool:
-        """Whether MariaDB has dropped the old table when the statement fails."""
+        """True if MariaDB has dropped the old table when the statement fails."""
         early = _EARLY_ERRORS
         if self.effects.kind is StatementKind.CREATE_TABLE_SELECT:
             early |= _EARLY_QUERY_ERRORS
         return self.replaces and self.statement.outcome.error not in early
 
     def drop_old(self, created: Table) -> frozenset[str]:
-        """The table that is replaced is gone; the binlogs that know it, if it was temporary."""
+        """Drop the replaced table; return the binlogs that know it, if it was temporary."""
         state = self.state
         if created.is_temporary:
             state.uses_temporary(created, TemporaryChange.DROPPED)
@@ -390,7 +389,7 @@ class _Creation:
         return frozenset(held)
 
     def _log_failed_replacement(self, created: Table) -> None:
-        """CREATE OR REPLACE without a query fails: its text is logged, as it dropped a table."""
+        """Log a failed CREATE OR REPLACE without a query as its text, as it dropped a table."""
         state, names = self.state, self.recorders
         held = self.drop_old(created)
         if created.is_temporary:
@@ -400,7 +399,7 @@ class _Creation:
 
 
 def _with_engine(table: Table) -> Table:
-    """A copy of another table's definition always says its engine."""
+    """Return the text of a table's copy, which always names its engine."""
     if "ENGINE" in dict(table.options):
         return table
     name = _ENGINE_NAMES.get(table.engine, table.engine)
@@ -414,7 +413,7 @@ class _CreationWithRows(_Creation):
     trace: Trace
 
     def is_refused(self) -> bool:
-        """Whether GTID consistency refuses it: the engine does not commit DDL with its rows."""
+        """True if GTID consistency refuses the statement: the engine does not commit DDL with its rows."""
         created = self.table
         return (
             self.state.is_gtid_enforced
@@ -440,7 +439,7 @@ class _CreationWithRows(_Creation):
             state.fail(refusals.invisible_key_and_statement_mode(state.server))
             return
         if created is None:
-            # Its definition cannot be told; what is logged of it neither.
+            # The table's definition cannot be told, and so neither can its log.
             created = self.table = Table(
                 name=self.effects.writes[0],
                 definition=TableDefinition(columns=()),
@@ -463,9 +462,9 @@ class _CreationWithRows(_Creation):
             self._log_base_with_rows(created)
 
     def _needs_key_in_statement_mode(self) -> bool:
-        """Whether MySQL would make a key whose values hang on the order of rows.
+        """True if MySQL would make a key whose values depend on the order of rows.
 
-        It does not ask whether the session logs.
+        MySQL does not ask whether the session logs.
         """
         created, state = self.table, self.state
         if created is None or not has_invisible_key(created):
@@ -491,7 +490,7 @@ class _CreationWithRows(_Creation):
             logged.add(name)
         give_notes(state, decided, frozenset(logged))
         if state.server.is_mariadb:
-            # It decides twice where rows are logged although the mode is STATEMENT.
+            # MariaDB decides twice where rows are logged although the mode is STATEMENT.
             rows = (name for name in logged if decided.formats[name] is LoggingFormat.ROW)
             give_notes(state, decided, frozenset(rows))
         state.reset_characteristics()
@@ -550,7 +549,7 @@ class _CreationWithRows(_Creation):
         binlog.end_statement(context)
 
     def _log_failed_rows(self) -> None:
-        """Log what functions of a query changed for good before it failed."""
+        """Log the changes for good that functions of a query made before it failed."""
         state, decided = self.state, self.decided
         engine_changes = engine_changes_of(state.server, decided.resolved, self.trace.runs)
         for name, logging_format in decided.formats.items():
@@ -567,7 +566,7 @@ class _CreationWithRows(_Creation):
                 binlog.end_statement(context)
 
     def _rows_with_definition(self) -> LoggedRows | None:
-        """The rows; MariaDB logs those of the tables that the text names with the definition."""
+        """Return the rows; MariaDB logs those of the tables that the text names with the definition."""
         resolved = self.decided.resolved
         named: frozenset[TableName] = frozenset()
         if self.state.server.is_mariadb:
@@ -575,12 +574,12 @@ class _CreationWithRows(_Creation):
         return logged_rows(self.state, resolved, self.trace, definition=named)
 
     def _own_context(self, binlog: BinlogCaches, engine_changes: EngineChanges) -> WriteContext:
-        """It is a transaction by itself, whatever autocommit says."""
+        """Return the context of the rows: a transaction by itself, whatever autocommit says."""
         context = self.state.write_context(binlog.name, engine_changes, LoggingFormat.ROW)
         return context._replace(is_in_transaction=False)
 
     def _fail(self, created: Table) -> None:
-        """It leaves nothing, except that OR REPLACE dropped the old table."""
+        """Fail as stated; nothing is left, except that OR REPLACE dropped the old table."""
         state, statement, verdicts = self.state, self.statement, self.decided.verdicts
         state.fail_as_stated(statement)
         if not self.exists or not self.replaces_before_error:
@@ -610,7 +609,7 @@ class _CreationWithRows(_Creation):
         return self.state.query(text, "" if created.is_temporary else self.statement.database)
 
     def _log_refused_replacement(self) -> None:
-        """MariaDB decides when the old table is gone already, and logs that."""
+        """Log that the old table is gone where MariaDB refuses the statement only then."""
         state, created, error = self.state, self.table, self.state.execution.error
         is_of_log = error is not None and error.symbol.startswith("ER_BINLOG_")
         if created is None or created.is_temporary or not self.replaces or not is_of_log:

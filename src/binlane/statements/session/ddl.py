@@ -1,4 +1,4 @@
-"""Statements that are logged as their text in every mode, and commit what is open.
+"""Statements that are logged as their text in every mode, and commit the open transaction.
 
 Where MariaDB's fail, they log what they had done; MySQL's undo it.
 
@@ -84,13 +84,13 @@ _OPENING_PROGRAMS: Final = frozenset(
         *(StatementKind.CREATE_TRIGGER, StatementKind.DROP_TRIGGER),
     )
 )
-"""What is no table, but makes MariaDB open some."""
+"""Statements about objects other than tables that make MariaDB open tables."""
 _MAINTENANCE: Final = ("ANALYZE", "OPTIMIZE", "REPAIR")
 _UNLOGGED_FLUSH: Final = frozenset(
     (*("LOGS", "BINARY", "MASTER", "SLAVE", "REPLICA", "BINLOG", "HOT"),)
 )
 _UNDONE_KINDS: Final = frozenset((StatementKind.RENAME_TABLE, StatementKind.ALTER_TABLE))
-"""What has done nothing where it fails: the server says so, whatever binlogs would."""
+"""Statements that have done nothing where they fail: the server says so, whatever binlogs would."""
 _LOCKS: Final = frozenset(("WITH READ LOCK", "FOR EXPORT"))
 _WITHOUT_COMMIT: Final = ("CHECKSUM", "HELP")
 
@@ -162,7 +162,7 @@ def _log(
 
 
 def _turn_to_rows(state: SessionState, statement: SessionStatement) -> None:
-    """What gives an unsafe DEFAULT turns MariaDB to rows under MIXED; temporary tables keep that."""
+    """Turn MariaDB to rows for an unsafe DEFAULT under MIXED, as long as temporary tables are open."""
     if not state.server.is_mariadb or not state.objects.temporary_tables():
         return
     if gives_unsafe_default(statement.facts, state.server):
@@ -187,7 +187,7 @@ def _logging(
 def _note_sequences(
     state: SessionState, statement: SessionStatement, logging: frozenset[str]
 ) -> None:
-    """MariaDB notes that ALTER TABLE gives a DEFAULT that advances a sequence."""
+    """Note MariaDB's ALTER TABLE that gives a DEFAULT that advances a sequence."""
     if state.server.is_mariadb:
         found = [one for name, one in default_sequences(statement.facts) if name == "NEXTVAL"]
         note_unsafe(state, dict.fromkeys(logging, found))
@@ -227,7 +227,7 @@ def _only_renames(facts: StatementFacts) -> bool:
 
 
 def _dropped_with_database(state: SessionState, statement: SessionStatement) -> list[Body]:
-    """MySQL drops a database's tables without atomic DDL one by one before it."""
+    """Return the events of tables without atomic DDL, which MySQL drops before their database."""
     effects = statement.facts.effects
     if effects.kind is not StatementKind.DROP_DATABASE or not state.server.has_atomic_ddl:
         return []
@@ -247,14 +247,14 @@ def _dropped_with_database(state: SessionState, statement: SessionStatement) -> 
 
 
 def _leave_dropped(state: SessionState, statement: SessionStatement) -> None:
-    """A session whose default database is dropped has none."""
+    """Leave a dropped default database: the session then has none."""
     effects = statement.facts.effects
     if effects.kind is StatementKind.DROP_DATABASE and state.database in effects.databases:
         state.database = ""
 
 
 def _changes_nothing(state: SessionState, statement: SessionStatement) -> bool:
-    """Whether it is MariaDB's ALTER … IF EXISTS of tables or accounts that do not exist."""
+    """True if the statement is MariaDB's ALTER … IF EXISTS of tables or accounts that do not exist."""
     effects = statement.facts.effects
     if effects.kind is StatementKind.ACCOUNT and state.server.is_mariadb:
         tree = statement.facts.tree
@@ -278,7 +278,7 @@ def _commits(state: SessionState, statement: SessionStatement) -> bool:
 
 
 def _text(state: SessionState, statement: SessionStatement) -> str | None:
-    """What is logged; None if nothing is."""
+    """Return the text that is logged; None if nothing is."""
     facts = statement.facts
     kind = facts.effects.kind
     if facts.is_local or kind is StatementKind.SERVER or _is_undo(statement):
@@ -298,7 +298,7 @@ def _text(state: SessionState, statement: SessionStatement) -> str | None:
 
 
 def _is_left_alone(state: SessionState, statement: SessionStatement) -> bool:
-    """Whether IF [NOT] EXISTS leaves the spatial reference systems as they are."""
+    """True if IF [NOT] EXISTS leaves the spatial reference systems as they are."""
     effects, tree = statement.facts.effects, statement.facts.tree
     assert isinstance(tree, ObjectStatement)
     is_made = effects.kind is StatementKind.CREATE_REFERENCE_SYSTEM
@@ -306,7 +306,7 @@ def _is_left_alone(state: SessionState, statement: SessionStatement) -> bool:
 
 
 def _maintained_partitions(statement: SessionStatement) -> AlterAction | None:
-    """ALTER TABLE that only maintains partitions, as ANALYZE and its like do tables."""
+    """Return the action of an ALTER TABLE that only maintains partitions, as ANALYZE does tables."""
     tree = statement.facts.tree
     if not isinstance(tree, AlterTable):
         return None
@@ -317,13 +317,13 @@ def _maintained_partitions(statement: SessionStatement) -> AlterAction | None:
 
 
 def _is_undo(statement: SessionStatement) -> bool:
-    """UNDO TABLESPACE: of the server itself, never of a replica."""
+    """True for UNDO TABLESPACE: it is of the server itself, never of a replica."""
     tree = statement.facts.tree
     return isinstance(tree, ObjectStatement) and "UNDO" in tree.words
 
 
 def _lock_flushed(state: SessionState, statement: SessionStatement) -> None:
-    """FLUSH TABLES … WITH READ LOCK and FOR EXPORT lock as LOCK TABLES does, or keep all from writing."""
+    """Lock tables for FLUSH TABLES … WITH READ LOCK and FOR EXPORT, or keep all from writing."""
     facts = statement.facts
     if facts.verb != "FLUSH TABLES" or _LOCKS.isdisjoint(facts.options):
         return
@@ -357,14 +357,14 @@ def _temporary_table(state: SessionState, statement: SessionStatement) -> Table 
 
 
 def _logs_temporary(state: SessionState, name: str, table: Table) -> bool:
-    """Whether a change of a temporary table's definition is logged."""
+    """True if a change of a temporary table's definition is logged."""
     if state.server.is_mariadb:
         return table.name in state.binlogs[name].held_temporary and not state.is_row_now(name)
     return state.mode(name).value == "STATEMENT"
 
 
 def _follow_rename(state: SessionState, statement: SessionStatement, table: Table) -> None:
-    """A renamed temporary table is the same in the binlogs; one that is altered is made anew."""
+    """Follow a temporary table in the binlogs: a renamed one is the same, an altered one made anew."""
     effects = statement.facts.effects
     name = dict(effects.renames).get(table.name, table.name)
     if effects.kind is not StatementKind.TRUNCATE_TABLE:
@@ -373,7 +373,7 @@ def _follow_rename(state: SessionState, statement: SessionStatement, table: Tabl
             state.safety.temporary_renamed(table.name, name)
     renames = effects.kind is StatementKind.RENAME_TABLE
     for binlog_name, binlog in state.binlogs.items():
-        # What is renamed by a text counts as made by one.
+        # A table renamed by a text counts as made by one.
         if table.name in binlog.held_temporary or (
             renames and binlog_name in state.each_logging() and not state.is_row_now(binlog_name)
         ):
@@ -382,13 +382,13 @@ def _follow_rename(state: SessionState, statement: SessionStatement, table: Tabl
 
 
 def _is_atomic(state: SessionState, statement: SessionStatement) -> bool:
-    """Whether MySQL commits the statement together with its log, and says so in its text."""
+    """True if MySQL commits the statement together with its log, and says so in its text."""
     check = _ATOMIC.get(statement.facts.effects.kind)
     return check is not None and check(state, statement)
 
 
 def _has_atomic_tables(state: SessionState, statement: SessionStatement) -> bool:
-    """All of its tables are in an engine with atomic DDL, before and after."""
+    """True if all of the tables are in an engine with atomic DDL, before and after."""
     effects = statement.facts.effects
     if _maintained_partitions(statement) is not None:
         return False
@@ -412,7 +412,7 @@ def _has_atomic_tables(state: SessionState, statement: SessionStatement) -> bool
 
 
 def _leaves_as_it_is(state: SessionState, statement: SessionStatement, name: TableName) -> bool:
-    """Whether ALTER TABLE asks for nothing that is not so; measured on MySQL 9.7.4."""
+    """True if ALTER TABLE asks for nothing that is not so; measured on MySQL 9.7.4."""
     tree, table = statement.facts.tree, state.objects.table(name)
     if not isinstance(tree, AlterTable) or table is None:
         return False
@@ -502,7 +502,7 @@ _ATOMIC: Final[Mapping[StatementKind, Callable[[SessionState, SessionStatement],
 
 
 def apply(state: SessionState, statement: SessionStatement) -> None:
-    """Do to the objects what a statement does."""
+    """Change the objects as a statement does."""
     known = len(state.objects.problems)
     _apply(state.objects, state, statement)
     if len(state.objects.problems) > known:
@@ -538,7 +538,7 @@ def _apply(objects: SchemaCatalog, state: SessionState, statement: SessionStatem
     )
 
 
-# What MariaDB has done when a statement fails -----------------------------------------------------
+# Work that MariaDB has done when a statement fails ------------------------------------------------
 
 
 _UNKNOWN_VIEW: Final = 4092
@@ -550,7 +550,7 @@ _LOGGED_IN_PART: Final = frozenset((1269, 1396))
 def log_what_was_done(
     state: SessionState, statement: SessionStatement, recorders: frozenset[str]
 ) -> None:
-    """Log what a statement did before its error, and do it."""
+    """Log the changes that a statement made before its error, and make them."""
     if not state.server.is_mariadb:
         return
     effects = statement.facts.effects
@@ -567,7 +567,7 @@ def log_what_was_done(
 
 
 def _changed_accounts(state: SessionState, statement: SessionStatement) -> Changed:
-    """What an account statement does to the accounts that are known."""
+    """Return the known accounts as an account statement changes them."""
     tree = statement.facts.tree
     assert isinstance(tree, AccountStatement)
     situation = state.account_situation(statement.database, is_complete=True)
@@ -575,7 +575,7 @@ def _changed_accounts(state: SessionState, statement: SessionStatement) -> Chang
 
 
 def _change_accounts(state: SessionState, statement: SessionStatement) -> Body | None:
-    """The accounts that are as they should be are changed; of some errors the text is logged."""
+    """Change the accounts that can be changed; the text of some failed statements is logged."""
     is_done = _changed_accounts(state, statement).is_done
     _apply(state.objects, state, statement)
     is_logged = is_done and statement.outcome.error in _LOGGED_IN_PART
@@ -583,7 +583,7 @@ def _change_accounts(state: SessionState, statement: SessionStatement) -> Body |
 
 
 def _drop_views(state: SessionState, statement: SessionStatement) -> Body | None:
-    """Those that exist are dropped; the whole text is logged."""
+    """Drop the views that exist; the whole text is logged."""
     names = [
         name for name in statement.facts.effects.objects if state.objects.view(name) is not None
     ]
@@ -608,7 +608,7 @@ def _drop_tables_of(state: SessionState, database: str) -> Body | None:
     return state.query(f"DROP TABLE IF EXISTS {listed}", database)
 
 
-# What statements that were prepared, and those to come, find behind it ------------------------------
+# State for prepared and later statements ------------------------------------------------------------
 
 _CHANGES_ROUTINES: Final = frozenset(
     (
@@ -648,12 +648,12 @@ _COUNTING_ENGINES: Final = frozenset(("MYISAM", "MEMORY"))
 """Engines that know how many rows a table has."""
 _ONLY_LOOKS: Final = ("ANALYZE", "CHECK", "CACHE INDEX", "LOAD INDEX", "FLUSH")
 _CHANGES_NO_TABLE: Final = frozenset(("RENAME", "ENABLE KEYS", "DISABLE KEYS", "PARTITION"))
-"""What ALTER TABLE does that leaves MariaDB's statements prepared."""
+"""Actions of ALTER TABLE that leave MariaDB's statements prepared."""
 
 
 @contextmanager
 def consequences(state: SessionState, facts: StatementFacts) -> Iterator[None]:
-    """Around a statement: what it leaves of prepared statements, routines and empty tables."""
+    """Update prepared statements, routines and empty tables around a statement that changes them."""
     changes_routines = _changes_routines(state, facts)
     emptied = _emptied_table(state, facts)
     triggers = map(state.objects.trigger, facts.effects.objects)
@@ -684,9 +684,9 @@ def _is_there(state: SessionState, name: TableName) -> bool:
 
 
 def _changes_routines(state: SessionState, facts: StatementFacts) -> bool:
-    """Whether the servers read their routines anew after a statement.
+    """True if the servers read their routines anew after a statement.
 
-    MariaDB does so too when temporary tables come and go.
+    MariaDB also reads them anew when temporary tables come and go.
 
     Source: measured on MariaDB 10.11.19 and 11.8.6 and MySQL 9.7.4.
     """
@@ -709,7 +709,7 @@ def _changes_routines(state: SessionState, facts: StatementFacts) -> bool:
 
 
 def _note_ready(state: SessionState, facts: StatementFacts, of_trigger: TableName | None) -> None:
-    """What MySQL has got ready, or no longer has, of tables whose DEFAULT calls RAND().
+    """Note the tables with RAND() in a DEFAULT that MySQL has got ready, or no longer has.
 
     Source: measured on MySQL 9.7.4.
     """
@@ -759,7 +759,7 @@ def _changed_tables(state: SessionState, facts: StatementFacts) -> tuple[TableNa
 
 
 def _reopened_tables(state: SessionState, facts: StatementFacts) -> frozenset[TableName]:
-    """What MariaDB opens anew under LOCK TABLES, and has behind the others from then on.
+    """Return the tables that MariaDB opens anew under LOCK TABLES, and has last in its order from then on.
 
     Source: measured on MariaDB 10.11.19.
     """

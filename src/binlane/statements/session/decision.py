@@ -2,9 +2,9 @@
 
 Errors that a statement meets when its tables are opened come first.
 
-Which tables a statement opens depends on its text, the objects and the server; how it is logged,
-on that and on the session. Both are found once, and kept for all statements of its shape as long as
-none of it changes.
+The tables that a statement opens depend on its text, the objects and the server; its logging depends on those
+and on the session. Both are found once, and kept for all statements of one shape as long as none of these
+changes.
 
 Source: sql_base.cc `open_table`, of MariaDB 10.11 and MySQL 9.7.
 """
@@ -66,21 +66,20 @@ VERDICTS_MAX: Final = 64
 
 
 class Plan:
-    """A statement with its tables; places are those of the facts of the shape.
+    """A statement's shape with its tables; places are those in the facts of the shape.
 
     Attributes:
-        facts: What it says.
-        resolved: Its tables.
-        is_alone: No trigger, stored function or user variable takes part in it.
-        traces: What it did to rows, by what happened; kept only where it is alone, when the values
-            in it cannot matter.
-        changes: What it changes and needs, by whether it stands in a procedure.
-        may_branch: Its triggers and functions may go on in more than one way.
-        can_depend: Values of the session may have to be logged before its text; None: not found
-            out yet.
-        may_recur: Statements of its shape do the same in the same state; None: not found out yet.
-        misnamed: The error of columns that it names and that are not there.
-        random_tables: Those that it opens with a DEFAULT that calls RAND(), as often as it does.
+        facts: Facts of the text with which the plan was made.
+        resolved: The tables of the statement, with its accesses.
+        is_alone: No trigger, stored function or user variable takes part in the statement.
+        traces: Effects on rows, by outcome; kept only where the statement is alone, when the values in it
+            cannot matter.
+        changes: Changes and needs of the statement, by True if it stands in a procedure.
+        may_branch: The statement's triggers and functions may go on in more than one way.
+        can_depend: Values of the session may have to be logged before the text; None: not found out yet.
+        may_recur: Statements of the shape do the same in the same state; None: not found out yet.
+        misnamed: The error of columns that the statement names and that do not exist.
+        random_tables: Opened tables with a DEFAULT that calls RAND(), each as often as it is opened.
     """
 
     __slots__ = (
@@ -114,7 +113,7 @@ class Plan:
         self._verdicts: dict[Circumstances, Verdict] = {}
 
     def verdict(self, circumstances: Circumstances) -> Verdict:
-        """How the statement is logged."""
+        """Return the decision for some circumstances."""
         found = self._verdicts.get(circumstances)
         if found is None:
             if len(self._verdicts) >= VERDICTS_MAX:
@@ -125,7 +124,7 @@ class Plan:
 
 
 def _writes_what_it_reads(resolved: ResolvedStatement) -> bool:
-    """Whether triggers may write a table that the statement itself has open, which fails on a row."""
+    """True if triggers may write a table that the statement itself has open, which fails on a row."""
     own = {access.name for access in resolved.accesses if not access.is_prelocked}
     return any(
         access.is_prelocked and access.changes and access.name in own
@@ -149,14 +148,14 @@ def plan_of(facts: StatementFacts, opening: Opening) -> Plan:
             _plans.clear()
         missed = len(opening.objects.missed)
         found = _plan(shape.facts, opening)
-        # What is not there now may be read later, without a change of what there is.
+        # A missing object may be read later, without a change of the existing ones.
         if not found.resolved.errors and len(opening.objects.missed) == missed:
             _plans[key] = found
     return found
 
 
 def forget(plan: Plan) -> None:
-    """Make a plan anew when it is asked for again."""
+    """Remove a plan, which is then made anew when a statement needs it."""
     for key in [key for key, known in _plans.items() if known is plan]:
         del _plans[key]
 
@@ -188,12 +187,12 @@ class Decided:
     """A statement that may run.
 
     Attributes:
-        resolved: Its tables.
-        plan: What is known of all statements of its shape.
-        shift: How its places differ from those of the plan; None: not at all.
-        verdicts: Of the binlogs that log it, by name.
-        changes: What it does to scopes; None where no binlogs are defined.
-        takes_seeds: It gets a table ready whose DEFAULT takes the session's seeds of RAND().
+        resolved: The tables of this statement.
+        plan: The plan of all statements of the same shape.
+        shift: Differences between the places in this text and those of the plan; None: no difference.
+        verdicts: Verdicts of the binlogs that log the statement, by name.
+        changes: The statement's changes in scopes; None where no binlogs are defined.
+        takes_seeds: The statement gets a table ready whose DEFAULT takes the session's seeds of RAND().
     """
 
     resolved: ResolvedStatement
@@ -204,7 +203,7 @@ class Decided:
     takes_seeds: bool = False
 
     def verdict(self, circumstances: Circumstances) -> Verdict:
-        """How it is logged in some circumstances."""
+        """Return the decision for some circumstances, with places of this text."""
         found = self.plan.verdict(circumstances)
         return found if self.shift is None else found.moved(self.shift)
 
@@ -218,28 +217,28 @@ class Decided:
 
     @property
     def own_formats(self) -> dict[str, LoggingFormat]:
-        """Those of the binlogs, without the source's own log."""
+        """Return the formats of the binlogs, without the source's own log."""
         formats = self.formats
         formats.pop(SOURCE_LOG, None)
         return formats
 
     def is_filtered(self, name: str) -> bool:
-        """Whether a binlog logs nothing of it, because it writes only what is not replicated."""
+        """True if a binlog logs nothing of the statement, because only unreplicated tables are written."""
         return self.verdicts[name].is_filtered
 
 
 _BEFORE_COLUMNS: Final = frozenset((1046, 1049, 1050))
-"""What is wrong with the table of a CREATE … SELECT is said before its columns are looked up."""
+"""Errors in the table of a CREATE … SELECT, which come before its columns are looked up."""
 
 
 def decide(
     state: SessionState, statement: SessionStatement, created: Table | None = None
 ) -> Decided | None:
-    """Decide a statement in all binlogs; None if it is refused, which `state` then knows.
+    """Decide a statement in all binlogs; None if one refuses it, which `state` then knows.
 
     Args:
-        state: The session.
-        statement: The statement.
+        state: The state of the session.
+        statement: The statement to be decided.
         created: The table that CREATE … SELECT is about to make.
     """
     plan = plan_of(statement.facts, state.opening(statement.database, created))
@@ -315,12 +314,12 @@ def _still_remembered(
 
 
 def _table_changes(state: SessionState, resolved: ResolvedStatement) -> tuple[int, ...]:
-    """How often the tables of a statement were changed."""
+    """Return the number of changes of each of a statement's tables."""
     return state.programs.changes_of(access.name for access in resolved.accesses)
 
 
 def _denied(state: SessionState, statement: SessionStatement) -> Refusal | None:
-    """What the account may not do with columns, views and functions of the tables that are open."""
+    """Return the error of a privilege missing for columns, views and functions of open tables."""
     asked = state.asked(statement.facts, statement.database)
     return None if asked is None else denied_inside(asked)
 
@@ -342,7 +341,7 @@ def _decide_resolved(
     changes = None
     candidates = frozenset(state.each_logging())
     if safety is not None:
-        # What statements of a plan change and need, by whether they stand in a procedure.
+        # Changes and needs of statements of a plan, by True if they stand in a procedure.
         of_plan, is_in_procedure = known.plan.changes, state.execution.is_in_procedure
         changes = of_plan.get(is_in_procedure)
         if changes is None:
@@ -381,7 +380,7 @@ def _decide_resolved(
 
 
 def _refuse(state: SessionState, verdicts: Mapping[str, Verdict]) -> bool:
-    """Fail with what binlogs refuse a statement for, if some do."""
+    """Fail with the errors of the binlogs that refuse a statement; False if none does."""
     refusing: dict[int, Refusal] = {}
     for name, verdict in verdicts.items():
         for error in verdict.errors[:1]:
@@ -466,7 +465,7 @@ def _as_rows(
 _OF_TEXTS: Final = frozenset(
     ("BINLANE_DEPENDENCY", "BINLANE_TABLE_SCOPE_TRIGGER", "BINLANE_LOAD_DATA")
 )
-"""Refusals of what rows could hold."""
+"""Refusals of texts where a binlog could have the rows instead."""
 
 
 def _verdicts(
@@ -477,7 +476,7 @@ def _verdicts(
     *,
     are_rows: bool = False,
 ) -> dict[str, Verdict]:
-    """How a statement is logged in each binlog: decided once for all that are in the same state."""
+    """Return each binlog's verdict: decided once for all binlogs that are in the same state."""
     settings = state.variables.settings
     decided: dict[tuple[object, ...], Verdict] = {}
     verdicts: dict[str, Verdict] = {}
@@ -549,14 +548,14 @@ def give_notes(state: SessionState, decided: Decided, names: frozenset[str]) -> 
 
 
 def note_unsafe(state: SessionState, unsafe: Mapping[str, Iterable[ReasonFound]]) -> None:
-    """Give the notes of what binlogs have as texts although it is unsafe, each once, in bit order."""
+    """Give the notes of unsafe statements that binlogs have as texts, each once, in bit order."""
     found: dict[reasons.Reason, tuple[ReasonFound, list[str]]] = {}
     for name, reasons_found in unsafe.items():
         if state.mode(name) is not LoggingMode.STATEMENT:
             continue
         for one in reasons_found:
             found.setdefault(one.reason, (one, []))[1].append(name)
-    # What else warns takes room as well, but only the server knows of that.
+    # Other warnings take room as well, but only the server knows of them.
     told_max = state.variables.number("max_error_count", default=_TOLD_MAX)
     if not state.variables.is_on("sql_notes", default=True):
         told_max = 0
@@ -585,12 +584,12 @@ def note_unsafe(state: SessionState, unsafe: Mapping[str, Iterable[ReasonFound]]
 def recorders_of(
     state: SessionState, statement: SessionStatement, *, commits: bool
 ) -> frozenset[str] | None:
-    """The binlogs that log a statement; None if one of them refuses it, which `state` then knows.
+    """Return the binlogs that log a statement; None if one refuses it, which `state` then knows.
 
     Args:
-        state: The session.
-        statement: The statement.
-        commits: It commits first what is open.
+        state: The state of the session.
+        statement: The statement to be logged.
+        commits: The statement commits the open transaction first.
     """
     names = frozenset(state.each_logging())
     safety = state.safety
@@ -622,17 +621,17 @@ _READ_LOCKS: Final = frozenset(("WITH READ LOCK", "FOR EXPORT"))
 _UNDER_READ_LOCK: Final = frozenset((StatementKind.MAINTENANCE, StatementKind.FLUSH))
 _BEHIND_LOCKS: Final = frozenset((1052, 1054, 1110, 1136, 1305))
 _BEFORE_OPENING: Final = frozenset((1066, 1327, 1747))
-"""What is wrong with aliases, partitions and variables: no table is locked yet."""
+"""Errors in aliases, partitions and variables: no table is locked yet."""
 _BEFORE_LOCKING: Final = _BEFORE_OPENING | {1222, 1241}
 """The same of MySQL, which prepares a statement before it locks its tables."""
 _OF_THE_TEXT: Final = frozenset((1052, 1054, 1093, 1110, 1136, 1288, 1348, 1394, 1443, 1471))
-"""What is wrong with columns and targets: known of a statement before it runs."""
+"""Errors in columns and targets, which are known before the statement runs."""
 
 
 def is_not_locked(state: SessionState, statement: SessionStatement) -> bool:
     """Fail a statement that LOCK TABLES keeps from a table; it then comes to nothing else.
 
-    What LOCK TABLES did not name is not looked for: it may be missing, too.
+    Tables that LOCK TABLES did not name are not looked for: these may be missing, too.
     """
     if statement.outcome.error in (_LOCKED_FOR_READ, _NOT_LOCKED):
         state.fail_as_stated(statement)
@@ -656,9 +655,9 @@ def is_not_locked(state: SessionState, statement: SessionStatement) -> bool:
 def refusal_beyond_locks(
     state: SessionState, facts: StatementFacts, resolved: ResolvedStatement
 ) -> Refusal | None:
-    """Why a statement fails that opens what LOCK TABLES did not lock, or not so, or not so often.
+    """Return the error of a statement that opens tables beyond the locks, their kind or their number.
 
-    What foreign keys lead to is locked with their tables, but for those that are locked for reading.
+    Tables that foreign keys lead to are locked with their own tables, except under a lock for reading.
     """
     locked = state.locked_tables
     if state.is_read_locked and any(
@@ -688,7 +687,7 @@ def refusal_beyond_locks(
     ]
     error = locked.refusal(opened, led_to)
     if state.server.is_mariadb and error is not None:
-        # It opens all children of what is locked for reading, whatever would happen to their rows.
+        # MariaDB opens all children of a table locked for reading, whatever would happen to their rows.
         written = (one for one in resolved.accesses if one.changes and not one.is_prelocked)
         led_to += [key.table for one in written for key in state.objects.children(one.name)]
         return locked.refusal(opened, led_to)
@@ -720,13 +719,13 @@ _LOOKING: Final = frozenset(("ANALYZE", "CHECK", "OPTIMIZE", "REPAIR"))
 
 
 def fails_under_locks(state: SessionState, statement: SessionStatement) -> bool:
-    """Fail a statement about objects that LOCK TABLES does not allow; what is open is committed.
+    """Fail a statement about objects that LOCK TABLES does not allow; the transaction is committed.
 
     Source: measured on MariaDB 10.11.19 and 11.8.6 and MySQL 9.7.4.
     """
     locked = state.locked_tables
     if locked is not None:
-        # What MySQL says of an unsafe DEFAULT it says first.
+        # MySQL's error for an unsafe DEFAULT comes first.
         is_unsafe = is_unsafe_default_added(state, statement.facts)
         error = None if is_unsafe else _refusal_under_locks(state, statement, locked)
     elif state.is_read_locked:
@@ -742,7 +741,7 @@ def fails_under_locks(state: SessionState, statement: SessionStatement) -> bool:
 
 
 def is_unsafe_default_added(state: SessionState, facts: StatementFacts) -> bool:
-    """Whether MySQL refuses an ALTER TABLE that gives an unsafe DEFAULT, whatever its table is."""
+    """True if MySQL refuses an ALTER TABLE that gives an unsafe DEFAULT, whatever its table is."""
     if facts.effects.kind is not StatementKind.ALTER_TABLE or state.server.is_mariadb:
         return False
     modes = {state.mode(name) for name in state.each_logging()}
@@ -777,7 +776,7 @@ def _refusal_under_locks(
 
 
 def _refusal_under_read_lock(statement: SessionStatement) -> Refusal | None:
-    """Why a definition fails under FLUSH TABLES WITH READ LOCK."""
+    """Return the error with which a definition fails under FLUSH TABLES WITH READ LOCK."""
     effects = statement.facts.effects
     kind = effects.kind
     is_definition = kind in DDL_KINDS | TABLE_MAKING_KINDS | TABLE_DROPPING_KINDS
@@ -789,7 +788,7 @@ def _refusal_under_read_lock(statement: SessionStatement) -> Refusal | None:
 def _changed_under_locks(
     state: SessionState, statement: SessionStatement
 ) -> Iterator[tuple[TableName, str, bool]]:
-    """The tables that DDL changes, and reads for CREATE … LIKE, as LOCK TABLES has to hold them."""
+    """Give the tables that DDL changes, and reads for CREATE … LIKE, with the locks that it needs."""
     effects = statement.facts.effects
     makes = effects.kind in _CREATES_TABLES
     if not effects.is_temporary:
@@ -811,7 +810,7 @@ def _changed_under_locks(
 
 
 def _looks_at_partitions(tree: Node) -> bool:
-    """Whether it is an ALTER TABLE that answers with a table of what it did, errors included."""
+    """True if the statement is an ALTER TABLE that answers with a table of its actions, errors included."""
     return isinstance(tree, AlterTable) and any(
         action.kind == "PARTITION" and not _LOOKING.isdisjoint(action.words)
         for action in tree.actions
@@ -821,7 +820,7 @@ def _looks_at_partitions(tree: Node) -> bool:
 def fails_before_locking(
     state: SessionState, statement: SessionStatement, resolved: ResolvedStatement
 ) -> bool:
-    """Whether the script states an error with which a server locks none of the statement's tables."""
+    """True if the script states an error with which a server locks none of the statement's tables."""
     errors = _BEFORE_OPENING if state.server.is_mariadb else _BEFORE_LOCKING
     return statement.outcome.error in errors and not _has_bodies(resolved)
 
@@ -831,5 +830,5 @@ def _has_bodies(resolved: ResolvedStatement) -> bool:
 
 
 def fails_at_once(statement: SessionStatement, resolved: ResolvedStatement) -> bool:
-    """Whether the script states an error of the text, and no body that could be meant has tables."""
+    """True if the script states an error of the text, and no body that could be meant has tables."""
     return statement.outcome.error in _OF_THE_TEXT and not _has_bodies(resolved)

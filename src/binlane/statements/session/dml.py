@@ -1,8 +1,8 @@
-"""Statements that read or change rows, and what they append to each binlog's caches.
+"""Statements that read or change rows, and the events that they append to each binlog's caches.
 
-The rows of MariaDB's INSERT DELAYED and REPLACE DELAYED are inserted by another thread, in
-transactions and with a binlog_format of its own, the server's. Where that is STATEMENT, and where
-other tables take part, it is an ordinary INSERT.
+The rows of MariaDB's INSERT DELAYED and REPLACE DELAYED are inserted by another thread, in transactions and
+with a binlog_format of its own, the server's. Where that format is STATEMENT, and where other tables take
+part, the statement is an ordinary INSERT.
 
 Source: seed 004, R-log-statement-format and R-log-row-format; MariaDB 10.11 sql/log.cc,
 sql/handler.cc and sql/sql_insert.cc `Delayed_insert::handle_inserts`, MySQL 9.7 sql/binlog.cc and
@@ -131,9 +131,9 @@ def execute_rows(state: SessionState, statement: SessionStatement) -> None:
 
 
 def _is_passed_over(state: SessionState, statement: SessionStatement, trace: Trace) -> bool:
-    """Whether a statement that a function stopped has no error all the same: MariaDB's DO.
+    """True if a statement that a function stopped has no error all the same: MariaDB's DO.
 
-    What the functions did is rolled back as far as that goes.
+    The functions' changes are rolled back as far as that is possible.
     """
     is_do = statement.facts.effects.kind is StatementKind.DO and state.server.is_mariadb
     return is_do and trace.error is not None
@@ -142,7 +142,7 @@ def _is_passed_over(state: SessionState, statement: SessionStatement, trace: Tra
 def _traced(
     state: SessionState, statement: SessionStatement, decided: Decided
 ) -> tuple[SessionStatement, Trace]:
-    """Follow a statement; where its triggers write what is in use, also as one without rows."""
+    """Follow a statement; where its triggers write a table in use, also as a statement without rows."""
     variables = dict(state.programs.user_variables)
     trace = trace_of(state, statement, decided)
     facts, outcome = statement.facts, statement.outcome
@@ -161,7 +161,7 @@ def _traced(
 
 
 def _unfilled(state: SessionState, statement: SessionStatement, decided: Decided) -> Refusal | None:
-    """The error of rows that lack values: of an INSERT into a table, with nothing beside it."""
+    """Return the error of rows that lack values, for an INSERT without view, function or BEFORE trigger."""
     kinds = (StatementKind.INSERT, StatementKind.REPLACE)
     accesses = decided.resolved.accesses
     if statement.facts.effects.kind not in kinds or decided.resolved.functions or not accesses:
@@ -181,7 +181,7 @@ def _unfilled(state: SessionState, statement: SessionStatement, decided: Decided
 
 
 def _begin(state: SessionState, statement: SessionStatement) -> None:
-    """LOAD DATA turns MariaDB to rows as it begins, whatever it comes to, and logged or not."""
+    """Turn MariaDB to rows as LOAD DATA begins, whatever comes of it, and logged or not."""
     is_load = statement.facts.effects.kind is StatementKind.LOAD_DATA
     if is_load and state.server.is_mariadb and state.objects.temporary_tables():
         mixed = (name for name in state.binlogs if state.mode(name) is LoggingMode.MIXED)
@@ -191,8 +191,8 @@ def _begin(state: SessionState, statement: SessionStatement) -> None:
 def _keeps_rows_open(state: SessionState, resolved: ResolvedStatement) -> bool:
     """True if the server has not yet ended the rows of a statement when the statement ends.
 
-    Under LOCK TABLES some close the tables of one that locks others, but nothing more. Source:
-    MySQL 9.7 sql/sql_base.cc `close_thread_tables`, measured.
+    Under LOCK TABLES such a server closes the tables of a statement that locks others, but nothing
+    more. Source: MySQL 9.7 sql/sql_base.cc `close_thread_tables`, measured.
     """
     if state.locked_tables is None or state.server.has(Fact.ENDS_ROWS_UNDER_LOCKS):
         return False
@@ -204,12 +204,12 @@ def _keeps_rows_open(state: SessionState, resolved: ResolvedStatement) -> bool:
 
 
 def _written(state: SessionState) -> int:
-    """How many events the statement of the client has in the binlogs so far."""
+    """Return the number of events that the client's statement has in the binlogs so far."""
     return sum(len(one.written) for name, one in state.binlogs.items() if name != SOURCE_LOG)
 
 
 def _is_begun(state: SessionState, decided: Decided) -> bool:
-    """Whether an engine that has transactions took part, if only by being read."""
+    """True if an engine that has transactions took part, if only by being read."""
     resolved = decided.resolved
     accesses = (*resolved.accesses, *resolved.dictionary)
     return any(traits(access.table, state.server).is_transactional for access in accesses)
@@ -218,9 +218,9 @@ def _is_begun(state: SessionState, decided: Decided) -> bool:
 def _with_rows_known(
     state: SessionState, statement: SessionStatement, decided: Decided
 ) -> SessionStatement:
-    """Say of a statement that changes no rows whatever is in its tables that it changes none.
+    """State no changed rows for a statement that changes none, whatever is in its tables.
 
-    So does one that fails for rows without a value.
+    A statement that fails for rows without a value gets that error.
     """
     if not statement.succeeds:
         return statement
@@ -239,16 +239,16 @@ def _with_rows_known(
 
 
 def _looked_at(resolved: ResolvedStatement) -> Iterator[Table]:
-    """What is read without a part in the decision, but begins its engine's transaction."""
+    """Give the tables that are read without a part in the decision, but begin their engine's transaction."""
     yield from (access.table for access in resolved.dictionary)
     yield from (access.table for access in resolved.accesses if access.table.is_sequence)
 
 
 def _was_foreseen(state: SessionState, decided: Decided, trace: Trace) -> bool:
-    """Whether all tables that were changed were known at the decision; else `state` knows of one.
+    """True if all changed tables were known at the decision; else `state` knows of an error.
 
-    What a function or trigger names may have been read since, which changes no version of the
-    objects.
+    A routine or object that a function or trigger names may have been read since, which changes no version of
+    the objects.
     """
     if not trace.runs:
         return True
@@ -282,7 +282,7 @@ def _open(state: SessionState, statement: SessionStatement) -> Decided | None:
 def _tries_rows(
     state: SessionState, statement: SessionStatement, resolved: ResolvedStatement
 ) -> bool:
-    """Whether a statement gives its engine rows that need not all be kept."""
+    """True if a statement gives its engine rows that need not all be kept."""
     facts = statement.facts
     if statement.outcome.is_proven_empty:
         return False
@@ -297,7 +297,7 @@ def _tries_rows(
 
 
 def _empties_table(state: SessionState, statement: SessionStatement, decided: Decided) -> bool:
-    """Whether a statement asks its engine to delete all rows at once, which counts as a change."""
+    """True if a statement asks its engine to delete all rows at once, which counts as a change."""
     facts = statement.facts
     if (
         not isinstance(facts.tree, Delete)
@@ -316,7 +316,7 @@ def _empties_table(state: SessionState, statement: SessionStatement, decided: De
 
 
 def _remember_writes(state: SessionState, decided: Decided) -> None:
-    """Tell the rules of several binlogs what was written, and which binlogs log it."""
+    """Give the statement's writes, and the binlogs that log it, to the rules of several binlogs."""
     changes = decided.changes
     if state.safety is None or changes is None:
         return
@@ -331,7 +331,7 @@ def _remember_writes(state: SessionState, decided: Decided) -> None:
 
 
 class _StatementLog:
-    """Logs one statement in all binlogs that take it; what is the same in all is found once."""
+    """Logs one statement in all binlogs that take it; the events common to all are made once."""
 
     def __init__(
         self,
@@ -353,12 +353,12 @@ class _StatementLog:
 
     @cached_property
     def _is_transactional(self) -> bool:
-        """Whether the statement itself counts as one of a transactional table."""
+        """True if the statement itself counts as one of a transactional table."""
         return _is_transactional(self._state, self._decided.resolved)
 
     @cached_property
     def _text(self) -> tuple[Body, ...]:
-        """The statement as its text, with the values that belong to it."""
+        """The statement as its text, with the events of values that belong to it."""
         state, statement, decided = self._state, self._statement, self._decided
         before = context_events(state, statement, decided, self._trace)
         is_left_out = statement.outcome.rows == 0 and isinstance(statement.facts.tree, Insert)
@@ -443,9 +443,9 @@ class _StatementLog:
         binlog.statement_cache.events.extend(events)
 
     def _give_up_file(self, binlog: BinlogCaches, context: WriteContext) -> None:
-        """The content of a file of which no row was kept, and that it is not needed.
+        """Log the content of a file of which no row was kept, and that the file is not needed.
 
-        Nothing is left of it in a transaction, or where the table can be rolled back.
+        Nothing is left of the file in a transaction, or where the table can be rolled back.
         """
         error = self._statement.outcome.error
         is_load = self._statement.facts.effects.kind is StatementKind.LOAD_DATA
@@ -493,7 +493,7 @@ class _StatementLog:
 
 
 def _fires_before(state: SessionState, resolved: ResolvedStatement) -> bool:
-    """Whether rows of transactional tables are written before those of the statement's target."""
+    """True if rows of transactional tables are written before those of the statement's target."""
     fired = {
         step.name
         for access in _own_targets(resolved)
@@ -510,17 +510,17 @@ def _fires_before(state: SessionState, resolved: ResolvedStatement) -> bool:
 
 
 def _is_transactional(state: SessionState, resolved: ResolvedStatement) -> bool:
-    """Whether the statement itself counts as one of a transactional table."""
+    """True if the statement itself counts as one of a transactional table."""
     return any(traits(access.table, state.server).has_rollback for access in _own_targets(resolved))
 
 
 def _updates_nothing(
     state: SessionState, statement: SessionStatement, resolved: ResolvedStatement
 ) -> bool:
-    """Whether it is an UPDATE or DELETE of several tables of which MariaDB found no row to change.
+    """True if MariaDB found no row to change for an UPDATE or DELETE of several tables.
 
-    Only with the first row that it changes does it learn whether its tables are transactional. One
-    whose subquery reads its table is of several tables, too.
+    Only with the first row that MariaDB changes does it learn whether the tables are transactional. A
+    statement whose subquery reads its own table is of several tables, too.
     """
     facts = statement.facts
     if state.server.is_mariadb and is_joined_to_nothing(state, statement):
@@ -543,7 +543,7 @@ def _reads_what_it_updates(resolved: ResolvedStatement) -> bool:
 
 
 def _is_of_empty_table(state: SessionState, statement: SessionStatement, decided: Decided) -> bool:
-    """Whether UPDATE or DELETE is of one table that is known to be empty, and asks for its rows."""
+    """True if UPDATE or DELETE is of one table that is known to be empty, and reads its rows."""
     facts = statement.facts
     if not isinstance(facts.tree, Update | Delete) or facts.is_multi_table:
         return False
@@ -553,7 +553,7 @@ def _is_of_empty_table(state: SessionState, statement: SessionStatement, decided
 
 
 def _fill(state: SessionState, resolved: ResolvedStatement) -> None:
-    """Tables that get rows are empty no more."""
+    """Forget that tables that get rows are empty."""
     if not state.empty_tables:
         return
     for access in resolved.accesses:
@@ -562,7 +562,7 @@ def _fill(state: SessionState, resolved: ResolvedStatement) -> None:
 
 
 def _becomes_join(tree: Node) -> bool:
-    """Whether WHERE of UPDATE or DELETE asks for a value of IN (SELECT … FROM …), or = ANY."""
+    """True if WHERE of UPDATE or DELETE has a value of IN (SELECT … FROM …), or = ANY."""
     if not isinstance(tree, Update | Delete) or tree.where is None:
         return False
     where = tree.where
@@ -608,7 +608,7 @@ _WORD: Final = "DELAYED"
 
 
 def is_delayed(state: SessionState, name: str, resolved: ResolvedStatement) -> bool:
-    """Whether another thread inserts a statement's rows, as a binlog sees it."""
+    """True if another thread inserts a statement's rows, as a binlog sees it."""
     return resolved.is_delayed and state.delayed_mode(name) is not LoggingMode.STATEMENT
 
 
@@ -628,7 +628,7 @@ def log_delayed(state: SessionState, binlog: BinlogCaches, trace: Trace) -> bool
 
 
 def text_without_delay(state: SessionState, statement: SessionStatement) -> str:
-    """A statement as it is logged if its rows are not delayed after all."""
+    """Return the statement as it is logged if its rows are not delayed after all."""
     facts = statement.facts
     if not (facts.is_delayed and state.server.is_mariadb) or statement.is_in_body:
         return statement.text
@@ -641,7 +641,7 @@ def text_without_delay(state: SessionState, statement: SessionStatement) -> str:
 
 
 def looks_up_nothing(facts: StatementFacts, resolved: ResolvedStatement, server: Server) -> bool:
-    """Whether UPDATE or DELETE of one BLACKHOLE table names a value for all of a unique key.
+    """True if UPDATE or DELETE of one BLACKHOLE table names a value for all of a unique key.
 
     Such a statement is known to change nothing before it runs, and is logged in no format.
     """
@@ -659,9 +659,9 @@ def looks_up_nothing(facts: StatementFacts, resolved: ResolvedStatement, server:
 
 
 def finds_no_rows(facts: StatementFacts, resolved: ResolvedStatement) -> bool:
-    """Whether UPDATE or DELETE of one BLACKHOLE table has no rows to change, whatever it asks.
+    """True if UPDATE or DELETE of one BLACKHOLE table has no rows to change, whatever its text is.
 
-    Its text is logged all the same, and in row format there is nothing to log.
+    The text is logged all the same, and in row format there is nothing to log.
     """
     return _empty_table(facts, resolved) is not None
 

@@ -1,24 +1,24 @@
-"""What the event groups that a session makes on its source are to each binlog.
+"""The content of the source's event groups in each binlog, for the groups that a session makes.
 
-Beside its binlogs a session keeps the log of the source that it runs on. What statements append to
-that, group by group, is what the source is about to write; what they append to the binlogs at the
-same time is what these groups are to be there. Here the two are put together: which statement has
-which rows in a group, and which of them a binlog has as text.
+Beside its binlogs a session keeps the log of the source that it runs on. The events that statements append to
+that log, group by group, are those that the source is about to write; the events that statements append to
+the binlogs at the same time are the content of these groups there. This module puts the two together: each
+statement's rows in a group, and the rows that a binlog has as text.
 
-Each event waits, and is written, under the number of its statement. A group of a binlog belongs to
-the source's group with which it shares statements. Where that leaves a doubt of any kind the
-statement is there as its rows, which are never wrong:
+Each event waits, and is written, under the number of its statement. A group of a binlog belongs to the
+source's group with which it shares statements. Where that leaves a doubt of any kind the statement is in the
+binlog as its rows, which are never wrong:
 
-- it failed, or data decides what it does;
+- the statement failed, or data decides its effect;
 - its rows are in more than one group of the source, or wait still as its text is written;
 - the source writes its rows at once, and the binlog lets its text wait for the end of the
-  transaction: it then has it now, and not later; as text only if nothing but its place makes
-  that unsafe;
-- its group ends in another way than the source's;
-- it uses a temporary table that the binlog does not have as it is.
+  transaction: the binlog then has it now, and not later; as text only if nothing but its place
+  makes that unsafe;
+- the binlog's group ends in another way than the source's;
+- the statement uses a temporary table that the binlog does not have in the same state.
 
-Statements without rows at the source have groups in a binlog that have none there. Left of these
-are only those that change temporary tables: later texts may need them.
+Statements without rows at the source have groups in a binlog that have none there. Of these groups only those
+that change temporary tables are kept: later texts may need the tables.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class RowsOf(NamedTuple):
     """A statement that is in the binlog as its rows.
 
     Attributes:
-        number: Its number, which is that of one of the group's sections.
+        number: Number of the statement, which is that of one of the group's sections.
     """
 
     number: int
@@ -78,9 +78,9 @@ class TextOf(NamedTuple):
     """A statement that is in the binlog as its text.
 
     Attributes:
-        number: Its number; that of a section of the group if it has rows there.
-        bodies: Its events, without what opens and ends a group.
-        uses_temporary: It uses temporary tables, or makes or drops some.
+        number: Number of the statement; that of a section of the group if the statement has rows there.
+        bodies: The statement's events, without those that open and end a group.
+        uses_temporary: The statement uses temporary tables, or makes or drops some.
     """
 
     number: int
@@ -90,26 +90,26 @@ class TextOf(NamedTuple):
 
 DraftPart = RowsOf | TextOf
 _UNSAFE_LATER: Final = frozenset((symbol(Reason.NONTRANS_AFTER_TRANS),))
-"""What makes a statement unsafe as a text only where it waits for the end of its transaction."""
+"""Reasons that make a statement unsafe as a text only where it waits for the end of its transaction."""
 _NONE_NAMED: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
 class GroupDraft(NamedTuple):
-    """What one group of the source is to the binlogs.
+    """One group of the source, with its content in each binlog.
 
     Attributes:
-        sections: The rows that the source is to log, with the number of the statement that makes
-            them; that of each is another one.
-        is_standalone: It is one statement that the source logs as its text: DDL and the like, with
-            its rows behind it where that is CREATE … SELECT. Where a binlog has nothing else
-            it has that text, and those rows.
-        binlogs: By name what stands there in place of the source's events, in order; nothing: the
-            binlog has nothing of the group. Those that are not named have it as the source does, as
-            far as it is in their scope.
-        ends: By name the end that a binlog's group has if all of it is text and it ends otherwise
-            than the source's; None: its one statement stands alone.
-        image: What is to stay of its rows: the largest binlog_row_image that one of its statements
-            ran with. Unless it is FULL all binlogs are named.
+        sections: The rows that the source is to log, each with the number of the statement that makes them;
+            no number comes twice.
+        is_standalone: The group is one statement that the source logs as its text: DDL and the like, with its
+            rows behind it where that is CREATE … SELECT. A binlog without an entry in `binlogs` has that
+            text, and those rows.
+        binlogs: By name the parts that stand in place of the source's events, in order; empty: the binlog has
+            nothing of the group. Binlogs that are not named have the group as the source does, as far as it
+            is in their scope.
+        ends: By name the end that a binlog's group has if all of it is text and it ends otherwise than the
+            source's; None: its one statement stands alone.
+        image: The largest binlog_row_image that one of the group's statements ran with, to which its rows are
+            cut. Unless it is FULL all binlogs are named.
     """
 
     sections: tuple[tuple[int, Section], ...] = ()
@@ -120,18 +120,18 @@ class GroupDraft(NamedTuple):
 
 
 class Planned(NamedTuple):
-    """What a statement does, and what the groups that it makes are.
+    """The effects of a statement, and the content of the groups that it makes.
 
     Attributes:
-        result: What it does.
-        number: The statement's, from 1.
-        last: Of the statements that it ran, which have the numbers behind its own; else its own.
-        groups: Those that the source writes because of it, in order.
-        homeless: By binlog, groups that the source has none for, in order: of statements on
-            temporary tables.
-        homeless_ends: How these end; None: the one statement stands alone.
-        has_texts: Some of it is in a binlog as text, now or later.
-        values: Events of values that are to stand before its text, in some binlog.
+        result: Effects of the statement on each log.
+        number: Number of the statement, from 1.
+        last: Number of the last statement that it ran, which follow its own number; without any, its own.
+        groups: Groups that the source writes because of the statement, in order.
+        homeless: By binlog, groups without a group of the source, in order: of statements on temporary
+            tables.
+        homeless_ends: Ends of the groups in `homeless`; None: the one statement stands alone.
+        has_texts: Some of the statement is in a binlog as text, now or later.
+        values: Events of values that stand before the statement's text, in some binlog.
     """
 
     result: StatementResult
@@ -145,15 +145,15 @@ class Planned(NamedTuple):
 
     @property
     def numbers(self) -> range:
-        """Its number, and those of the statements that it ran."""
+        """Return the statement's number, and those of the statements that it ran."""
         return range(self.number, self.last + 1)
 
 
 class PlannedSession:
-    """A session, and what its groups on the source are to each binlog.
+    """A session that plans the content of its source's groups in each binlog.
 
     Args:
-        session: It logs for its source, too (`logs_source`).
+        session: Session that logs for its source, too (`logs_source`).
     """
 
     def __init__(self, session: Session) -> None:
@@ -163,10 +163,10 @@ class PlannedSession:
 
     @property
     def needs_plans(self) -> bool:
-        """Whether groups may be something else to some binlog than they are to the source.
+        """True if groups may have another content in some binlog than at the source.
 
-        False where all binlogs log rows and nothing of the session is kept from them. One of
-        statements has to know whose its rows are, also those of a session that wants rows.
+        False where all binlogs log rows and nothing of the session is kept from them. A binlog of statements
+        needs the numbers of all rows' statements, also for a session that wants rows.
         """
         state = self.session.state
         return (
@@ -180,26 +180,26 @@ class PlannedSession:
 
     @property
     def is_for_all(self) -> bool:
-        """All binlogs get something else of its groups than the source has."""
+        """True if every binlog gets another content of the session's groups than the source has."""
         return self.has_images or not self.session.state.is_logging
 
     @property
     def has_images(self) -> bool:
-        """The session makes groups now with less than full row images."""
+        """True if the session makes groups now with less than full row images."""
         image = self.session.row_image
         return image is not RowImage.FULL or bool(self._ledger.images)
 
     @property
     def waits(self) -> bool:
-        """Whether something waits for the end of a transaction."""
+        """True if something waits for the end of a transaction."""
         return _waits(self.session.state)
 
     def preview(self, text: str, outcome: Outcome = NO_OUTCOME) -> Planned:
-        """What a statement would do; nothing of the session changes.
+        """Return the plan of a statement without running it; nothing of the session changes.
 
         Args:
-            text: As for `Session.execute`.
-            outcome: Likewise.
+            text: The statement's text, as for `Session.execute`.
+            outcome: The stated outcome, as for `Session.execute`.
         """
         known = self.preview_known(text, outcome)
         if known is not None:
@@ -211,7 +211,7 @@ class PlannedSession:
             self.restore(before)
 
     def preview_known(self, text: str, outcome: Outcome = NO_OUTCOME) -> Planned | None:
-        """What a statement would do, if that is known from others like it; else None."""
+        """Return the plan of a statement, if it is known from others like it; else None."""
         foreseen = self.session.foresee(text, outcome)
         if foreseen is None:
             self._foreseen = None
@@ -243,10 +243,10 @@ class PlannedSession:
         return planned
 
     def unchanging(self, text: str) -> KnownEffect | None:
-        """What a statement does if that is known, and it leaves nothing behind but what it logs.
+        """Return the effect of a statement that leaves nothing behind but its events; None if not known.
 
         Args:
-            text: As for `Session.execute`; with anything around it is not known.
+            text: The statement's text, as for `Session.execute`; with anything around it is not known.
         """
         ledger = self._ledger
         if ledger.has_texts or ledger.removed or ledger.unlogged or ledger.images:
@@ -259,7 +259,7 @@ class PlannedSession:
         self.session.recurring.stay()
 
     def count(self) -> int:
-        """A number for something that the session is to have logged without a statement of its own."""
+        """Return a number for an event that the session logs without a statement of its own."""
         self.session.state.number += 1
         return self.session.state.number
 
@@ -267,7 +267,7 @@ class PlannedSession:
         """Know that the next statement, and those that it runs, cannot be in binlogs as text.
 
         Args:
-            count: How many numbers they have.
+            count: Number of statements, which each have one number.
         """
         number = self.session.state.number + 1
         for name in self.session.state.binlogs:
@@ -276,12 +276,12 @@ class PlannedSession:
         self._foreseen = None
 
     def _draft_known(self, foreseen: Foreseen, ledger: _Ledger, number: int) -> Planned:
-        """What is foreseen of a statement, in a transaction or kept from the binlogs.
+        """Return the plan of a foreseen statement, in a transaction or kept from the binlogs.
 
         Args:
-            foreseen: What the session will do.
-            ledger: Is to be what it is behind the statement.
-            number: The statement's.
+            foreseen: The foreseen effects of the statement on the session.
+            ledger: Ledger that is changed to its state behind the statement.
+            number: Number of the statement, from 1.
         """
         state = self.session.state
         waiting = {
@@ -296,8 +296,8 @@ class PlannedSession:
         """Run a statement.
 
         Args:
-            text: As for `Session.execute`.
-            outcome: Likewise.
+            text: The statement's text, as for `Session.execute`.
+            outcome: The stated outcome, as for `Session.execute`.
         """
         foreseen = self._foreseen
         if foreseen is None or foreseen.text != text or foreseen.outcome != outcome:
@@ -313,29 +313,29 @@ class PlannedSession:
         return self._planned(result, number, needed=needed)
 
     def disconnect(self) -> Planned:
-        """End the session: what is open is rolled back, temporary tables are dropped."""
+        """End the session: the open transaction is rolled back, temporary tables are dropped."""
         state = self.session.state
         number, needed = state.number + 1, self.needs_plans
         result = self.session.disconnect()
         return self._planned(result, number, needed=needed)
 
     def snapshot(self) -> tuple[SessionState, _Ledger]:
-        """As it is now: for `restore`."""
+        """Return the present state, for `restore`."""
         return self.session.snapshot(), self._ledger.copy()
 
     def restore(self, snapshot: tuple[SessionState, _Ledger]) -> None:
-        """Be again as `snapshot` was taken, as often as it is wanted."""
+        """Return to the state of a snapshot, as often as it is wanted."""
         state, ledger = snapshot
         self.session.restore(state)
         self._ledger = ledger.copy()
         self._foreseen = None
 
     def lose(self, binlog: str, parts: Iterable[DraftPart]) -> None:
-        """Know that a binlog did not get what it was to have: its temporary tables miss it.
+        """Know that a binlog did not get the parts planned for it: its temporary tables miss them.
 
         Args:
-            binlog: Its name.
-            parts: Of the group, or homeless, that it did not get.
+            binlog: Name of the binlog without them.
+            parts: Parts of the group, or of a homeless group, that the binlog did not get.
         """
         for part in parts:
             if isinstance(part, TextOf):
@@ -350,12 +350,12 @@ class PlannedSession:
         *,
         needed: bool,
     ) -> Planned:
-        """What a statement that ran does to groups.
+        """Return the plan of a statement that ran.
 
         Args:
-            result: Of the statement.
-            number: Its number.
-            needed: Plans were needed before it.
+            result: Effects of the statement on each log.
+            number: Number of the statement, from 1.
+            needed: Plans were needed before the statement.
         """
         state, ledger = self.session.state, self._ledger
         execution, last = state.execution, state.number
@@ -377,10 +377,10 @@ class PlannedSession:
         return planned
 
     def _end_statement(self, ledger: _Ledger, waiting: Mapping[str, _Waiting]) -> None:
-        """Remember what is to be known as long as something waits.
+        """Remember the facts that must be known as long as something waits.
 
         Args:
-            ledger: What is remembered.
+            ledger: Ledger that keeps these facts.
             waiting: By log, the numbers of the statements that wait.
         """
         if any(waiting.values()):
@@ -389,7 +389,7 @@ class PlannedSession:
             ledger.end_transaction()
 
     def _forget_unmade(self) -> None:
-        """Temporary tables whose creation a binlog did not get are not there in it."""
+        """Forget in each binlog the temporary tables whose creation it did not get."""
         unmade = self._ledger.temporary.unmade
         for name, table in unmade:
             if name in self.session.state.binlogs:
@@ -398,11 +398,11 @@ class PlannedSession:
 
 
 def _with_values(planned: Planned, waiting: Iterable[Body]) -> Planned:
-    """With the events of values that its own texts have before them.
+    """Return a plan with the events of values that stand before the statement's own texts.
 
     Args:
-        planned: What a statement does.
-        waiting: What it has wait for the end of the transaction.
+        planned: The plan of the statement.
+        waiting: Events of the statement that wait for the end of the transaction.
     """
     if not planned.has_texts:
         return planned
@@ -425,7 +425,7 @@ def _with_values(planned: Planned, waiting: Iterable[Body]) -> Planned:
 
 
 def _waiting_events(state: SessionState, numbers: range) -> Iterator[Body]:
-    """What some statements, the last ones, have wait in the binlogs' transaction caches."""
+    """Give the events of the last statements that wait in the binlogs' transaction caches."""
     for name, binlog in state.binlogs.items():
         marks = binlog.transaction_cache.marks if name != SOURCE_LOG else []
         at = bisect_left(marks, numbers[0], key=itemgetter(1))
@@ -438,13 +438,13 @@ _VALUES: Final = (IntvarEvent, RandEvent, LoggedVariable)
 
 
 class _Foreseen(NamedTuple):
-    """What was said last of a statement that is known.
+    """The last plan of a known statement that was foreseen.
 
     Attributes:
-        text: The statement.
-        outcome: What was said of what happened to it.
-        planned: What it is.
-        ledger: What is to be remembered behind it.
+        text: The text of the statement.
+        outcome: The stated outcome of the statement.
+        planned: The plan of the statement.
+        ledger: The ledger's state behind the statement.
     """
 
     text: str
@@ -455,14 +455,14 @@ class _Foreseen(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Waiting:
-    """The statements of which something waits in a transaction cache; it is not copied for that.
+    """Statements with events that wait in a transaction cache, which is not copied for that.
 
     Attributes:
-        marks: Those of the cache.
-        last: One more, behind them; 0: none.
-        events: Those of the cache.
-        foreseen: Of which `last` is the number.
-        name: Of the binlog.
+        marks: Marks of the transaction cache, which tell the statements.
+        last: Number of one more statement, behind them; 0: none.
+        events: Events of the transaction cache.
+        foreseen: Foreseen statement whose number is `last`.
+        name: Name of the cache's binlog.
     """
 
     marks: Sequence[tuple[int, int]] = ()
@@ -481,7 +481,7 @@ class _Waiting:
         return at < len(self.marks) and self.marks[at][1] == number
 
     def bodies(self, number: int) -> tuple[Body, ...]:
-        """What waits of a statement; nothing of one that does not wait."""
+        """Return the waiting events of a statement; none for a statement that does not wait."""
         if self.foreseen is not None and self.last and number == self.last:
             return self.foreseen.effect.appends(self.name, self.foreseen.text)
         at = bisect_left(self.marks, number, key=itemgetter(1))
@@ -490,7 +490,7 @@ class _Waiting:
         return tuple(self.events[self.marks[at - 1][0] if at else 0 : self.marks[at][0]])
 
     def has_from(self, number: int) -> bool:
-        """Whether a statement waits that has a number or a greater one."""
+        """True if a statement with this number or a greater one waits."""
         newest = self.last or (self.marks[-1][1] if self.marks else 0)
         return newest >= number
 
@@ -502,7 +502,7 @@ def _numbers(state: SessionState, name: str) -> _Waiting:
 
 
 def _waiting(state: SessionState, name: str, number: int, foreseen: Foreseen) -> _Waiting:
-    """As `_numbers`, behind a statement that is foreseen."""
+    """Return the statements that wait in a binlog's cache behind a foreseen statement."""
     cache, effect = state.binlogs[name].transaction_cache, foreseen.effect
     marks = () if name in effect.clears else cache.marks
     last = number if name in effect.waits else 0
@@ -510,7 +510,7 @@ def _waiting(state: SessionState, name: str, number: int, foreseen: Foreseen) ->
 
 
 def _waits(state: SessionState) -> bool:
-    """Whether anything waits in a transaction cache."""
+    """True if anything waits in a transaction cache."""
     for binlog in state.binlogs.values():  # noqa: SIM110 - a generator costs as much as all this
         if binlog.transaction_cache.events:
             return True
@@ -518,20 +518,20 @@ def _waits(state: SessionState) -> bool:
 
 
 class _Slice(NamedTuple):
-    """Where a text stands in what a binlog is given."""
+    """Position of a text among the events that a binlog is given."""
 
     begin: int
     end: int
 
 
 class _Form(NamedTuple):
-    """A group of a statement, as it is of all statements like it.
+    """A group of a statement, in the form that all statements of its kind share.
 
     Attributes:
-        section: Its rows; None where it has none.
-        is_standalone: As in `GroupDraft`.
-        binlogs: By name where its texts stand; None stands for its rows.
-        ends: As in `GroupDraft`.
+        section: The group's rows; None where it has none.
+        is_standalone: The same as `is_standalone` of `GroupDraft`.
+        binlogs: By name the positions of the group's texts; None stands for its rows.
+        ends: The same as `ends` of `GroupDraft`.
     """
 
     section: Section | None
@@ -541,12 +541,11 @@ class _Form(NamedTuple):
 
 
 class _Forms(NamedTuple):
-    """What is alike in the plans of all statements that are like one.
+    """The parts that the plans of all statements of one kind share.
 
     Attributes:
-        groups: Its groups.
-        has_texts: As in `Planned`.
-        values: Likewise.
+        has_texts: The same as `has_texts` of `Planned`.
+        values: The same as `values` of `Planned`.
     """
 
     groups: tuple[_Form, ...]
@@ -555,7 +554,7 @@ class _Forms(NamedTuple):
 
     @classmethod
     def of(cls, planned: Planned) -> _Forms:
-        """Find what others of its like have in common with a statement that nothing waits for."""
+        """Return the shared parts of the plan of a statement for which nothing waits."""
         binlogs = planned.result.binlogs
         groups = tuple(
             _Form(
@@ -572,7 +571,7 @@ class _Forms(NamedTuple):
         return cls(groups, planned.has_texts, planned.values)
 
     def planned(self, result: StatementResult, number: int) -> Planned:
-        """What a statement like it is."""
+        """Return the plan of a statement of this kind."""
         groups = []
         for section, is_standalone, binlogs, ends in self.groups:
             drafts: dict[str, tuple[DraftPart, ...]] = {}
@@ -611,7 +610,7 @@ def _slice(part: DraftPart, bodies: Sequence[Body]) -> _Slice | None:
 
 
 def _as_known(foreseen: Foreseen, number: int) -> Planned:
-    """What a statement is that is known, where nothing waits and the binlogs get what they log."""
+    """Return the plan of a known statement, where nothing waits and binlogs get what they log."""
     result, effect = foreseen.result, foreseen.effect
     forms = effect.notes.get(_Forms)
     if forms is None:
@@ -626,14 +625,14 @@ def _as_known(foreseen: Foreseen, number: int) -> Planned:
 
 @dataclass(slots=True)
 class _Ledger:
-    """What is to be remembered between the statements of a session.
+    """The planning session's memory between statements.
 
     Attributes:
         removed: By binlog, the numbers of statements that are not to be there as text.
-        removed_until: The same for all binlogs and all statements up to this one.
-        unlogged: Numbers of statements that the binlogs are to have nothing of.
-        temporary: The temporary tables that they have.
-        images: By its number, the row images of a statement that are to be less than full.
+        removed_until: All statements up to this number are not to be in any binlog as text.
+        unlogged: Numbers of statements of which the binlogs are to have nothing.
+        temporary: The temporary tables that each binlog has.
+        images: Row images that are to be less than full, by the number of their statement.
         has_texts: Texts may wait for the end of the transaction.
     """
 
@@ -646,11 +645,11 @@ class _Ledger:
 
     @property
     def is_clean(self) -> bool:
-        """Whether there is nothing that a statement alone hangs on."""
+        """True if no single statement has a restriction."""
         return not (self.removed or self.unlogged)
 
     def copy(self) -> _Ledger:
-        """As it is now."""
+        """Copy the present state."""
         return _Ledger(
             removed={name: one.copy() for name, one in self.removed.items()},
             removed_until=self.removed_until,
@@ -661,7 +660,7 @@ class _Ledger:
         )
 
     def end_transaction(self) -> None:
-        """Nothing waits any longer."""
+        """Forget the transaction: nothing waits any longer."""
         if self.removed or self.unlogged:
             self.removed.clear()
             self.unlogged.clear()
@@ -675,26 +674,26 @@ class _Ledger:
             self.images.update(dict.fromkeys(numbers, image))
 
     def is_removed(self, name: str, number: int) -> bool:
-        """Whether a statement is not to be in a binlog as text."""
+        """True if a statement is not to be in a binlog as text."""
         return number <= self.removed_until or number in self.removed.get(name, ())
 
     def remove(self, name: str, numbers: Collection[int]) -> None:
-        """Have no statement of those in a binlog as text."""
+        """Keep the texts of some statements out of a binlog."""
         if numbers:
             self.removed.setdefault(name, set()).update(numbers)
 
 
-# What they are to the binlogs ----------------------------------------------------------------------
+# Content of the groups in the binlogs --------------------------------------------------------------
 
 
 class _Drafting:
-    """Finds out what the groups of one statement are.
+    """The drafting of one statement's groups.
 
     Args:
-        result: What it did.
-        numbers: Its number, and those of the statements that it ran.
-        ledger: What is remembered; changed.
-        waiting: By log, the numbers of the statements that wait there behind it.
+        result: Effects of the statement on each log.
+        numbers: The statement's number, and those of the statements that it ran.
+        ledger: The session's memory, which is changed.
+        waiting: By log, the numbers of the statements that wait there after the statement.
     """
 
     def __init__(
@@ -716,10 +715,10 @@ class _Drafting:
         self._homeless: dict[str, list[tuple[tuple[DraftPart, ...], Body | None]]] = {}
 
     def note(self, state: SessionState) -> None:
-        """Note what is known of a statement that was followed.
+        """Note the doubts about a statement that was followed, and its temporary tables.
 
         Args:
-            state: The session behind it.
+            state: The session's state behind the statement.
         """
         execution, result, ledger = state.execution, self._result, self._ledger
         if execution.temporary or state.temporary.names:
@@ -761,7 +760,7 @@ class _Drafting:
             for one in dict(source.group.runs):
                 self._places.setdefault(one, []).append(place)
         at_source = result.binlogs[SOURCE_LOG]
-        # Where a binlog has the very same there is nothing to find out.
+        # A binlog with the very same events as the source needs no fitting.
         self._names = [name for name in self._names if result.binlogs[name] is not at_source]
         for name in self._names:
             self._fit(name, groups_of(result.binlogs[name], number))
@@ -786,7 +785,7 @@ class _Drafting:
         drafts: Iterable[GroupDraft],
         homeless: Mapping[str, tuple[tuple[DraftPart, ...], ...]],
     ) -> bool:
-        """Whether something of the statement is, or will be, in a binlog as text."""
+        """True if something of the statement is, or will be, in a binlog as text."""
         given = [
             *(parts for draft in drafts for parts in draft.binlogs.values()),
             *(parts for groups in homeless.values() for parts in groups),
@@ -801,7 +800,7 @@ class _Drafting:
         )
 
     def _give_up(self) -> None:
-        """Nobody knows what the statement does: all that waits goes as rows."""
+        """Give up the texts of a statement whose effects are not known: all that waits goes as rows."""
         self._ledger.removed_until = self._numbers[-1]
         for name in self._names:
             runs = self._result.binlogs[name].runs
@@ -811,13 +810,13 @@ class _Drafting:
     # A binlog's groups -----------------------------------------------------------------------------
 
     def _fit(self, name: str, groups: Sequence[LogGroup]) -> None:
-        """Find out what of the source's groups a binlog has as text.
+        """Find the parts of the source's groups that a binlog has as text.
 
-        Those that the source has, too, come first and in its order, as the binlog gets them.
+        Groups that the source has, too, come first and in its order, as the binlog gets them.
 
         Args:
-            name: The binlog.
-            groups: What its own log gets.
+            name: Name of the binlog in question.
+            groups: Groups that the binlog's own log gets.
         """
         written: set[int] = set()
         several: set[int] = set()
@@ -842,7 +841,7 @@ class _Drafting:
             self._keep_temporary(name, group, several if group.end is not End.NONE else ())
 
     def _place(self, name: str, group: LogGroup, groups: Sequence[LogGroup]) -> int | None:
-        """The group of the source that a binlog's group is; None if there is not one alone."""
+        """Return the source's group to which a binlog's group belongs; None if there is not one alone."""
         if group.end is not End.NONE:
             places = {
                 place
@@ -868,12 +867,12 @@ class _Drafting:
         return places_alone[0] if len(places_alone) == len(left) == 1 else None
 
     def _can_be_text(self, name: str, part: TextOf, several: Iterable[int] = ()) -> bool:
-        """Whether a statement whose text a binlog is given now can be there as that.
+        """True if a statement whose text a binlog is given now can be there as text.
 
         Args:
-            name: The binlog.
-            part: The statement.
-            several: Numbers of those that the binlog is not given whole now.
+            name: Name of the binlog in question.
+            part: The statement with its text.
+            several: Numbers of statements that the binlog is not given as a whole now.
         """
         number = part.number
         is_whole = begins(part.bodies, DROP_TEMPORARY) or (
@@ -910,7 +909,7 @@ class _Drafting:
             given.add(number)
 
     def _fit_alone(self, name: str, place: int, group: LogGroup) -> None:
-        """Fit a statement that stands alone in a binlog."""
+        """Fit a statement that stands alone in a binlog into a group of the source."""
         number = group.number
         part = self._text(number, group.runs[0][1])
         if (name, place) in self._matched and self._groups[place].group == group:
@@ -925,7 +924,7 @@ class _Drafting:
         return TextOf(number, bodies, self._ledger.temporary.are_used(number))
 
     def _give(self, name: str, place: int, part: TextOf) -> None:
-        """Have a statement in a binlog as text."""
+        """Put a statement into a binlog as text."""
         self._parts.setdefault((name, place), []).append(part)
         self._note_given(name, part)
 
@@ -934,7 +933,7 @@ class _Drafting:
         self._ledger.temporary.give(name, part.number, is_drop=is_drop)
 
     def _keep_temporary(self, name: str, group: LogGroup, several: Iterable[int]) -> None:
-        """Keep of a group that the source has not what changes temporary tables."""
+        """Keep the changes of temporary tables in a group that the source does not have."""
         temporary = self._ledger.temporary
         kept: list[DraftPart] = []
         has_change = False
@@ -989,7 +988,7 @@ class _Drafting:
     # A group of the source -------------------------------------------------------------------------
 
     def _draft(self, place: int) -> GroupDraft:
-        """What a group of the source is to all binlogs."""
+        """Return a group of the source with its content in all binlogs."""
         source = self._groups[place]
         binlogs: dict[str, tuple[DraftPart, ...]] = {}
         for name in self._names:
@@ -1029,12 +1028,12 @@ class _Drafting:
     def _of_binlog(
         self, name: str, place: int, source: SourceGroup
     ) -> tuple[DraftPart, ...] | None:
-        """What a group is to a binlog; None: what it is to the source."""
+        """Return a group's content in a binlog; None: the same as at the source."""
         unlogged = self._ledger.unlogged
         numbers = {number for number, _ in source.group.runs}
         parts = self._parts.get((name, place), [])
         if not source.is_undone:
-            # What the binlog's own log has at another time, or has no longer.
+            # Some rows stand in the binlog's own log at another time, or no longer.
             logged = [one for one in source.sections if one not in unlogged]
             at_once = self._at_once(name, place, logged) if not parts else None
             parts = _with_rows(parts, logged) if at_once is None else [at_once]
@@ -1049,16 +1048,16 @@ class _Drafting:
 
 
 def _is_savepoint(part: TextOf) -> bool:
-    """Whether it is a text that the source has in its group, too."""
+    """True if a part is a text of a savepoint, which the source has in its group, too."""
     return begins(part.bodies, SAVEPOINTS)
 
 
 def _with_rows(parts: list[DraftPart], numbers: Sequence[int]) -> list[DraftPart]:
-    """Parts, and the rows of those statements that are not among them, in their places.
+    """Add the rows of statements that are not among the parts, in their places.
 
     Args:
-        parts: Of a binlog.
-        numbers: Of the sections of the source's group, in order.
+        parts: Parts of a binlog's group.
+        numbers: Statement numbers of the sections of the source's group, in order.
     """
     given = {part.number for part in parts}
     lacking = [number for number in numbers if number not in given]

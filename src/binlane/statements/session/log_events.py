@@ -1,9 +1,9 @@
-"""What a session appends to its binlogs: bodies of the codec, and how they are printed.
+"""The events that a session appends to its binlogs: bodies of the codec, and their printed form.
 
-What only the server that runs a statement knows is 0 in a body, and printed as `#`: numbers of
-transactions, GTIDs, files and tables, ids and seeds that it chose. Of the status variables there
-are those that the printed form shows. Rows, the maps of their tables and user variables are
-placeholders, as their bodies need what is in the rows, or the value as the server keeps it.
+Values that only the server that runs a statement knows are 0 in a body, and printed as `#`: numbers of
+transactions, GTIDs, files and tables, ids and seeds that the server chose. A body has those status variables
+that the printed form shows. Rows, the maps of their tables and user variables are placeholders, as their
+bodies need the rows' content, or the value as the server keeps it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from binlane.statements.sql.evaluation.values import IN_UTF8, NOT_AS_LOGGED
 from binlane.statements.sql.servers import Fact
 
 SOURCE_LOG: Final = ""
-"""As which a session has the source's own log beside its binlogs, where it keeps that."""
+"""Name of the source's own log, beside the binlogs, in a session that keeps one."""
 _FLAGS2: Final = 0
 _OPTIONS: Final = (
     ("foreign_key_checks", 1 << 26, 0),
@@ -60,7 +60,7 @@ _OLD_TEXTS: Final = MappingProxyType(
         "@@system_versioning_insert_history": "@@system_versioning_insert_history=1",
     }
 )
-"""What servers without `Fact.LOGS_ALL_OPTIONS` show of an option."""
+"""Texts of options that servers without `Fact.LOGS_ALL_OPTIONS` show."""
 _ROWS: Final[Mapping[str, tuple[EventType, EventType]]] = MappingProxyType(
     {
         "insert": (EventType.WRITE_ROWS, EventType.WRITE_ROWS_V1),
@@ -94,12 +94,12 @@ class MappedTable(NamedTuple):
 
 
 class ChangedRows(NamedTuple):
-    """Stands for a rows event.
+    """Placeholder for a rows event.
 
     Attributes:
-        event_type: Its type.
-        table: Whose rows.
-        flags: `RowsFlag` bits.
+        event_type: Type of the rows event.
+        table: The table whose rows change.
+        flags: Bits of `RowsFlag`, joined by OR.
     """
 
     event_type: EventType
@@ -130,7 +130,7 @@ Body = (
     | MappedTable
     | ChangedRows
 )
-"""What a session appends."""
+"""Events and placeholders that a session appends."""
 
 
 @lru_cache(_QUERIES_KEPT)
@@ -169,7 +169,7 @@ def status_vars(flags2: int, *, is_atomic: bool = False) -> bytes:
     """Status variables of a statement.
 
     Args:
-        flags2: Bits of `OPTION_BITS`.
+        flags2: Bits of `OPTION_BITS`, joined by OR.
         is_atomic: MySQL commits the statement, which is DDL, together with its log.
     """
     found = [StatusVar(_FLAGS2, "FLAGS2", flags2)] if flags2 else []
@@ -210,13 +210,13 @@ def rows(
     """Rows of one kind, other rows following: `insert`, `update` or `delete`.
 
     Args:
-        kind: Which.
-        table: Whose.
-        server: That logs them.
-        checks_foreign_keys: foreign_key_checks.
-        checks_unique: unique_checks.
-        is_partial: MySQL's binlog_row_value_options has PARTIAL_JSON: every update is of that type,
-            also of a table without JSON.
+        kind: Kind of change: `insert`, `update` or `delete`.
+        table: The table whose rows change.
+        server: Server that logs the rows.
+        checks_foreign_keys: The session's value of foreign_key_checks.
+        checks_unique: The session's value of unique_checks.
+        is_partial: MySQL's binlog_row_value_options has PARTIAL_JSON: every update is of that type, also of a
+            table without JSON.
     """
     if is_partial and kind == "update":
         kind = "partial update"
@@ -269,7 +269,7 @@ def _text(data: bytes) -> str:
 
 @lru_cache
 def _shown_status(data: bytes, *, shows_values: bool) -> tuple[str, str]:
-    """What is shown of status variables before a text and behind it."""
+    """Return the texts that status variables show before a statement and behind it."""
     options, end = "", ""
     for variable in decode_status_vars(data):
         if variable.code == DDL_LOGGED_WITH_XID:
@@ -318,7 +318,7 @@ def _table_map(event: MappedTable, _: Server) -> LoggedEvent:
 def _rows(event: ChangedRows, server: Server) -> LoggedEvent:
     is_partial = event.event_type is EventType.PARTIAL_UPDATE_ROWS
     name = "Update_rows_partial" if is_partial else event.event_type.name.capitalize()
-    # Of all flags, servers show the end's alone, unless foreign keys are their own work.
+    # Servers show the flag of a statement's end alone, unless foreign keys are their own work.
     shown = ~0 if server.has_server_foreign_keys else RowsFlag.STMT_END
     flags = " ".join(text for flag, text in _FLAG_NAMES if event.flags & shown & flag)
     return LoggedEvent(name, f"table_id: # flags: {flags}" if flags else "table_id: #")

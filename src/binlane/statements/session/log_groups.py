@@ -1,7 +1,7 @@
-"""The groups that statements append to a log: where each begins, what it holds and how it ends.
+"""The groups that statements append to a log: their beginnings, contents and ends.
 
-Pure splitting of bodies that a session appended, with the numbers of the statements that they are of.
-Nothing is said here of what a group of the source is to a binlog: `group_plans` does.
+The module purely splits bodies that a session appended, with the numbers of their statements. `group_plans`
+decides the content of the source's groups in a binlog.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from binlane.statements.session.report import BinlogResult
 
 
 class End(Enum):
-    """How a group ends; NONE: it is one statement that stands alone."""
+    """The end of a group; NONE: the group is one statement that stands alone."""
 
     COMMIT = "commit"
     ROLLBACK = "rollback"
@@ -35,9 +35,9 @@ class LogGroup(NamedTuple):
     """A group that one log gets.
 
     Attributes:
-        runs: Its events without what opens and ends it, with the numbers of their statements.
-        end: How it ends; NONE: it is one statement that stands alone.
-        closing: The event that ends it; None if it stands alone.
+        runs: The group's events without those that open and end it, with the numbers of their statements.
+        end: Kind of the group's end; NONE: it is one statement that stands alone.
+        closing: The event that ends the group; None if it stands alone.
     """
 
     runs: tuple[tuple[int, tuple[Body, ...]], ...]
@@ -46,16 +46,16 @@ class LogGroup(NamedTuple):
 
     @property
     def number(self) -> int:
-        """Of its first statement."""
+        """Return the number of the group's first statement; 0 if it has none."""
         return self.runs[0][0] if self.runs else 0
 
 
 def groups_of(told: BinlogResult, number: int) -> list[LogGroup]:
-    """Split what a statement appends to a log.
+    """Split the events that a statement appends to a log.
 
     Args:
-        told: The log, and what is appended.
-        number: Of the statement that does.
+        told: The statement's result in the log, with the appended events.
+        number: Number of the appending statement.
     """
     bodies = told.bodies
     if not bodies:
@@ -168,13 +168,13 @@ def _ends_xa(body: Body) -> bool:
 
 
 def begins(bodies: Sequence[Body], beginnings: bytes | tuple[bytes, ...]) -> bool:
-    """Whether events begin with one of those statements that binlane itself writes."""
+    """True if events begin with one of some statements that binlane itself writes."""
     first = bodies[0]
     return isinstance(first, QueryEvent) and first.query.startswith(beginnings)
 
 
 def are_rows(bodies: Sequence[Body]) -> bool:
-    """Whether the events of one statement are its rows; what made their table may stand before them."""
+    """True if the events of one statement are its rows; the making of their table may stand before them."""
     return isinstance(bodies[-1], _OF_ROWS) or isinstance(bodies[0], _OF_ROWS)
 
 
@@ -197,12 +197,12 @@ class SourceGroup:
     """A group of the source.
 
     Attributes:
-        group: It.
-        sections: The rows of its statements, by their numbers, in order; none of one that made a
-            table and filled it with nothing.
+        group: The group as the log has it.
+        sections: The rows of the group's statements, by their numbers, in order; none for a statement that
+            made a table and filled it with nothing.
         is_split: Each piece of rows is of one statement.
-        is_standalone: As in `GroupDraft`.
-        is_undone: Some of it, or all, is rolled back in the end.
+        is_standalone: The same as `is_standalone` of `GroupDraft`.
+        is_undone: Some of the group, or all, is rolled back in the end.
     """
 
     group: LogGroup
@@ -213,7 +213,7 @@ class SourceGroup:
 
     @property
     def ends_prepared(self) -> bool:
-        """Whether it is XA COMMIT or XA ROLLBACK."""
+        """True if the group is XA COMMIT or XA ROLLBACK."""
         return self.group.end is End.NONE and begins(self.group.runs[0][1], _XA_ENDS)
 
     @classmethod

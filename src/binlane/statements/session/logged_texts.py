@@ -1,7 +1,7 @@
-"""Statements that the servers write anew for the log.
+"""Texts of statements that the servers write anew for the log.
 
-Views, routines, triggers, events and LOAD DATA; of account statements most of MySQL's and a few of
-MariaDB's: passwords as hashes, options in MySQL's own order. The hashes are random: they stand as `#`.
+These are views, routines, triggers, events and LOAD DATA; of account statements most of MySQL's and a few of
+MariaDB's: passwords as hashes, options in MySQL's own order. The hashes are random and stand as `#`.
 
 Source: MariaDB 10.11 sql/sql_view.cc `mysql_create_view`, sql/sp.cc `show_create_sp`,
 sql/sql_trigger.cc, sql/events.cc, sql/sql_load.cc `write_execute_load_query_log_event` and
@@ -69,7 +69,7 @@ _TRAITS: Final[Mapping[str, tuple[int, str]]] = MappingProxyType(
 
 
 def definition_text(state: SessionState, statement: SessionStatement) -> str:
-    """The text of a CREATE of a program or view, or of ALTER VIEW, as it is logged."""
+    """Return the text of a CREATE of a program or view, or of ALTER VIEW, as it is logged."""
     write = _WRITERS.get(type(statement.facts.tree))
     found = (
         None if write is None else write(_DefinitionWriter(state, statement), statement.facts.tree)
@@ -146,7 +146,7 @@ def _event(writer: _DefinitionWriter, node: Event) -> str | None:
 def _from_its_kind(
     writer: _DefinitionWriter, name: ObjectName, definer: Account | None, *, is_or_replace: bool
 ) -> str:
-    """A trigger or event: only what stands before the word for its kind is written anew."""
+    """Return a trigger or event: only the text before the word for its kind is written anew."""
     verb = "CREATE OR REPLACE" if is_or_replace else "CREATE"
     kind = writer.facts.verb.rpartition(" ")[2]
     # Between that word and the name there is no other one of these letters but IF NOT EXISTS.
@@ -184,7 +184,7 @@ def _library(writer: _DefinitionWriter, node: CreateLibrary) -> str:
 
 
 def _code(writer: _DefinitionWriter, code: Literal, language: str) -> str:
-    """What MySQL prints of code in another language, of which `$$` may be a part."""
+    """Return MySQL's print of code in another language, where `$$` may be a part of the code."""
     content = content_of(code, writer.facts)
     if code.kind is LiteralKind.HEX:
         return f"AS 0x{content.encode('latin-1').hex().upper()}"
@@ -193,7 +193,7 @@ def _code(writer: _DefinitionWriter, code: Literal, language: str) -> str:
 
 
 def _parameters(writer: _DefinitionWriter, node: CreateRoutine) -> str:
-    """As they are written; MariaDB leaves out what stands before the first one of a function."""
+    """Return the parameters as written; MariaDB leaves out all text before a function's first one."""
     start, end = node.parameters_at + 1, node.parameters_end - 1
     if node.verb == "CREATE FUNCTION" and writer.state.server.is_mariadb:
         start = node.parameters[0].at if node.parameters else end
@@ -248,7 +248,7 @@ def _comment(writer: _DefinitionWriter, text: str) -> str:
 
 
 def _package(writer: _DefinitionWriter, node: ObjectStatement) -> str | None:
-    """CREATE PACKAGE."""
+    """Return the text of CREATE PACKAGE."""
     if not node.verb.startswith("CREATE PACKAGE") or node.name is None:
         return None
     rest = writer.rest(node.name.end)
@@ -294,7 +294,7 @@ _DUPLICATES: Final = MappingProxyType(
     }
 )
 _FORMATS: Final = MappingProxyType({"TERMINATED": "\t", "ENCLOSED": "", "ESCAPED": "\\"})
-"""What FIELDS says where the statement does not."""
+"""Defaults of FIELDS for the parts that the statement leaves out."""
 
 
 def load_event(state: SessionState, statement: SessionStatement) -> ExecuteLoadQueryEvent:
@@ -321,7 +321,7 @@ def load_event(state: SessionState, statement: SessionStatement) -> ExecuteLoadQ
 
 
 def _rest(state: SessionState, statement: SessionStatement, node: LoadData) -> str:
-    """What stands behind INTO: all options, as the servers' defaults have them."""
+    """Return the text behind INTO: all options, as the servers' defaults have them."""
     facts, quote = statement.facts, state.quote
     given = node.table.name
     name = TableName(given.database or statement.database, given.name)
@@ -353,7 +353,7 @@ def _rest(state: SessionState, statement: SessionStatement, node: LoadData) -> s
 def _columns(
     state: SessionState, name: TableName, node: LoadData, facts: StatementFacts
 ) -> list[str]:
-    """What the fields are read into: what the statement names, else all columns."""
+    """Return the targets of the fields: those that the statement names, else all columns."""
     if node.columns:
         return [_target(state, one, facts) for one in node.columns]
     table = state.objects.table(name)
@@ -368,7 +368,7 @@ def _target(state: SessionState, node: Name | UserVariable, facts: StatementFact
 
 
 def _assignment(state: SessionState, node: Assignment, facts: StatementFacts) -> str:
-    """A column with what the text says behind the sign, blanks too."""
+    """Return a column with the text behind the `=`, blanks included."""
     text = facts.text[facts.place(node.column.end) : facts.place(node.end)]
     return f"{state.quote(node.column.parts[-1])}={text.partition('=')[2]}"
 
@@ -387,7 +387,7 @@ _PRIVILEGES: Final = (
     *("REPLICATION CLIENT", "CREATE VIEW", "SHOW VIEW", "CREATE ROUTINE", "ALTER ROUTINE"),
     *("CREATE USER", "EVENT", "TRIGGER", "CREATE TABLESPACE", "CREATE ROLE", "DROP ROLE"),
 )
-"""In the order in which the server writes them; others follow."""
+"""Privileges in the order in which the server writes them; others follow."""
 _CLAUSES: Final = (
     *("REQUIRE", "WITH", "PASSWORD EXPIRE", "ACCOUNT", "PASSWORD HISTORY"),
     *("PASSWORD REUSE INTERVAL", "PASSWORD REQUIRE CURRENT", "FAILED_LOGIN_ATTEMPTS"),
@@ -398,7 +398,7 @@ _ORDERED: Final = (
     *("SUBJECT", "ISSUER", "CIPHER", "MAX_QUERIES_PER_HOUR", "MAX_UPDATES_PER_HOUR"),
     *("MAX_CONNECTIONS_PER_HOUR", "MAX_USER_CONNECTIONS"),
 )
-"""What stands in a clause by pairs, in that order likewise."""
+"""Options that stand in a clause as pairs, in the order in which the server writes them."""
 _ACCOUNT_ESCAPES: Final = str.maketrans({"'": "\\'", '"': '\\"', "\\": "\\\\"})
 
 
@@ -430,7 +430,7 @@ class _AccountWriter:
         return f"{_string(user)}@{_string(host)}"
 
     def accounts(self, accounts: Iterable[Account]) -> str:
-        """Several of them."""
+        """Return several accounts, with commas between them."""
         return ",".join(map(self.account, accounts))
 
     @property
@@ -444,7 +444,7 @@ class _AccountWriter:
         return _string(string_of(part, self.statement.facts)) if isinstance(part, Literal) else part
 
     def secret(self, credential: Credential) -> str:
-        """A password; empty where it is or has none."""
+        """Return a password; empty where the credential has none."""
         secret = credential.secret
         return "" if secret is None else string_of(secret, self.statement.facts)
 
@@ -517,7 +517,7 @@ def _identified(writer: _AccountWriter, credential: Credential | None) -> str:
 
 
 def _old_password(credential: Credential | None) -> str:
-    """What happens to the old password; the old one itself is not written."""
+    """Return the clause for the old password; the old password itself is not written."""
     return f" {credential.then}" if credential and credential.then else ""
 
 

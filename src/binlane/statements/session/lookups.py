@@ -27,7 +27,7 @@ _OF_DICTIONARY: Final = (
     *("KEYS", "TRIGGERS", "EVENTS", "PROCEDURE STATUS", "FUNCTION STATUS", "LIBRARY STATUS"),
     *("CHARACTER SET", "CHARSET", "COLLATION", "CREATE USER"),
 )
-"""What MySQL's SHOW asks the dictionary for; so does DESCRIBE of a table."""
+"""Objects of MySQL's SHOW that are read from the dictionary; so does DESCRIBE of a table."""
 _DESCRIBES: Final = ("EXPLAIN", "DESCRIBE", "DESC")
 _DICTIONARY_WAS_READ: Final = frozenset((1356, 1396))
 """Errors of a view or an account that the dictionary has told of."""
@@ -35,7 +35,7 @@ _NO_HANDLER: Final = 1109
 _DICTIONARY: Final = Table(
     name=TableName("mysql", "tables"), definition=TableDefinition(columns=()), engine="INNODB"
 )
-"""One table of it, which stands for all: no query may name them."""
+"""One table of the dictionary, which stands for all: no query may name them."""
 
 
 def look_or_use(state: SessionState, statement: SessionStatement) -> None:

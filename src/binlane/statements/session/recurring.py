@@ -1,12 +1,12 @@
-"""Statements that come again: what one did, another of its shape does in the same state.
+"""Statements that come again: the effects of one are those of another of its shape in the same state.
 
-Most statements of an application differ from earlier ones in their literals alone, and meet the
-session as those met it. Such a statement is carried out once; what it appended, and what it left
-of the transaction, is kept and done again with the text of the next one. Kept is only what no
-literal can change, and nothing that has a place in the text: notes, ways, errors that nobody stated.
+Most statements of an application differ from earlier ones in their literals alone, and run in the same state
+of the session. Such a statement is carried out once; its events, and the transaction's state behind it, are
+kept and repeated with the text of the next one. Kept are only effects that no literal can change, and none
+that have a place in the text: notes, ways, errors that nobody stated.
 
-A state of the session is found out by all of it that statements hang on, as long as the session
-goes on by itself; a statement that is kept leads from one state to the next without looking.
+A state of the session is found by all values that statements depend on, as long as the session goes on by
+itself; a kept statement leads from one state to the next without looking.
 """
 
 from __future__ import annotations
@@ -56,16 +56,16 @@ _KINDS: Final = (
 
 
 _Key = Key | tuple[int | None, int | None, Key]
-"""Of a statement, with the number of rows and the error where these are said."""
+"""Key of a statement: with the number of rows and the error where these are stated."""
 
 
 class Foreseen(NamedTuple):
-    """What a statement will do.
+    """The effects that a statement will have.
 
     Attributes:
-        text: The statement.
-        result: What it will tell.
-        effect: What all statements do that are like it, in the same state.
+        text: The text of the statement.
+        result: The result that the statement will have.
+        effect: Effects that all statements of its kind have in the same state.
     """
 
     text: str
@@ -74,7 +74,7 @@ class Foreseen(NamedTuple):
 
 
 class Recurring:
-    """The statements of one session that come again; what is kept of them serves all sessions."""
+    """The statements of one session that come again; their kept effects serve all sessions."""
 
     def __init__(self, state: SessionState) -> None:
         self._state = state
@@ -90,7 +90,7 @@ class Recurring:
         return plan_of(facts, state.opening(state.database))
 
     def foresee(self, text: str, outcome: Outcome) -> Foreseen | None:
-        """Tell what a statement will do, if that is known; see `again`."""
+        """Return the effects that a statement will have, if they are known; see `again`."""
         is_kept = len(text) <= LONG and self._may_come_again(outcome)
         place = (self._at or self.find()) if is_kept else None
         if place is None or place.version is not self._state.objects.version:
@@ -102,15 +102,15 @@ class Recurring:
         return found
 
     def _may_come_again(self, outcome: Outcome) -> bool:
-        """Whether an outcome leads to the same, whatever tables have got or lost rows."""
+        """True if an outcome leads to the same, whatever tables have got or lost rows."""
         is_told = outcome.rows == 0 and self._state.objects.filled is not None
         return not (is_told or outcome.is_proven_empty)
 
     def _key(self, text: str, dialect: Dialect, outcome: Outcome) -> _Key:
-        """What is alike in all statements that do the same in one state."""
+        """Return the parts that are equal in all statements with the same effects in one state."""
         last = self._split
         if last is not None and last[0] == text and last[1] is dialect:
-            # It was asked for what it will do, and is run now.
+            # The statement was foreseen, and is run now.
             key = last[2]
         else:
             key = key_of(text, dialect)
@@ -120,15 +120,15 @@ class Recurring:
         return outcome.rows, outcome.error, key
 
     def again(self, text: str, outcome: Outcome) -> StatementResult | Attempt | None:
-        """Do again what is known of a statement.
+        """Repeat the known effects of a statement.
 
         Args:
-            text: As the client sends it, without white space and semicolons around it.
-            outcome: What is said of what happened to it.
+            text: Text as the client sends it, without white space and semicolons around it.
+            outcome: The stated outcome of the statement.
 
         Returns:
-            What it did. If that is not known, what has to be told of it when it is carried out;
-            None in states in which little comes again. Then the session goes on by itself.
+            The statement's result. If its effects are not known, an attempt that is to be told of its
+            execution; None in states in which little comes again. Then the session goes on by itself.
         """
         is_kept = len(text) <= LONG and self._may_come_again(outcome)
         place = (self._at or self.find()) if is_kept else None
@@ -154,10 +154,10 @@ class Recurring:
         return result
 
     def unchanging(self, text: str) -> KnownEffect | None:
-        """What a statement does that is known, and leaves the session as it is; None for others.
+        """Return the known effect of a statement that leaves the session as it is; None for others.
 
         Args:
-            text: As for `again`.
+            text: The statement's text, as for `again`.
 
         Returns:
             None also where nothing of the session is logged.
@@ -173,25 +173,25 @@ class Recurring:
         return kept
 
     def stay(self) -> None:
-        """A statement of those that `unchanging` tells of has run: nothing else is new."""
+        """Count a statement that `unchanging` gave and that has run: nothing else is new."""
         self._state.number += 1
         self._is_ahead, self._foreseen = True, None
 
     def leave(self) -> None:
-        """The session goes on by itself, or is another one from here on."""
+        """Let the session go on by itself, or as another one from here on."""
         self._at = self._foreseen = None
         if not self._is_ahead:
             return
         self._is_ahead = False
         state = self._state
-        # What statements share so far.
+        # The changes so far are shared between statements, so they are copied.
         state.transaction.changes = state.transaction.changes.copy()
         status = state.variables.status_vars()
         for binlog in self._binlogs:
             binlog.status_vars = status
 
     def find(self) -> _Place | None:
-        """The state in which the session is; None if it is one in which little comes again."""
+        """Return the state of the session; None if it is a state in which little comes again."""
         state = self._state
         transaction = state.transaction
         variables = state.variables
@@ -224,7 +224,7 @@ class Recurring:
             changes.changed_nontransactional,
             changes.changed_nontransactional_temporary,
             changes.changed_temporary_tables,
-            # Which of them recorded some write and not another: all that a refusal hangs on.
+            # A refusal depends on the sets of binlogs that recorded some write, and not another.
             None
             if safety is None
             else frozenset([one.binlogs for one in safety.transaction.writes]),
@@ -252,15 +252,15 @@ class Recurring:
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class _Place:
-    """A state of a session, as far as statements hang on it.
+    """A state of a session, as far as statements depend on it.
 
     Attributes:
-        version: Of the objects.
-        dialect: In which its statements are read.
+        version: Version of the objects in this state.
+        dialect: Dialect in which statements are read.
         split: Gives the pieces of a statement's `key_of`.
         is_logging: Something of the session is logged.
-        has_savepoints: The transaction has some.
-        kept: Statements that were carried out in it.
+        has_savepoints: The open transaction has some savepoints.
+        kept: Effects of statements that were carried out in this state.
     """
 
     version: object
@@ -272,10 +272,10 @@ class _Place:
 
 
 class _Known:
-    """What is kept.
+    """The known states of all sessions.
 
     Attributes:
-        places: States of sessions, by all that statements hang on in them.
+        places: States of sessions, by all values that statements depend on.
     """
 
     def __init__(self) -> None:
@@ -283,7 +283,7 @@ class _Known:
         self._size = 0
 
     def grow(self) -> None:
-        """There is one more; forget all others if these are too many."""
+        """Count one more effect; forget all others if these are too many."""
         if self._size >= KEPT_MAX:
             places, self.places, self._size = self.places, {}, 0
             # A session may be in one of them.
@@ -307,11 +307,11 @@ class Attempt:
         self._binlogs: list[tuple[list[Body], _Flags]] = []
 
     def begins(self, state: SessionState, facts: StatementFacts) -> bool:
-        """Whether what a statement does can be kept.
+        """True if the effects of a statement can be kept.
 
         Args:
             state: The session, before the statement is carried out.
-            facts: What it says.
+            facts: Facts of the statement's text.
         """
         if facts.shape is None:
             return False
@@ -330,7 +330,7 @@ class Attempt:
         return plan.may_recur
 
     def was(self, state: SessionState, result: StatementResult) -> None:
-        """Keep what the statement did, if that does not hang on its text."""
+        """Keep the statement's effects, if they do not depend on its text."""
         error = result.error
         if result != StatementResult(error=error, binlogs=result.binlogs):
             return
@@ -383,7 +383,7 @@ class Attempt:
 
 
 def _added(state: SessionState) -> TransactionWrites | None:
-    """What a statement added to the writes of its transaction; None if that has none now."""
+    """Return a statement's addition to the writes of its transaction; None if that has no writes now."""
     safety = state.safety
     return None if safety is None or not safety.transaction.writes else safety.added
 
@@ -399,7 +399,7 @@ def _flags(binlog: BinlogCaches) -> _Flags:
 
 
 def _groups(each: Sequence[_Alike]) -> list[tuple[_Alike, list[int]]]:
-    """What each binlog has, and the numbers of all that have the same."""
+    """Group binlogs with equal values: each value with the numbers of its binlogs."""
     groups: list[tuple[_Alike, list[int]]] = []
     for number, one in enumerate(each):
         numbers = next((numbers for other, numbers in groups if other == one), None)
@@ -414,9 +414,9 @@ class _Made(NamedTuple):
     """Events of all statements of a shape.
 
     Attributes:
-        constant: All of them; BEGIN stands for those that the other two are about.
-        makers: Where those stand that hold the statement's text, and what makes them.
-        waiting: Where all that waited in the transaction cache stands; None: it does not.
+        constant: All events; BEGIN stands for those that `makers` and `waiting` give.
+        makers: Positions of the events with the statement's text, each with its maker.
+        waiting: Position of all events that waited in the transaction cache; None: these are not written.
     """
 
     constant: tuple[Body, ...]
@@ -424,7 +424,7 @@ class _Made(NamedTuple):
     waiting: int | None
 
     def bodies(self, text: str, waiting: Sequence[Body] = ()) -> tuple[Body, ...]:
-        """Those of one statement."""
+        """Return the events of one statement."""
         if not self.makers and self.waiting is None:
             return self.constant
         found = [*self.constant]
@@ -435,7 +435,7 @@ class _Made(NamedTuple):
         return tuple(found)
 
     def runs(self, cache: Cache) -> Runs:
-        """Where those stand that waited, and of which statements they are."""
+        """Return the ranges of the events that waited, with the numbers of their statements."""
         if self.waiting is None or not cache.marks:
             return ()
         at, begin, found = self.waiting, 0, []
@@ -446,11 +446,11 @@ class _Made(NamedTuple):
 
 
 class _Makers:
-    """What is known of how the events of a statement are made.
+    """The makers of the events that hold a statement's text.
 
     Args:
-        text: The statement's.
-        state: The session.
+        text: The text of the statement.
+        state: The state of the session.
     """
 
     def __init__(self, text: str, state: SessionState) -> None:
@@ -466,11 +466,11 @@ class _Makers:
         self._made = [maker(text) for maker in self._makers]
 
     def made(self, bodies: Sequence[Body], waiting: Sequence[Body] = ()) -> _Made | None:
-        """How events are made; None if they hold what other statements of the shape do not.
+        """Return the makers of events; None if events differ between statements of the shape.
 
         Args:
-            bodies: They.
-            waiting: What waited in the transaction cache, and may be among them.
+            bodies: The events of the statement.
+            waiting: Events that waited in the transaction cache, and may be among `bodies`.
         """
         constant = [*bodies]
         begin = constant.index(waiting[0]) if waiting and waiting[0] in constant else None
@@ -498,34 +498,33 @@ _OF_ONE_STATEMENT: Final = (AnnotateRowsEvent, RowsQueryEvent, QueryEvent, Logge
 
 
 def _is_frame(body: Body) -> bool:
-    """Whether it begins or ends a transaction."""
+    """True if an event begins or ends a transaction."""
     return isinstance(body, QueryEvent) and body.query in _FRAMES
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class KnownEffect:
-    """What a statement does; binlogs are told by their numbers.
+    """The effects of a statement; binlogs are identified by their numbers.
 
     Attributes:
-        waits: Names of binlogs in whose transaction cache some of it waits.
-        clears: Names of those whose transaction cache it empties before that.
-        waits_as_text: It is a text in some binlog where it waits.
+        waits: Names of binlogs in whose transaction cache some event of the statement waits.
+        clears: Names of binlogs whose transaction cache the statement empties before that.
+        waits_as_text: The statement is a text in some binlog where it waits.
         values: Events of values that wait before that text.
-        is_quiet: It writes nothing, and empties no cache.
-        notes: What others keep with it.
-        names: Of the binlogs.
-        error: That was stated.
-        result: What it tells, if nothing is written; None: that is made of `written`.
-        written: To the logs, and what is told beside that.
-        appended: To the transaction caches.
+        is_quiet: The statement writes nothing, and empties no cache.
+        notes: Facts that other modules keep with the effect.
+        names: Names of the binlogs, by number.
+        error: Error that the script stated.
+        result: The statement's result, if nothing is written; None: the result is made of `written`.
+        written: Events written to the logs, each with the other parts of the binlogs' results.
+        appended: Events appended to the transaction caches.
         cleared: Binlogs whose transaction cache is empty afterwards.
-        flags: Those of binlogs whose flags change.
-        transaction: As it is afterwards; None: as before.
-        writes: What it writes as part of an open transaction; None if nothing is written in such a
-            one afterwards.
-        after: The state of the session behind it.
-        is_unchanging: That is the one before it: nothing waits before it or behind it, and it has
-            no error.
+        flags: New flags of the binlogs whose flags change.
+        transaction: The transaction's state afterwards; None: as before.
+        writes: Writes as part of an open transaction; None if an open transaction has none afterwards.
+        after: The state of the session behind the statement.
+        is_unchanging: `after` is the state before the statement: nothing waits before or behind the
+            statement, and it has no error.
     """
 
     names: Sequence[str]
@@ -567,11 +566,11 @@ class KnownEffect:
         self.is_quiet = self.result is not None and not self.cleared
 
     def told(self, binlogs: Sequence[BinlogCaches], text: str) -> StatementResult:
-        """Tell what it will do."""
+        """Return the result that the statement will have."""
         return self.result or self._told(binlogs, text)
 
     def again(self, state: SessionState, binlogs: Sequence[BinlogCaches], text: str) -> None:
-        """Do it again, to all but the logs."""
+        """Repeat the statement's effects, on everything but the logs."""
         for number in self.cleared:
             binlogs[number].transaction_cache.clear()
         for made, numbers in self.appended:
@@ -593,7 +592,7 @@ class KnownEffect:
             safety.transaction = _NO_WRITES if writes is None else safety.transaction.joined(writes)
 
     def appends(self, name: str, text: str) -> tuple[Body, ...]:
-        """What it appends to the transaction cache of a binlog."""
+        """Return the events that the statement appends to the transaction cache of a binlog."""
         found: list[Body] = []
         for made, numbers in self.appended:
             if any(self.names[number] == name for number in numbers):
@@ -621,11 +620,11 @@ class KnownEffect:
         return StatementResult(error=self.error, binlogs=told)
 
 
-# What no literal can change -----------------------------------------------------------------------
+# Effects that no literal can change ---------------------------------------------------------------
 
 
 def _may_recur(plan: Plan, objects: SchemaCatalog) -> bool:
-    """Whether statements of a plan that differ in literals alone do the same."""
+    """True if statements of a plan that differ in literals alone do the same."""
     facts, resolved = plan.facts, plan.resolved
     return not (
         facts.effects.kind not in _KINDS
@@ -649,7 +648,7 @@ def _may_recur(plan: Plan, objects: SchemaCatalog) -> bool:
 
 
 def _has_variables_in_triggers(plan: Plan, objects: SchemaCatalog) -> bool:
-    """Whether a trigger reads user variables, of which the session's state says nothing here."""
+    """True if a trigger reads user variables, which are no part of the session's state here."""
     return any(
         facts.user_variables
         for access in plan.resolved.accesses
@@ -660,7 +659,7 @@ def _has_variables_in_triggers(plan: Plan, objects: SchemaCatalog) -> bool:
 
 
 def _may_be_given_ids(plan: Plan) -> bool:
-    """Whether a literal can be the value of an AUTO_INCREMENT column, or let the server choose it."""
+    """True if a literal can be the value of an AUTO_INCREMENT column, or let the server choose it."""
     facts = plan.facts
     for access in plan.resolved.accesses:
         column = access.table.auto_increment
@@ -676,7 +675,7 @@ def _may_be_given_ids(plan: Plan) -> bool:
 
 
 def _are_given_alike(facts: StatementFacts, table: Table, column: str) -> bool:
-    """Whether all statements of an INSERT's shape give a column a value, or none does."""
+    """True if all statements of an INSERT's shape give a column a value, or none does."""
     statement = facts.tree
     if not isinstance(statement, Insert) or facts.has_query:
         return False
@@ -693,7 +692,7 @@ def _are_given_alike(facts: StatementFacts, table: Table, column: str) -> bool:
 
 
 def _is_alike(value: Node, facts: StatementFacts) -> bool:
-    """Whether a value is NULL, 0, DEFAULT or another integer in all statements of a shape."""
+    """True if a value is NULL, 0, DEFAULT or another integer in all statements of a shape."""
     if isinstance(value, Default):
         return value.column is None
     if not isinstance(value, Literal):
@@ -703,7 +702,7 @@ def _is_alike(value: Node, facts: StatementFacts) -> bool:
 
 
 def _may_be_proven_empty(facts: StatementFacts) -> bool:
-    """Whether it hangs on literals alone if WHERE holds, or if two of its conditions can meet."""
+    """True if only literals decide whether WHERE holds, or whether two of its conditions can meet."""
     statement = facts.tree
     if not isinstance(statement, Update | Delete) or statement.where is None:
         return False

@@ -1,4 +1,4 @@
-"""What one statement does to each binlog: the answer of a session."""
+"""The answer of a session: the effects of one statement on each binlog."""
 
 from __future__ import annotations
 
@@ -32,14 +32,13 @@ class Note:
     """A note 1592: the statement is logged as its text although that is unsafe.
 
     Attributes:
-        errno: 1592.
-        reason: `ER_BINLOG_UNSAFE_…`.
-        message: The server's whole text.
-        binlogs: Names of the binlogs in which it is logged so.
-        why: What leads to it.
-        is_told: The server tells the client; it does not with sql_notes=0, and tells no more than
-            max_error_count allows.
-        on_some_ways: Data decides whether it comes to it.
+        reason: Symbol of the reason, as `ER_BINLOG_UNSAFE_…`.
+        message: The server's message in full.
+        binlogs: Names of the binlogs in which the statement is logged as text.
+        why: Part of the statement that leads to the note.
+        is_told: The server sends the note to the client; it does not with sql_notes=0, and sends no more
+            notes than max_error_count allows.
+        on_some_ways: Data decides whether the note is given.
     """
 
     errno: int
@@ -53,18 +52,18 @@ class Note:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BinlogResult:
-    """What a statement does to one binlog.
+    """The effects of a statement on one binlog.
 
     Attributes:
-        logged_as: The format of its own changes; None if nothing of it would be logged.
-        bodies: What it appends now, also of earlier statements that it commits.
-        server: As whose events these are printed.
-        steps: The decision, one sentence each.
+        logged_as: The format of the statement's own changes; None if nothing of it would be logged.
+        bodies: Events that the statement appends now, also those of earlier statements that it commits.
+        server: Server as whose events `bodies` are printed.
+        steps: Steps of the decision, one sentence each.
         unsafe: Symbols of the unsafe reasons that hold (`ER_BINLOG_UNSAFE_…`), also where rows are
             logged because of them.
-        ways: How many different outcomes data can give; `events` are those of the first way.
-        runs: Which of `bodies` are of earlier statements, or of statements that it ran itself, by
-            their numbers; all others are its own. Only where the session logs for its source.
+        ways: Number of different outcomes that data can give; `events` are those of the first way.
+        runs: Ranges of `bodies` that are of earlier statements, or of statements that this one ran itself,
+            with their numbers; all others are its own. Only where the session logs for its source.
     """
 
     logged_as: LoggingFormat | None = None
@@ -77,18 +76,18 @@ class BinlogResult:
 
     @property
     def events(self) -> tuple[LoggedEvent, ...]:
-        """What it appends, as SHOW BINLOG EVENTS prints it."""
+        """Return the appended events, as SHOW BINLOG EVENTS prints them."""
         return tuple(printed(body, self.server) for body in self.bodies)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unanalysed:
-    """A statement that could not be analysed; it is never taken for safe.
+    """The reason why a statement could not be analysed; such a statement is never taken for safe.
 
     Attributes:
-        reason: What is wrong, such as `expected a table at 'x'`.
-        offset: Where, in characters of the statement from 0.
-        length: Of the token there.
+        reason: The fault in the text, such as `expected a table at 'x'`.
+        offset: Position of the fault, in characters of the statement from 0.
+        length: Length of the token at `offset`, in characters.
     """
 
     reason: str
@@ -98,15 +97,15 @@ class Unanalysed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatementResult:
-    """What one statement does.
+    """The effects of one statement.
 
     Attributes:
-        error: Why it is not executed, or the error that the script states; None if it runs.
-        notes: In the servers' order.
-        binlogs: By name, in the order of the definitions.
+        error: Error that keeps the statement from running, or that the script states; None if it runs.
+        notes: Notes 1592 in the servers' order.
+        binlogs: Effects by binlog, in the order of the definitions.
         unanalysed: Set where the text was not understood.
-        ways: How many were followed, where data decides and it makes a difference; else 1.
-        depends_on: On what that hangs.
+        ways: Number of ways that were followed, where data decides and it makes a difference; else 1.
+        depends_on: Conditions that decide between the ways.
     """
 
     error: Refusal | None = None

@@ -1,7 +1,8 @@
-"""What a statement does to rows, and their events in a binlog's caches.
+"""The effects of a statement on rows, and their events in a binlog's caches.
 
-By itself and through triggers, functions and sequences. A sequence reserves as many values as its
-CACHE says, and writes its row only then. Rows are logged as annotation, table maps and rows events.
+A statement changes rows itself and through triggers, functions and sequences. A sequence reserves as many
+values as its CACHE says, and writes its row only then. Rows are logged as annotation, table maps and rows
+events.
 
 Source: `remove_eq_conds` in MariaDB 10.11 sql/sql_select.cc and MySQL 9.7 sql/sql_optimizer.cc;
 MariaDB's sql/sql_sequence.cc, and sql/sql_class.cc `binlog_write_table_maps`; MySQL's sql/handler.cc
@@ -99,7 +100,7 @@ def trace_of(state: SessionState, statement: SessionStatement, decided: Decided)
 
 
 def _annotation(state: SessionState, statement: SessionStatement) -> str:
-    """The text that stands before rows: in bodies MySQL has it as it is written there."""
+    """Return the text that stands before rows: in bodies MySQL has it as it is written there."""
     is_written = statement.is_in_body and not state.server.is_mariadb
     return statement.sql if is_written else statement.text
 
@@ -114,9 +115,9 @@ def _without_rows_of_nothing(found: Trace, resolved: ResolvedStatement) -> Trace
 
 
 def _always_inserts(statement: SessionStatement) -> bool:
-    """Whether no changed row, as it was stated, can only be said of the statement's sequences.
+    """True if a stated outcome of no rows can only be that of the statement's sequences.
 
-    They then had values left in the range that they had reserved.
+    The sequences then had values left in the range that they had reserved.
     """
     facts = statement.facts
     return (
@@ -135,7 +136,7 @@ def _follow_sequences(
     found: Trace,
     sequences: dict[TableName, Table],
 ) -> Trace:
-    """Add what SELECT, DO and SET do to sequences; leave out what needs no new range."""
+    """Add the changes of SELECT, DO and SET to sequences; leave out rows that need no new range."""
     runs = found.runs
     if statement.facts.effects.kind in READING_KINDS:
         if changed_rows(statement.outcome) == 0:
@@ -167,7 +168,7 @@ _DUPLICATE_KEYS: Final = frozenset((1022, 1062, 1169))
 def with_null_ids(
     state: SessionState, statement: SessionStatement, resolved: ResolvedStatement, trace: Trace
 ) -> Trace:
-    """What a statement did, with LAST_INSERT_ID where it looks for the row inserted last."""
+    """Add LAST_INSERT_ID to a trace where the statement looks for the row inserted last."""
     if not state.variables.is_on("sql_auto_is_null", default=False):
         return trace
     if _finds_inserted(state) and _looks_for_null(statement, resolved):
@@ -181,7 +182,7 @@ def with_null_ids(
 
 
 def _finds_inserted(state: SessionState) -> bool:
-    """Whether IS NULL of a counter finds the row inserted last: in MariaDB once, in MySQL ever."""
+    """True if IS NULL of a counter finds the row inserted last: once in MariaDB, always in MySQL."""
     is_asked = state.variables.is_on("sql_auto_is_null", default=False)
     return is_asked and (state.null_is_insert_id or not state.server.is_mariadb)
 
@@ -210,7 +211,7 @@ def _compared_with_null(node: Node) -> Iterator[str]:
 
 
 def is_joined_to_nothing(state: SessionState, statement: SessionStatement) -> bool:
-    """Whether a DELETE of several tables joins them by what never holds."""
+    """True if a DELETE of several tables joins them by a condition that never holds."""
     tree = statement.facts.tree
     if not isinstance(tree, Delete) or len(statement.facts.tables) < 2:
         return False
@@ -222,9 +223,9 @@ def is_joined_to_nothing(state: SessionState, statement: SessionStatement) -> bo
 def is_proven_empty(
     state: SessionState, statement: SessionStatement, resolved: ResolvedStatement
 ) -> bool:
-    """Whether the server knows that UPDATE or DELETE of one table changes no row.
+    """True if the server knows that UPDATE or DELETE of one table changes no row.
 
-    Neither server logs them, in any format (`-- @rows none` of a script says it of all others).
+    Neither server logs such statements, in any format (`-- @rows none` of a script says so of all others).
     """
     facts = statement.facts
     if not isinstance(facts.tree, Update | Delete):
@@ -245,7 +246,7 @@ def is_proven_empty(
 
 
 def _makes_variables(state: SessionState, where: Expression) -> bool:
-    """Whether WHERE reads user variables that were not there, which are from then on."""
+    """True if WHERE reads user variables that do not exist, which it makes."""
     programs = state.programs
     names = {node.name.lower() for node in walk(where) if isinstance(node, UserVariable)}
     fresh = names.difference(programs.user_variables)
@@ -255,7 +256,7 @@ def _makes_variables(state: SessionState, where: Expression) -> bool:
 
 
 def _is_asked_once(where: Expression, environment: SessionEnvironment) -> bool:
-    """Whether the server knows what WHERE is before it looks at rows, whatever that is."""
+    """True if the server evaluates WHERE before it looks at rows, whatever the value is."""
     calls = {node.upper_name for node in walk(where) if isinstance(node, Call)}
     reads_variables = any(isinstance(node, UserVariable) for node in walk(where))
     is_by_row = reads_variables or not calls.isdisjoint(_ASKED_BY_ROW)
@@ -299,7 +300,7 @@ def _only_target(resolved: ResolvedStatement) -> TableAccess | None:
 
 
 def _names_in_use(state: SessionState, access: TableAccess, columns: set[str]) -> set[str]:
-    """What the statement calls some columns of the table that it changes, in small letters."""
+    """Return the statement's names for some columns of the table that it changes, in small letters."""
     if not access.via:
         return columns
     view = state.objects.view(access.via[0].name)
@@ -309,7 +310,7 @@ def _names_in_use(state: SessionState, access: TableAccess, columns: set[str]) -
 def holds_for_all(
     state: SessionState, statement: SessionStatement, resolved: ResolvedStatement
 ) -> bool:
-    """Whether the WHERE clause of UPDATE or DELETE holds whatever the row, or there is none."""
+    """True if the WHERE clause of UPDATE or DELETE holds whatever the row, or there is none."""
     facts = statement.facts
     if not isinstance(facts.tree, Update | Delete):
         return False
@@ -320,13 +321,13 @@ def holds_for_all(
 
 
 _SPECIAL_NULLS: Final = frozenset(("DATE", "DATETIME"))
-"""Of a column that is not NULL, `IS NULL` finds the date of zeros."""
+"""Types of NOT NULL columns where `IS NULL` finds the date of zeros."""
 
 
 def _known_columns(
     state: SessionState, resolved: ResolvedStatement, where: Node | None
 ) -> KnownColumns:
-    """What MySQL knows of the columns of the one table that is changed, without its keys."""
+    """Return MySQL's knowledge of the columns of the one table that is changed, without its keys."""
     access = _only_target(resolved)
     if where is None or access is None or state.server.is_mariadb:
         return NO_COLUMNS
@@ -343,7 +344,7 @@ def _known_columns(
 
 
 def environment_of(state: SessionState, statement: SessionStatement) -> SessionEnvironment:
-    """What the expressions of a statement can refer to."""
+    """Return the names that the expressions of a statement can refer to."""
     environment = statement.environment
     if environment is None:
         return SessionEnvironment(state.host, statement.database)
@@ -363,10 +364,10 @@ def written_runs(
     """Leave out the rows of sequences that need not be written.
 
     Args:
-        values: Where the session's sequences stand; kept up to date.
-        runs: What the statement does.
-        sequences: Those that it uses.
-        facts: What it says.
+        values: Present values of the session's sequences; kept up to date.
+        runs: Row runs of the statement.
+        sequences: Sequences that the statement uses.
+        facts: Facts of the statement's text.
     """
     given = _values_set(facts)
     kept = []
@@ -406,7 +407,7 @@ def release_ranges(state: SessionState, facts: StatementFacts) -> None:
 
 
 def _values_set(facts: StatementFacts) -> dict[str, int]:
-    """What SETVAL sets, by the sequence's name."""
+    """Return the values that SETVAL sets, by the sequence's name."""
     found: dict[str, int] = {}
     for use in facts.functions:
         if use.upper_name != "SETVAL" or len(use.arguments) < 2:
@@ -418,7 +419,7 @@ def _values_set(facts: StatementFacts) -> dict[str, int]:
 
 
 def _take(known: SequenceValues, table: Table) -> bool:
-    """NEXTVAL: whether it takes a new range."""
+    """Take NEXTVAL's value; True if the sequence takes a new range."""
     known.next_value += _number("INCREMENT", table, 1)
     if known.reserved > 0:
         known.reserved -= 1
@@ -428,7 +429,7 @@ def _take(known: SequenceValues, table: Table) -> bool:
 
 
 def _set(known: SequenceValues, value: int, table: Table) -> bool:
-    """SETVAL: a value that was given out already changes nothing, one that is reserved is known."""
+    """Carry out SETVAL; False for values given out already, and for reserved ones, which are known."""
     increment = _number("INCREMENT", table, 1)
     if value < known.next_value if increment > 0 else value > known.next_value:
         return False
@@ -439,14 +440,14 @@ def _set(known: SequenceValues, value: int, table: Table) -> bool:
 
 
 def _first(table: Table) -> int:
-    """The first value: that of START, or the end at which it begins to count."""
+    """Return the first value: that of START, or the end at which the sequence begins to count."""
     is_falling = _number("INCREMENT", table, 1) < 0
     end = _number("MAXVALUE", table, -1) if is_falling else _number("MINVALUE", table, 1)
     return _number("START", table, end)
 
 
 def _range(table: Table) -> int:
-    """How many values are reserved at once."""
+    """Return the number of values that are reserved at once."""
     return max(1, _number("CACHE", table, _CACHE_DEFAULT))
 
 
@@ -457,7 +458,7 @@ def _number(setting: str, table: Table, default: int) -> int:
 
 @lru_cache
 def _settings(create_statement: str) -> Mapping[str, int | None]:
-    """What CREATE SEQUENCE says."""
+    """Return the settings that CREATE SEQUENCE gives."""
     try:
         tree = parse(create_statement, Dialect(flavor="mariadb"))
     except (SqlSyntaxError, Stopped):
@@ -466,11 +467,11 @@ def _settings(create_statement: str) -> Mapping[str, int | None]:
 
 
 class LoggedRows(NamedTuple):
-    """A statement's rows for the caches of binlogs; each with: it is for the transaction cache.
+    """A statement's rows for the caches of binlogs, each with True if it is for the transaction cache.
 
     Attributes:
         first: The annotation, if there is one, and the table maps.
-        runs: The rows.
+        runs: The rows events that follow.
     """
 
     first: tuple[tuple[bool, Body], ...]
@@ -495,14 +496,14 @@ def logged_rows(
     *,
     definition: frozenset[TableName] = frozenset(),
 ) -> LoggedRows | None:
-    """The rows of a statement that are logged; None if there are none.
+    """Return the rows of a statement that are logged; None if there are none.
 
     Args:
-        state: The session.
-        resolved: The statement's tables.
-        trace: What it does to them.
-        definition: Tables whose rows MariaDB logs with the definition of a new table, as if they
-            were transactional.
+        state: The state of the session.
+        resolved: The statement's tables with its accesses.
+        trace: The statement's effects on the tables.
+        definition: Tables whose rows MariaDB logs with the definition of a new table, as if the tables were
+            transactional.
     """
     server, variables = state.server, state.variables
     mapped = [table for table in _mapped(state, resolved) if is_row_logged(table, server)]
@@ -541,7 +542,7 @@ def logged_rows(
 
 
 def is_row_logged(table: Table, server: Server) -> bool:
-    """Whether rows of a table can be in a log."""
+    """True if rows of a table can be in a log."""
     return not table.is_temporary and traits(table, server).formats is not NEITHER
 
 

@@ -1,13 +1,12 @@
-"""Safety over several binlogs, for a session: which binlogs log a statement, and who refuses it.
+"""Safety over several binlogs, for a session: the binlogs that log a statement, or those that refuse it.
 
-The rules are in `scope`; here is what a session has to remember for them: the writes of its
-transaction, and which binlog logs which of its temporary tables. Used only where binlogs are
-defined; a server's own single log knows no scopes.
+The rules are in `scope`; this module remembers the session's state for them: the writes of its transaction,
+and the binlogs that log each of its temporary tables. It is used only where binlogs are defined; a server's
+own single log knows no scopes.
 
 
-What one statement changes and needs for that comes from its resolved form, in which views, triggers,
-functions and foreign keys are followed already: `policy.resolution` lists every table with the way
-that leads to it.
+The changes and needs of one statement come from its resolved form, in which views, triggers, functions and
+foreign keys are followed already: `policy.resolution` lists every table with the steps that lead to it.
 """
 
 from __future__ import annotations
@@ -72,7 +71,7 @@ from binlane.statements.sql.schema import Objects, Table
 from binlane.statements.sql.servers import LoggingFormat, LoggingMode
 
 _BY_ROWS: Final = WRITING_KINDS | READING_KINDS | {StatementKind.CALL}
-"""What these change is told by what happens to rows; the text may name a view instead."""
+"""Kinds of statements whose changes are those of rows; the text may name a view instead."""
 
 
 _EVENTS: Final[Mapping[RowChange, tuple[str, ...]]] = MappingProxyType(
@@ -85,7 +84,7 @@ _EVENTS: Final[Mapping[RowChange, tuple[str, ...]]] = MappingProxyType(
         RowChange.UPSERT: ("INSERT", "UPDATE"),
     }
 )
-"""Of triggers."""
+"""Events of triggers by the change of rows."""
 
 
 def changes_of(
@@ -96,14 +95,14 @@ def changes_of(
     server: Server,
     is_in_procedure: bool = False,
 ) -> Changes:
-    """Say what a statement changes and needs, through everything that it uses.
+    """Return a statement's changes and needs, through everything that it uses.
 
     Args:
-        facts: What its text says.
-        resolved: Its tables.
+        facts: Facts of the statement's text.
+        resolved: The statement's tables with its accesses.
         objects: The server's objects before the statement runs.
-        server: Whose engines.
-        is_in_procedure: It stands in the body of a procedure that CALL runs.
+        server: Server whose engines are meant.
+        is_in_procedure: The statement stands in the body of a procedure that CALL runs.
     """
     is_by_rows = facts.effects.kind in _BY_ROWS
     # The first place is the one that is told.
@@ -130,7 +129,7 @@ def _once(found: Iterable[UsedObject]) -> tuple[UsedObject, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Used:
-    """Finds what a statement uses."""
+    """Finds the objects that a statement uses."""
 
     facts: StatementFacts
     resolved: ResolvedStatement
@@ -180,10 +179,10 @@ class _Used:
         return table is not None and table.is_temporary
 
     def needs(self) -> Iterator[UsedObject]:
-        """What a replay of the text needs: tables read, views and functions on the way, and names.
+        """Give the needs of a replay of the text: tables read, views and functions on the way, and names.
 
-        The tables that a foreign key only looks at are left out: a replica without them has no such
-        foreign key either.
+        Tables that a foreign key only looks at are left out: a replica without them has no such foreign key
+        either.
         """
         effects = self.facts.effects
         if effects.kind in NAMED_ONLY:
@@ -277,11 +276,11 @@ SYMBOLS: Final[Mapping[type[UnsafeStatementError], str]] = MappingProxyType(
 
 
 class _Judgement(NamedTuple):
-    """What is known of the changes that a statement makes.
+    """The known judgement of a statement's changes.
 
     Attributes:
-        changes: Which. They are told by their identity, so they must stay.
-        dangers: Why the statement must not run.
+        changes: The statement's changes. They are compared by identity, so they must stay alive.
+        dangers: Reasons why the statement must not run.
         recording: Names of the binlogs that would log it.
     """
 
@@ -294,13 +293,13 @@ _JUDGEMENTS_MAX: Final = 1_024
 
 
 class ScopeSafety:
-    """What a session remembers of its binlogs' scopes.
+    """A session's memory of its binlogs' scopes.
 
     Attributes:
         definitions: The binlogs, in the order of their definitions.
-        transaction: What the open transaction has written.
-        added: The part of it that was written since somebody emptied this.
-        logs_rows_alone: All of them log rows.
+        transaction: Writes of the open transaction so far.
+        added: Part of these writes since a caller last emptied this field.
+        logs_rows_alone: All of the binlogs log rows.
     """
 
     def __init__(self, definitions: Sequence[Definition]) -> None:
@@ -317,11 +316,11 @@ class ScopeSafety:
         return self._modes
 
     def state(self) -> object:
-        """All that a judgement can hang on."""
+        """Return the state that a judgement can depend on."""
         return self.definitions, self.transaction, self._savepoints, self._temporary
 
     def copy(self) -> ScopeSafety:
-        """As it is now."""
+        """Copy the present state."""
         return copy(self)  # what it has is replaced, never changed in place
 
     def define(
@@ -332,17 +331,17 @@ class ScopeSafety:
         ansi_quotes: bool = False,
         ignores_case: bool = False,
     ) -> bool:
-        """Carry out CREATE, ALTER or DROP BINLOG; False if the statement is none of these.
+        """Carry out CREATE, ALTER or DROP BINLOG; False for any other statement.
 
         Args:
-            statement: Any statement.
-            objects: The server's objects.
-            ansi_quotes: sql_mode ANSI_QUOTES.
+            statement: Text of any statement, also of others.
+            objects: The server's tables, views and other objects.
+            ansi_quotes: The session's sql_mode has ANSI_QUOTES.
             ignores_case: The server keeps names in lower case.
 
         Raises:
-            StatementError: If it is malformed, the binlog exists or does not, or a list names a
-                view.
+            StatementError: If the statement is malformed, the binlog exists or does not, or a list names a
+            view.
         """
         read = parse_binlog_statement(statement, ansi_quotes=ansi_quotes)
         known = {definition.name: definition for definition in self.definitions}
@@ -366,7 +365,7 @@ class ScopeSafety:
         return True
 
     def have(self, definitions: Iterable[Definition]) -> None:
-        """Have other binlogs from here on."""
+        """Take over other binlogs from here on."""
         self._define(definitions)
         self._temporary = self._temporary.scoped(self.definitions)
 
@@ -418,13 +417,13 @@ class ScopeSafety:
         formats: Mapping[str, LoggingFormat],
         is_in_transaction: bool,
     ) -> Refusal | frozenset[str]:
-        """Find out whether some binlog refuses a statement, else which ones log it.
+        """Find the binlogs that log a statement, or the refusal of some binlog.
 
         Args:
-            changes: What the statement does.
+            changes: Changes and needs of the statement.
             modes: Logging mode of each binlog in this session.
             formats: The statement's format in those binlogs that may log it.
-            is_in_transaction: It joins the open transaction; False if it commits that first.
+            is_in_transaction: The statement joins the open transaction; False if it commits that first.
 
         Returns:
             The refusal, or the names of the binlogs that log it.
@@ -450,7 +449,7 @@ class ScopeSafety:
         modes: Mapping[str, LoggingMode],
         formats: Mapping[str, LoggingFormat],
     ) -> _Judgement:
-        """What the binlogs do with a statement; kept as long as they and its tables are as now."""
+        """Return the binlogs' judgement of a statement; kept as long as they and its tables are as now."""
         known = self._known()
         key = (id(changes), *modes.values(), *formats.items())
         found = known.get(key)
@@ -479,13 +478,13 @@ class ScopeSafety:
         *,
         is_in_transaction: bool,
     ) -> None:
-        """Remember what a statement has written.
+        """Remember the writes of a statement.
 
         Args:
-            changes: What it did.
+            changes: Changes that the statement made.
             recorders: Names of the binlogs that log it.
-            held: By binlog, the temporary tables whose creation it holds. What reads others goes
-                as rows; they are not what a session has stopped to log.
+            held: By binlog, the temporary tables whose creation it holds. A statement that reads other
+                temporary tables goes as rows; these others are not those that a session has stopped to log.
             is_in_transaction: A transaction is open after it.
         """
         if is_in_transaction:

@@ -1,7 +1,7 @@
 """A client's session: statements go in one by one, each binlog's new events come out.
 
-Here each statement gets to the module that knows its kind. No server is asked: what a statement
-does is told by its text, the objects and, where that is not enough, its stated outcome.
+This module gives each statement to the module that knows its kind. No server is asked: the effects of a
+statement follow from its text, the objects and, where that is not enough, its stated outcome.
 """
 
 from __future__ import annotations
@@ -86,16 +86,16 @@ _CREATES_PROGRAMS: Final = frozenset(
     }
 )
 _DEFINITIONS: Final = _CREATES_PROGRAMS | {StatementKind.CREATE_VIEW, StatementKind.ALTER_VIEW}
-"""What the server keeps, and logs, without executable comments."""
+"""Statements that the server keeps, and logs, without executable comments."""
 
 
 class Session:
     """A session of `root@localhost`.
 
     Attributes:
-        programs: What it keeps for its programs.
-        state: All that it is; for who goes along with it.
-        recurring: Its statements that come again; likewise.
+        programs: The session's memory for its programs.
+        state: The whole state of the session, for callers that follow it.
+        recurring: The session's statements that come again, for the same callers.
     """
 
     def __init__(  # noqa: PLR0913 - each by its name
@@ -112,15 +112,15 @@ class Session:
         """Begin a session.
 
         Args:
-            server: Whose rules are followed.
+            server: Server whose rules are followed.
             objects: The server's objects; the session's DDL changes them.
-            definitions: The binlogs; None for one of the server's own, without a scope, that
-                binlog_format rules.
-            database: The default database.
+            definitions: The binlogs; None for one binlog of the server's own, without a scope, that follows
+                binlog_format.
+            database: The session's default database at its beginning.
             assume_engine: Engine of tables that nothing is known of; None refuses them.
-            account: Whose session it is; one that the objects do not know may do everything.
-            logs_source: Beside the binlogs keep, as `SOURCE_LOG`, the log of the source that the
-                session runs on: without a scope, always rows, whatever the client sets.
+            account: Account of the session; one that the objects do not have may do everything.
+            logs_source: Beside the binlogs keep, as `SOURCE_LOG`, the log of the source that the session runs
+                on: without a scope, always rows, whatever the client sets.
         """
         names = [_BINLOG] if definitions is None else [one.name for one in definitions]
         if logs_source:
@@ -145,7 +145,7 @@ class Session:
         self.recurring = Recurring(self.state)
 
     def follow(self, before: Session) -> None:
-        """Come after a session that ended: its prepared XA transactions are still there."""
+        """Continue a session that ended: its prepared XA transactions are still there."""
         left = before.state.prepared_xa.left
         self.state.prepared_xa = PreparedXa(dict(left), dict(left))
 
@@ -157,12 +157,12 @@ class Session:
 
     @property
     def dialect(self) -> Dialect:
-        """How the session's texts are read."""
+        """Return the dialect in which the session's texts are read."""
         return self.state.variables.settings.dialect
 
     @property
     def server(self) -> Server:
-        """Whose rules are followed."""
+        """Return the server whose rules are followed."""
         return self.state.server
 
     @property
@@ -184,17 +184,17 @@ class Session:
 
     @property
     def programs(self) -> ProgramState:
-        """What the session keeps for its programs."""
+        """Return the session's memory for its programs."""
         return self.state.programs
 
     @property
     def is_in_transaction(self) -> bool:
-        """In a transaction of several statements: BEGIN or autocommit=0."""
+        """True in a transaction of several statements: BEGIN or autocommit=0."""
         return self.state.is_in_transaction
 
     @property
     def is_transaction_active(self) -> bool:
-        """Whether a transaction has begun to work: the servers' SERVER_STATUS_IN_TRANS."""
+        """True if a transaction has begun to work: the servers' SERVER_STATUS_IN_TRANS."""
         return self.state.transaction.is_active
 
     def begin_to_work(self) -> None:
@@ -205,7 +205,7 @@ class Session:
 
     @property
     def logs_rows_alone(self) -> bool:
-        """Whether every binlog has what the session changes in rows; sql_log_bin is not asked."""
+        """True if every binlog has the session's changes as rows; sql_log_bin is not regarded."""
         state = self.state
         if state.safety is None or state.variables.is_format_set:
             return state.variables.settings.logging_mode is LoggingMode.ROW
@@ -218,7 +218,7 @@ class Session:
 
     @property
     def may_log_rows(self) -> bool:
-        """Whether every binlog may have in rows what the session changes: none has statements alone."""
+        """True if every binlog may have the session's changes as rows: none has statements alone."""
         state = self.state
         if state.safety is None or state.variables.is_format_set:
             return state.variables.settings.logging_mode is not LoggingMode.STATEMENT
@@ -227,7 +227,7 @@ class Session:
 
     @property
     def has_row_binlogs(self) -> bool:
-        """Whether some binlog has all that the session changes in rows, or there is none."""
+        """True if some binlog has all changes of the session as rows, or there is no binlog."""
         state = self.state
         if state.safety is None or state.variables.is_format_set:
             return state.variables.settings.logging_mode is LoggingMode.ROW
@@ -236,26 +236,26 @@ class Session:
 
     @property
     def locks_reads(self) -> bool:
-        """Whether the transaction's isolation level keeps what a change only reads as it is."""
+        """True if the transaction's isolation level protects rows that a change only reads."""
         return self.state.characteristics.isolation >= Isolation.REPEATABLE_READ
 
     @property
     def has_scopes(self) -> bool:
-        """Whether a binlog does not log everything."""
+        """True if some binlog does not log everything."""
         safety = self.state.safety
         return safety is not None and any(not one.scope.is_unscoped for one in safety.definitions)
 
     def system_variable(self, name: str) -> Value:
-        """The value of `@@name` as far as it is known."""
+        """Return the value of `@@name` as far as it is known."""
         return system_value(self.state.variables, name)
 
     def begin_with(self, values: Mapping[str, str], before: Session | None = None) -> None:
-        """Have the values of the binlogs' variables with which a session begins.
+        """Take over the values of the binlogs' variables with which a session begins.
 
         Args:
-            values: What SET GLOBAL gave them, in capitals, by name. A global binlog_format holds as
-                one that the session sets: for all binlogs.
-            before: A session in whose place this one goes on, with what was set in that one.
+            values: Values that SET GLOBAL gave, in capitals, by name. A global binlog_format holds for
+                all binlogs, as one does that the session sets.
+            before: A session in whose place this one goes on, with the values that were set in that one.
         """
         self.recurring.leave()
         own: dict[str, str] = {}
@@ -268,23 +268,23 @@ class Session:
         self.state.variables.begin_with(values, own)
 
     def know_global(self, values: Mapping[str, str]) -> None:
-        """Know what sessions begin with from now on; this one stays as it is.
+        """Know the values that sessions begin with from now on; this session stays as it is.
 
         Args:
-            values: As for `begin_with`.
+            values: Values by name, as for `begin_with`.
         """
         self.recurring.leave()
         self.state.variables.know_global(values)
 
     def binlog_variable(self, name: str, *, is_global: bool = False) -> str:
-        """The value that a variable of the binlogs has; empty where nobody has set it.
+        """Return the value of a variable of the binlogs; empty where nobody has set it.
 
         Args:
-            name: In lower case.
-            is_global: What sessions begin with is meant.
+            name: Name of the variable, in lower case.
+            is_global: Return the value that sessions begin with.
 
         Returns:
-            In capitals, such as `ROW` or `1`. A binlog_format that nobody set is that of all
+            The value in capitals, such as `ROW` or `1`. A binlog_format that nobody set is that of all
             binlogs, MIXED where they differ, and the source's own without any: ROW.
         """
         variables = self.state.variables
@@ -297,19 +297,19 @@ class Session:
         return values.get(name, "") or (modes.pop() if len(modes) == 1 else "MIXED")
 
     def quote(self, name: TableName) -> str:
-        """A name as texts that the server writes have it."""
+        """Return a name as texts that the server writes have it."""
         return self.state.quote(name)
 
     def has_sql_mode(self, mode: str) -> bool:
-        """Whether a mode, in capitals, is one of sql_mode."""
+        """True if a mode, in capitals, is one of sql_mode."""
         return mode in self.state.variables.text("sql_mode").split(",")
 
     def execute(self, statement: str, outcome: Outcome = NO_OUTCOME) -> StatementResult:
         """Run one statement.
 
         Args:
-            statement: Its text, without a delimiter.
-            outcome: What happened, where the text does not tell it.
+            statement: Text of the statement, without a delimiter.
+            outcome: Result of the execution, where the text does not tell it.
         """
         state = self.state
         state.number += 1
@@ -322,11 +322,11 @@ class Session:
         return result
 
     def preview(self, statement: str, outcome: Outcome = NO_OUTCOME) -> StatementResult:
-        """Tell what a statement would do; nothing of the session changes.
+        """Return the effects that a statement would have; nothing of the session changes.
 
         Args:
-            statement: As for `execute`.
-            outcome: Likewise.
+            statement: Text of the statement, as for `execute`.
+            outcome: Result of the execution, as for `execute`.
         """
         foreseen = self.foresee(statement, outcome)
         if foreseen is not None:
@@ -338,7 +338,7 @@ class Session:
             self.restore(before)
 
     def foresee(self, statement: str, outcome: Outcome = NO_OUTCOME) -> Foreseen | None:
-        """Tell what a statement will do if that is known from others like it; else None."""
+        """Return the known effects of a statement from others like it; else None."""
         return self.recurring.foresee(_bare(statement), outcome)
 
     def _execute(self, text: str, outcome: Outcome) -> StatementResult:
@@ -404,7 +404,7 @@ class Session:
         return result
 
     def _may_branch(self, facts: StatementFacts) -> bool:
-        """Whether a statement runs programs, which may go on in more than one way."""
+        """True if a statement runs programs, which may go on in more than one way."""
         if runner.is_program(facts):
             return True
         objects = self.objects
@@ -428,25 +428,25 @@ class Session:
         )
 
     def _followed(self) -> StatementResult:
-        """What the statement did; nothing is told of one that was not followed to its end."""
+        """Return the statement's result; an empty one if the statement was not followed to its end."""
         unfollowed = self.state.programs.effort.unfollowed
         result = self._result()
         return self._unfollowed(unfollowed) if unfollowed else result
 
     def _unfollowed(self, reason: str) -> StatementResult:
-        """What is told of a statement that was not followed to its end: nothing of what it logs."""
+        """Return the result of a statement that was not followed to its end: without events."""
         return StatementResult(
             binlogs={name: BinlogResult() for name in self.state.binlogs},
             unanalysed=Unanalysed(reason=reason, offset=0, length=0),
         )
 
     def denied(self, facts: StatementFacts, database: str) -> Refusal | None:
-        """Why the account whose privileges hold may not run a statement; None if it may."""
+        """Return the refusal to run a statement under the privileges that hold; None if it is allowed."""
         asked = self.state.asked(facts, database)
         return None if asked is None else denied(asked) or denied_inside(asked)
 
     def acting_for(self, program: Routine | Trigger) -> AbstractContextManager[Refusal | None]:
-        """As of `Host`."""
+        """Act for a program's account, as `Host.acting_for` says."""
         return self.state.acting_for(program)
 
     def resolved(self, facts: StatementFacts, database: str) -> ResolvedStatement:
@@ -469,7 +469,7 @@ class Session:
         return [read(trimmed(one), database=self.database, dialect=dialect) for one in texts if one]
 
     def opened_by(self, facts: StatementFacts, database: str) -> ResolvedStatement:
-        """As `resolved`, with the places of the first statement of its shape."""
+        """Return the same as `resolved`, with the places of the first statement of its shape."""
         return self._plan(facts, database).resolved
 
     def misnamed(
@@ -483,7 +483,7 @@ class Session:
         )
 
     def _plan(self, facts: StatementFacts, database: str) -> Plan:
-        """What is known of all statements of the same shape."""
+        """Return the plan of all statements of the same shape."""
         return plan_of(facts, replace(self.state.opening(database), assume_engine=None))
 
     def depends_on(
@@ -492,12 +492,12 @@ class Session:
         resolved: ResolvedStatement,
         environment: Environment,
     ) -> SessionValues:
-        """What of the session a statement's text depends on, triggers and functions left out."""
+        """Return the session values that a statement's text depends on, triggers and functions left out."""
         assert isinstance(environment, SessionEnvironment)
         return SessionUse(facts, resolved, environment).values()
 
     def refusal_in_body(self, facts: StatementFacts) -> Refusal | None:
-        """Why a SET is refused in a function or trigger; None if it is not."""
+        """Return the refusal of a SET in a function or trigger; None if it is allowed."""
         return refusal_in_function(facts.assignments)
 
     def evaluates(self, facts: StatementFacts, database: str) -> Refusal | None:
@@ -527,7 +527,7 @@ class Session:
         return None
 
     def execute_inner(self, inner: InnerStatement) -> Refusal | None:
-        """Run one statement of a program; what it does belongs to the outermost statement."""
+        """Run one statement of a program; its effects belong to the outermost statement."""
         state = self.state
         facts = read(inner.sql, database=inner.database, dialect=inner.dialect)
         if facts.effects.stopped_at is not None:
@@ -553,23 +553,23 @@ class Session:
             return state.execution.error
 
     def snapshot(self) -> SessionState:
-        """The session as it is now: for `restore`, as often as it is wanted."""
+        """Return the session's present state, for `restore`, as often as it is wanted."""
         self.recurring.leave()
         return self.state.snapshot()
 
     def restore(self, snapshot: SessionState) -> None:
-        """Be again as `snapshot` was taken."""
+        """Return to the state of a snapshot."""
         self.recurring.leave()
         self.state.restore(snapshot)
 
     def disconnect(self) -> StatementResult:
-        """End the session: roll back what is open, drop its temporary tables."""
+        """End the session: roll back the open transaction, drop the session's temporary tables."""
         self.recurring.leave()
         state = self.state
         state.number += 1
         state.execution = Execution(number=state.number)
         transactions.leave_xa_at_end(state)
-        # Its text is in UTF-8, whatever set the client was in.
+        # The text of the session's end is in UTF-8, whatever character set the client had.
         with state.variables.running(None):
             if state.server.is_mariadb:
                 drop_at_disconnect(state)
@@ -587,9 +587,9 @@ class Session:
         return server_text(text, self.state.variables.settings.dialect)
 
     def _defines(self, text: str) -> bool:
-        """Whether a statement was CREATE, ALTER or DROP BINLOG, which is then carried out.
+        """Carry out CREATE, ALTER or DROP BINLOG; False for any other statement.
 
-        Where the session goes along with a source, that does not know such statements.
+        A session that follows a source carries out none, as the source does not know such statements.
         """
         state = self.state
         safety = state.safety
@@ -612,9 +612,9 @@ class Session:
         return True
 
     def have(self, definitions: Sequence[Definition]) -> None:
-        """Have these binlogs from here on: somebody else defined them.
+        """Take over the binlogs that hold from here on, which another session has defined.
 
-        Those that were there before keep what waits in their caches.
+        Binlogs that existed before keep the events that wait in their caches.
         """
         self.recurring.leave()
         assert self.state.safety is not None, "there are definitions, not the server's own log"
@@ -677,7 +677,7 @@ class Session:
                 handler(state, statement)
 
     def _refusal_at_once(self, statement: SessionStatement) -> Refusal | None:
-        """Why a statement comes to nothing, found before its objects are looked at."""
+        """Return the refusal of a statement that is found before its objects are looked at."""
         state, facts = self.state, statement.facts
         failure = unparsed(state, statement) or no_database(statement)
         if not statement.is_condition:
@@ -688,7 +688,7 @@ class Session:
         return failure
 
     def _hangs_on_unknown(self, facts: StatementFacts) -> bool:
-        """Whether a statement names programs that nobody knows; one that makes them anew does not."""
+        """True if a statement names programs that nobody knows; one that makes them anew does not."""
         unknown = self.state.unknown_programs
         if not unknown:
             return False
@@ -738,7 +738,7 @@ def _bare(statement: str) -> str:
 
 
 def _denied_at_once(state: SessionState, statement: SessionStatement) -> Refusal | None:
-    """Why a statement comes to nothing that commits nothing before it is denied."""
+    """Return the refusal of a denied statement that commits nothing before it is denied."""
     is_asked = statement.succeeds and statement.facts.effects.kind in OPEN_OR_RUN
     asked = state.asked(statement.facts, statement.database) if is_asked else None
     return None if asked is None else denied(asked)
@@ -749,7 +749,7 @@ def _global_values(objects: SchemaCatalog) -> dict[str, str]:
 
 
 def _syntax_error(facts: StatementFacts, outcome: Outcome) -> Refusal:
-    """That the server's grammar does not take a statement: nothing of the session changes."""
+    """Return the error of a statement outside of the server's grammar: nothing of the session changes."""
     error, token = facts.error, facts.effects.stopped_at
     assert error is not None, "the caller has looked"
     assert token is not None, "it says where"
@@ -773,10 +773,10 @@ def _unanalysed(facts: StatementFacts) -> Unanalysed:
 
 
 def _is_told_by_objects(statement: SessionStatement) -> bool:
-    """Whether objects tell why a statement fails, whatever error the script states.
+    """True if objects tell why a statement fails, whatever error the script states.
 
-    Not all is known of accounts, DROP TABLE goes on behind a table that is missing, and ALTER VIEW
-    opens what its query names before it looks for the view.
+    The knowledge of accounts is not complete, DROP TABLE goes on behind a missing table, and ALTER VIEW opens
+    the tables of its query before it looks for the view.
     """
     if statement.succeeds:
         return True
@@ -788,7 +788,7 @@ def _is_told_by_objects(statement: SessionStatement) -> bool:
 def _merged(notes: Sequence[Note]) -> list[Note]:
     """The notes of a program's statements: each reason once, in the order of the server.
 
-    It stands for the first statement whose note the client is told of, if there is one.
+    A reason's note is that of the first statement whose note the client gets, if there is one.
     """
     told = [note for note in notes if note.is_told]
     first = {note.reason: note for note in (*reversed(notes), *reversed(told))}
@@ -796,7 +796,7 @@ def _merged(notes: Sequence[Note]) -> list[Note]:
 
 
 def _do_nothing(state: SessionState, statement: SessionStatement) -> None:
-    """What changes nothing that is logged."""
+    """Carry out a statement that changes nothing that is logged."""
     if not statement.succeeds:
         state.fail_as_stated(statement)
 

@@ -1,6 +1,6 @@
-"""SET, SET TRANSACTION and SET STATEMENT … FOR, and what they do to a transaction.
+"""SET, SET TRANSACTION and SET STATEMENT … FOR, and their effects on a transaction.
 
-System variables as expressions see them, and expressions as SET gives them to variables.
+The module also has system variables as expressions see them, and expressions as SET assigns them.
 """
 
 from __future__ import annotations
@@ -164,11 +164,11 @@ _WHOLE_TRANSACTIONS: Final = frozenset(
         *("pseudo_replica_mode", "pseudo_slave_mode"),
     )
 )
-"""What MySQL does not let a session set while it is in a transaction."""
+"""Variables that MySQL does not let a session set while it is in a transaction."""
 
 
 def _in_program(name: str) -> Refusal:
-    """What a program sets the source would log by, and there is no telling it otherwise."""
+    """Return the refusal of a SET in a program by which the source would log, out of binlane's control."""
     return Refusal(
         *(1235, "42000", "BINLANE_SET_IN_PROGRAM"),
         f"binlane doesn't yet support 'SET {name} in programs and prepared statements'",
@@ -176,7 +176,7 @@ def _in_program(name: str) -> Refusal:
 
 
 def refusal(state: SessionState, assignment: Assignment) -> Refusal | None:
-    """Why an assignment is refused; None if it is not."""
+    """Return the refusal of an assignment; None if it is allowed."""
     name, is_active = assignment.name, state.transaction.is_active
     if name in _CHARACTERISTICS:
         is_next = assignment.scope is VariableScope.UNSAID and name in (_LEVEL, _MODE)
@@ -195,7 +195,7 @@ def refusal(state: SessionState, assignment: Assignment) -> Refusal | None:
 
 
 def refusal_in_function(assignments: Iterable[Assignment]) -> Refusal | None:
-    """Why a SET in a stored function or trigger is refused; None if it is not."""
+    """Return the refusal of a SET in a stored function or trigger; None if it is allowed."""
     for assignment in assignments:
         if assignment.name in _IN_FUNCTION and assignment.scope not in _GLOBAL:
             return _IN_FUNCTION[assignment.name]
@@ -203,7 +203,7 @@ def refusal_in_function(assignments: Iterable[Assignment]) -> Refusal | None:
 
 
 def _temporary_refusal(state: SessionState, assignment: Assignment) -> Refusal | None:
-    """Why a session with temporary tables cannot change its format."""
+    """Return the refusal to change the format of a session with temporary tables."""
     if state.server.has(Fact.ROWS_OF_TEMPORARY_TABLES):
         return _SESSION_FORMAT
     mode, target = state.variables.settings.logging_mode, state.variables.copy()
@@ -239,7 +239,7 @@ def checked(
 
 
 def _turns_autocommit_on(state: SessionState, assignment: Assignment) -> bool:
-    """Whether an assignment would commit the transaction."""
+    """True if an assignment would commit the transaction by turning autocommit on."""
     if assignment.name != "autocommit" or assignment.scope in _GLOBAL:
         return False
     after = state.variables.copy()
@@ -279,9 +279,9 @@ def _assign(state: SessionState, assignment: Assignment) -> None:
 
 
 def _switch_autocommit(state: SessionState) -> None:
-    """SET autocommit=1 commits what was done without; =0 keeps an open BEGIN."""
+    """Commit the open changes for SET autocommit=1; =0 keeps an open BEGIN."""
     if state.variables.settings.is_autocommit:
-        # Its characteristics are those of the next statement, too.
+        # The characteristics of the transaction are those of the next statement, too.
         characteristics = state.characteristics
         state.commit()
         state.transaction.own = characteristics
@@ -292,7 +292,7 @@ def _switch_autocommit(state: SessionState) -> None:
 
 @contextmanager
 def statement_settings(state: SessionState, statement: SessionStatement) -> Iterator[bool]:
-    """SET STATEMENT … FOR: its assignments hold while the statement runs; False if refused."""
+    """Set the values of SET STATEMENT … FOR while the statement runs; False if one is refused."""
     assignments = statement.facts.statement_assignments
     if not assignments:
         yield True
@@ -308,7 +308,7 @@ def statement_settings(state: SessionState, statement: SessionStatement) -> Iter
 
 
 def _take_back(state: SessionState, assignments: Iterable[Assignment], saved: Variables) -> None:
-    """Take assignments back as SET would: what a transaction forbids all stay."""
+    """Take assignments back as SET would: values that a transaction forbids to set all stay."""
     for assignment in assignments:
         value = (
             saved.settings.logging_mode.value
@@ -321,7 +321,7 @@ def _take_back(state: SessionState, assignments: Iterable[Assignment], saved: Va
 
 
 def names_charset(assignment: Assignment) -> bool:
-    """Whether an assignment is SET NAMES or SET CHARACTER SET."""
+    """True if an assignment is SET NAMES or SET CHARACTER SET."""
     return assignment.name in ("names", "character set") and bool(plain(assignment.value))
 
 
@@ -355,7 +355,7 @@ def connection_after(state: SessionState, assignment: Assignment) -> tuple[str, 
 
 
 def execute_set(state: SessionState, statement: SessionStatement) -> None:
-    """SET: of system variables here, of user variables as a statement that may read tables."""
+    """Carry out SET: of system variables here, of user variables as a statement that may read tables."""
     facts = statement.facts
     tree = facts.tree
     if isinstance(tree, AccountStatement):
@@ -366,7 +366,7 @@ def execute_set(state: SessionState, statement: SessionStatement) -> None:
         assignments = checked(state, statement, facts.assignments)
     if assignments is None:
         return
-    # What is said first is done first: a variable's old value is kept in the same SET.
+    # The first assignment is carried out first: a variable's old value is kept in the same SET.
     keeps_old = facts.assignments[:1] != () and _is_user_variable(facts.assignments[0])
     if not keeps_old:
         carry_out(state, assignments)
@@ -379,7 +379,7 @@ def execute_set(state: SessionState, statement: SessionStatement) -> None:
 
 
 def _set_role(state: SessionState, statement: SessionStatement, tree: AccountStatement) -> None:
-    """SET ROLE: the roles that are active from now on."""
+    """Carry out SET ROLE: its roles are active from now on."""
     own, accounts = state.account_name, state.objects.accounts
     given = accounts.get(own, Grantee()).roles
     roles = frozenset(

@@ -1,4 +1,4 @@
-"""What a session shares between its binlogs, and how its transactions begin and end.
+"""State that a session shares between its binlogs, and the beginning and end of its transactions.
 
 Handlers of statements (`dml`, `ddl`, `settings` …) work on it; `session` chooses the handler.
 """
@@ -61,11 +61,11 @@ _NO_NAME: Final = "\U0010ffff"
 
 @dataclass(slots=True)
 class SequenceValues:
-    """Where a sequence stands.
+    """The present state of a sequence.
 
     Attributes:
-        next_value: What NEXTVAL gives next.
-        reserved: How many values are left of those that its row says are taken.
+        next_value: The value that NEXTVAL gives next.
+        reserved: Number of values left of those that the sequence's row says are taken.
     """
 
     next_value: int
@@ -77,15 +77,15 @@ class SessionStatement:
     """One statement to be carried out.
 
     Attributes:
-        sql: As it is read.
-        text: As it is logged: values stand for local variables and parameters.
-        facts: What it says.
-        database: The default database that it was given in.
-        outcome: What happened when it ran.
-        is_inner: It stands in a procedure or compound statement.
-        is_condition: It stands for the condition of an IF, CASE or loop there, or for a DEFAULT.
-        remembered: Unsafe reasons of its earlier executions, to which those of this one are added.
-        environment: What its expressions can refer to; None for the session itself.
+        sql: Text as the server reads it.
+        text: Text as it is logged: values stand for local variables and parameters.
+        facts: Facts of the statement's text.
+        database: The default database at the start of the statement.
+        outcome: Result of the statement's execution.
+        is_inner: The statement stands in a procedure or compound statement.
+        is_condition: The statement stands for the condition of an IF, CASE or loop there, or for a DEFAULT.
+        remembered: Unsafe reasons of earlier executions, to which those of this one are added.
+        environment: Names that expressions can refer to; None for those of the session itself.
         failure: The error that `outcome` stands for, where the text or the objects tell it.
     """
 
@@ -107,19 +107,19 @@ class SessionStatement:
 
     @property
     def is_in_body(self) -> bool:
-        """Whether it stands in a body itself; what is prepared there does not."""
+        """True if the statement itself stands in a body; statements prepared there do not."""
         return isinstance(self.environment, RoutineEnvironment)
 
     @property
     def succeeds(self) -> bool:
-        """Whether the server runs it without an error."""
+        """True if the server runs the statement without an error."""
         return self.outcome.error is None
 
 
 class TemporaryChange(IntEnum):
-    """What a statement does to a temporary table; of several the greatest counts.
+    """Effect of a statement on a temporary table; of several effects the greatest counts.
 
-    FILLED: it is made with rows.
+    FILLED: the table is made with rows.
     """
 
     NOTHING = 0
@@ -131,13 +131,13 @@ class TemporaryChange(IntEnum):
 
 
 class TemporaryUse(NamedTuple):
-    """What a statement has to do with a temporary table.
+    """A statement's use of a temporary table.
 
     Attributes:
-        change: What it does to it; NOTHING if it only reads it.
+        change: Effect on the table; NOTHING if the statement only reads it.
         has_rollback: A rollback undoes changes of its rows.
-        replaces: It makes it instead of one that may be there.
-        new_name: That it gives it; None if it stays.
+        replaces: The statement makes the table in place of one that may exist.
+        new_name: Name that the statement gives the table; None if the name stays.
     """
 
     change: TemporaryChange
@@ -148,21 +148,21 @@ class TemporaryUse(NamedTuple):
 
 @dataclass(slots=True)
 class Execution:
-    """One statement of the client while it runs: what it has led to so far.
+    """One statement of the client while it runs: its effects so far.
 
     Attributes:
-        error: Why it was not executed, or failed.
-        notes: Notes 1592.
-        formats: In which formats changes of it were logged, by binlog.
-        steps: The decisions, by binlog.
+        error: Error that kept the statement from running, or made it fail.
+        notes: Notes 1592 that the statement has raised.
+        formats: Formats in which changes of the statement were logged, by binlog.
+        steps: Steps of the decisions, by binlog.
         unsafe: Unsafe reasons found, by binlog.
-        row_binlogs: Binlogs in which a statement of its program was logged as rows: under MIXED
-            all later ones of it are.
-        is_in_procedure: What runs now stands in a procedure.
-        number: Of what runs now; see `SessionState.number`.
-        is_unlogged: Some of it ran with sql_log_bin=0.
-        row_image: The binlog_row_image with which it ran.
-        temporary: Temporary tables that it used, by the number of the statement and their names.
+        row_binlogs: Binlogs in which a statement of the client's program was logged as rows: under MIXED all
+            later statements of the program are.
+        is_in_procedure: The statement that runs now stands in a procedure.
+        number: Number of the statement that runs now; see `SessionState.number`.
+        is_unlogged: Some part of the statement ran with sql_log_bin=0.
+        row_image: The binlog_row_image with which the statement ran.
+        temporary: Uses of temporary tables, by the number of the using statement and the table's name.
         failed: Numbers of the statements of its programs that failed.
     """
 
@@ -181,7 +181,7 @@ class Execution:
 
     @contextmanager
     def inner(self, *, is_in_procedure: bool) -> Iterator[None]:
-        """A statement of a program runs; its error is none of the outer one until that says so."""
+        """Run a statement of a program; its error is no error of the outer one until that says so."""
         outer = self.error, self.is_in_procedure
         self.error, self.is_in_procedure = None, is_in_procedure
         try:
@@ -200,14 +200,14 @@ class Execution:
         self.formats.setdefault(name, set()).add(logging_format)
 
     def logged_as(self, name: str) -> LoggingFormat | None:
-        """How the statement's changes are logged in a binlog: as rows if any of them are."""
+        """Return the format of the statement's changes in a binlog: rows if any of them are."""
         formats = self.formats.get(name, set())
         if LoggingFormat.ROW in formats:
             return LoggingFormat.ROW
         return LoggingFormat.STATEMENT if formats else None
 
     def copy(self) -> Execution:
-        """As it is now."""
+        """Copy the present state."""
         return Execution(
             error=self.error,
             notes=self.notes.copy(),
@@ -225,18 +225,17 @@ class Execution:
 
 
 class LockedTables(NamedTuple):
-    """What LOCK TABLES locks.
+    """The tables that LOCK TABLES locks.
 
     Attributes:
-        written: The tables that are locked for writing, in its order, those of triggers and foreign
-            keys included.
-        locks: Each table and view with its alias in small letters, and whether the lock is for
-            writing.
-        implied: Those that it did not name for writing: that triggers, foreign keys and views need,
-            and that it named for reading.
-        isolation: The level with which it locked: that decides how its tables may be logged, whatever
-            is set later.
-        opened_anew: Tables that were opened again since, each with its level then.
+        written: The tables that are locked for writing, in the order of LOCK TABLES, those of triggers and
+            foreign keys included.
+        locks: Each table and view with its alias in small letters, and True if the lock is for writing.
+        implied: Tables that LOCK TABLES did not name for writing: tables that triggers, foreign keys and
+            views need, and tables that it named for reading.
+        isolation: Isolation level at LOCK TABLES, which decides how the tables may be logged, whatever is set
+            later.
+        opened_anew: Tables that were opened again since, each with the level of that time.
     """
 
     written: tuple[TableName, ...]
@@ -251,13 +250,13 @@ class LockedTables(NamedTuple):
         return min((anew.get(name, self.isolation) for name in names), default=self.isolation)
 
     def opening_anew(self, names: Iterable[TableName], isolation: Isolation) -> LockedTables:
-        """With tables that are opened again with another level."""
+        """Return the locks with tables that are opened again with another level."""
         return self._replace(
             opened_anew=(*self.opened_anew, *((name, isolation) for name in names))
         )
 
     def without(self, names: Iterable[TableName]) -> LockedTables | None:
-        """What is locked once some tables are gone; None if nothing is: the session goes on without.
+        """Return the locks left once some tables are gone; None if nothing is locked any more.
 
         Source: measured on MariaDB 10.11.19 and MySQL 9.7.4.
         """
@@ -268,11 +267,11 @@ class LockedTables(NamedTuple):
     def refusal(
         self, opened: Iterable[tuple[TableName, str, bool]], led_to: Iterable[TableName] = ()
     ) -> Refusal | None:
-        """Why a statement cannot open tables, of which each lock is for one; None if it can.
+        """Return the refusal to open tables, where each lock is for one of them; None if all can be opened.
 
         Args:
-            opened: Their names, how its text names them, and if they are opened for writing.
-            led_to: Those that foreign keys lead to, which any lock does for.
+            opened: The tables' names, their aliases in the text, and True if they are opened for writing.
+            led_to: Tables that foreign keys lead to, for which any lock is enough.
         """
         left = list(self.locks)
         read: Refusal | None = None
@@ -296,66 +295,66 @@ _NOT_LOCKED: Final = 1100
 
 @dataclass(slots=True)
 class OpenTemporaryTables:
-    """What the session remembers of its temporary tables beside their definitions.
+    """The session's memory of its temporary tables, beside their definitions.
 
     Attributes:
-        names: The one that was made or altered last at the end.
-        row_binlogs: MariaDB: binlogs in which statements stay in row format as long as temporary
-            tables are open.
+        names: Names of the tables, the one that was made or altered last at the end.
+        row_binlogs: Binlogs in which MariaDB's statements stay in row format as long as temporary tables are
+            open.
     """
 
     names: list[TableName] = field(default_factory=list)
     row_binlogs: set[str] = field(default_factory=set)
 
     def made(self, name: TableName, *, instead_of: TableName | None = None) -> None:
-        """One was created, or made anew by ALTER or RENAME."""
+        """Note a table that was created, or made anew by ALTER or RENAME."""
         self.gone(instead_of or name)
         self.names.append(name)
 
     def gone(self, name: TableName) -> None:
-        """One was dropped."""
+        """Note a table that was dropped."""
         if name in self.names:
             self.names.remove(name)
 
     def copy(self) -> OpenTemporaryTables:
-        """As they are now."""
+        """Copy the present state."""
         return OpenTemporaryTables(self.names.copy(), self.row_binlogs.copy())
 
 
 @dataclass(slots=True)
 class SessionState:
-    """A session of one client.
+    """The state of one client's session.
 
     Attributes:
-        server: Whose rules hold.
+        server: Server whose rules are followed.
         objects: The server's objects, with this session's temporary tables.
-        database: The default database; empty without.
-        variables: System variables.
-        binlogs: By name, in the order of their definitions.
+        database: The default database; empty if there is none.
+        variables: System variables of the session.
+        binlogs: Caches of the binlogs by name, in the order of their definitions.
         host: The session, as its programs see it.
-        safety: The rules of several binlogs; None where there is only the server's own.
+        safety: The rules of several binlogs; None where there is only the server's own log.
         assume_engine: Engine of tables that nothing is known of; None refuses them.
-        transaction: That is open, or that the next statement begins.
-        prepared_xa: XA transactions that are prepared.
-        temporary: Temporary tables.
-        locked_tables: What LOCK TABLES locks; None without.
-        is_read_locked: FLUSH TABLES WITH READ LOCK keeps all from writing, the session too.
-        sequence_values: Where the sequences stand that were used.
-        programs: User variables, prepared statements and what procedures leave behind.
+        transaction: The open transaction, or the one that the next statement begins.
+        prepared_xa: XA transactions of the session that are prepared.
+        temporary: Memory of the temporary tables.
+        locked_tables: Tables that LOCK TABLES locks; None without locks.
+        is_read_locked: FLUSH TABLES WITH READ LOCK keeps all sessions from writing, this one too.
+        sequence_values: Present values of the sequences that were used.
+        programs: User variables, prepared statements and other memory of programs.
         execution: The current statement of the client.
-        handlers: The tables that HANDLER … OPEN opened, by the names that it gave them, in small
-            letters; never changed in place.
-        empty_tables: Those that the session made or emptied, and did not fill since, whose engine
-            tells so to the optimizer of servers that ask it.
-        ready_tables: MySQL: tables that were opened whose DEFAULT calls RAND(), with how often they
-            had changed by then, and how often they were open at a time.
+        handlers: The tables that HANDLER … OPEN opened, by the names that it gave them, in small letters;
+            never changed in place.
+        empty_tables: Tables that the session made or emptied, and did not fill since, whose engine tells so
+            to the optimizer of servers that ask it.
+        ready_tables: MySQL's opened tables with a DEFAULT that calls RAND(), each with the number of its
+            changes by then, and the number of times that it was open at once.
         null_is_insert_id: An AUTO_INCREMENT value was chosen that `IS NULL` may look for.
-        unknown_programs: Routines and other programs that a statement may have made, altered or
-            dropped which was not analysed.
+        unknown_programs: Routines and other programs that a statement that was not analysed may have made,
+            altered or dropped.
         knows_accounts: The schema has accounts: there are no others.
-        identity: Whose privileges hold: the session's, or those of a program's definer.
-        account_name: Whose session it is.
-        number: Of the statement that ran last, from 1; those of programs count, too.
+        identity: Account whose privileges hold: the session's, or that of a program's definer.
+        account_name: Account to which the session belongs.
+        number: Number of the statement that ran last, from 1; statements of programs count, too.
     """
 
     server: Server
@@ -385,7 +384,7 @@ class SessionState:
     number: int = 0
 
     def snapshot(self) -> SessionState:
-        """As it is now; what happens later changes nothing of it."""
+        """Copy the present state; later events do not change the copy."""
         return replace(
             self,
             objects=self.objects.copy(),
@@ -403,7 +402,7 @@ class SessionState:
         )
 
     def restore(self, snapshot: SessionState) -> None:
-        """Be again as `snapshot` was taken, which can be restored more than once."""
+        """Return to the state of a snapshot, which can be restored more than once."""
         objects = self.objects
         kept = snapshot.snapshot()
         for one in fields(self):
@@ -412,12 +411,12 @@ class SessionState:
         objects.restore(kept.objects)
 
     def abandon(self, facts: StatementFacts, before: SessionState | None, reason: str) -> None:
-        """Be as before a statement that was not analysed to its end; what it may do is unknown.
+        """Return to the state before a statement that was not analysed to its end; its effects are unknown.
 
         Args:
-            facts: What it says, as far as that was understood.
-            before: The session before it; None if only its binlogs can have changed.
-            reason: What was not analysed.
+            facts: Facts of the text, as far as it was understood.
+            before: The session before the statement; None if only its binlogs can have changed.
+            reason: Explanation of the part that was not analysed.
         """
         if before is None:
             for binlog in self.binlogs.values():
@@ -436,7 +435,7 @@ class SessionState:
             self.transaction.unknown = reason
 
     def account_situation(self, database: str = "", *, is_complete: bool = False) -> Situation:
-        """Where a statement on accounts runs; `is_complete`: no others are there, in any case."""
+        """Return the situation of an account statement; `is_complete`: no other accounts exist at all."""
         return Situation(
             is_mariadb=self.server.is_mariadb,
             database=database,
@@ -449,7 +448,7 @@ class SessionState:
         return named(account, self.objects.accounts, self.account_situation())
 
     def asked(self, facts: StatementFacts, database: str) -> Asked | None:
-        """A statement as one of whose account it is to be asked if it may; None: it may all."""
+        """Return a statement for a check of privileges; None for an account that may do everything."""
         accounts = self.objects.accounts
         grantee = accounts.get(self.identity.account)
         if grantee is None or grantee.may_all:
@@ -479,33 +478,33 @@ class SessionState:
 
     @property
     def is_in_transaction(self) -> bool:
-        """In a transaction of several statements: BEGIN or autocommit=0."""
+        """True in a transaction of several statements: BEGIN or autocommit=0."""
         return self.transaction.is_begun or not self.variables.settings.is_autocommit
 
     @property
     def is_gtid_enforced(self) -> bool:
-        """Whether MySQL's enforce_gtid_consistency refuses statements."""
+        """True if MySQL's enforce_gtid_consistency refuses statements."""
         is_on = self.variables.settings.gtid_consistency == "ON"
         return is_on and self.is_logging and not self.server.is_mariadb
 
     @property
     def is_logging(self) -> bool:
-        """Whether anything of the session is logged."""
+        """True if anything of the session is logged."""
         return self.variables.settings.is_logged
 
     @property
     def compresses(self) -> bool:
-        """Whether MySQL compresses the transactions of its own log; binlogs say so themselves."""
+        """True if MySQL compresses the transactions of its own log; binlogs have a setting of their own."""
         is_on = self.variables.is_on("binlog_transaction_compression", default=False)
         return is_on and self.safety is None and not self.server.is_mariadb
 
     @property
     def characteristics(self) -> Characteristics:
-        """Those of the current or next transaction."""
+        """Return the characteristics of the current or next transaction."""
         return self.transaction.coming or self.transaction.own
 
     def opening(self, database: str, created: Table | None = None) -> Opening:
-        """How tables are opened, from a default database; `created` as in `Opening`."""
+        """Return a session's view for opening tables, from a default database; `created` as in `Opening`."""
         return Opening(
             objects=self.objects,
             server=self.server,
@@ -517,7 +516,7 @@ class SessionState:
 
     @property
     def logs_source(self) -> bool:
-        """Whether the session keeps the log of the source that it runs on."""
+        """True if the session keeps the log of the source that it runs on."""
         return SOURCE_LOG in self.binlogs
 
     def modes(self) -> dict[str, LoggingMode]:
@@ -537,7 +536,7 @@ class SessionState:
         return self.safety.modes[name]
 
     def delayed_mode(self, name: str) -> LoggingMode:
-        """The logging mode of the threads that insert what INSERT DELAYED leaves to them."""
+        """Return the logging mode of the threads that insert the rows of INSERT DELAYED."""
         if self.logs_source:
             return LoggingMode.ROW
         return (
@@ -547,10 +546,10 @@ class SessionState:
         )
 
     def is_row_now(self, name: str) -> bool:
-        """Whether a binlog has this session's statements in row format at their beginning.
+        """True if a binlog has this session's statements in row format at their beginning.
 
-        MariaDB: a statement that was logged as rows while temporary tables are open leaves the
-        session in row format until they are gone.
+        MariaDB: a statement that was logged as rows while temporary tables are open leaves the session in row
+        format until these tables are gone.
         """
         if not self.objects.temporary_tables():
             self.temporary.row_binlogs.discard(name)
@@ -562,7 +561,7 @@ class SessionState:
         engine_changes: EngineChanges,
         logging_format: LoggingFormat = LoggingFormat.STATEMENT,
     ) -> WriteContext:
-        """In which a statement writes to a binlog."""
+        """Return the circumstances in which a statement writes to a binlog."""
         return WriteContext(
             mode=self.mode(name),
             logging_format=logging_format,
@@ -573,23 +572,23 @@ class SessionState:
         )
 
     def query(self, text: str, database: str = "", *, is_atomic: bool = False) -> QueryEvent:
-        """The event of a statement.
+        """Return the event of a statement.
 
         Args:
-            text: As it is logged.
-            database: The default database that it needs; none if that is empty.
-            is_atomic: MySQL commits it, which is DDL, together with its log.
+            text: The statement's text as it is logged.
+            database: The default database that the text needs; none if that is empty.
+            is_atomic: MySQL commits the statement, which is DDL, together with its log.
         """
         return query(text, database, self.variables.status_vars(is_atomic=is_atomic))
 
     def quote(self, name: str | TableName, *, always: bool = False) -> str:
-        """A name as the servers write it anew: with double quotes where sql_mode has them so.
+        """Return a name as the servers write it anew: with double quotes where sql_mode has them so.
 
-        It is in the character set of the client; the text of one that has none there cannot be written.
+        The result is in the client's character set; the text of a name that has none there cannot be written.
 
         Args:
-            name: One, or two with a point between them.
-            always: Whatever sql_quote_show_create says.
+            name: One name, or two with a point between them.
+            always: Use quotes whatever sql_quote_show_create says.
         """
         if isinstance(name, TableName):
             return f"{self.quote(name.database)}.{self.quote(name.table)}"
@@ -601,7 +600,7 @@ class SessionState:
         return text_of_name(name, dialect.charset, mark) or _NO_NAME
 
     def begin(self) -> None:
-        """START TRANSACTION: what was open is committed, locked tables are unlocked."""
+        """Begin a transaction as START TRANSACTION does: commit the open one, unlock tables."""
         kept = None
         if self.is_in_transaction or self.transaction.is_active:
             # MySQL keeps the characteristics of a transaction that BEGIN ends.
@@ -615,7 +614,7 @@ class SessionState:
         self.transaction.is_active = True
 
     def implicit_commit(self) -> None:
-        """Commit what is open, as most DDL does first; SET TRANSACTION ends with it in any case."""
+        """Commit the open transaction, as most DDL does first; SET TRANSACTION ends with it in any case."""
         if self.is_in_transaction or self.transaction.is_active:
             self.commit()
         else:
@@ -649,7 +648,7 @@ class SessionState:
             self.safety.transaction_ended()
 
     def reset_characteristics(self) -> None:
-        """The next transaction is again as the session has them."""
+        """Give the next transaction the characteristics of the session again."""
         self.transaction.coming = None
         self.transaction.own = self.variables.settings.characteristics
 
@@ -677,7 +676,7 @@ class SessionState:
         if self.is_in_transaction:
             # MySQL begins with temporary tables that come and go, too, and with those not there.
             is_begun = engine_changes.changed_temporary_tables and not self.server.is_mariadb
-            # Of a server with a log of its own it hangs on that: others it knows nothing of.
+            # A server with a log of its own regards that log alone: it knows nothing of others.
             own = self.binlogs.get(SOURCE_LOG)
             logs = self.binlogs.values() if own is None else (own,)
             is_begun |= any(binlog.is_registered for binlog in logs)
@@ -690,9 +689,9 @@ class SessionState:
             self.reset_characteristics()
 
     def opened(self, tables: Iterable[Table]) -> None:
-        """Note tables that are read or locked: the transaction of their engines begins with that.
+        """Note tables that are read or locked: the transaction of their engines then begins.
 
-        With autocommit it ends at once, and with it what SET TRANSACTION gave to the next one.
+        With autocommit that transaction ends at once, and with it the one that SET TRANSACTION was for.
         """
         engines = (engine_traits(table.engine, self.server.flavor) for table in tables)
         if not any(engine.is_transactional for engine in engines):
@@ -703,10 +702,10 @@ class SessionState:
             self.reset_characteristics()
 
     def get_ready(self, tables: Sequence[TableName]) -> bool:
-        """Open tables, some of them more than once; whether MySQL gets one ready for that.
+        """Open tables, some of them more than once; True if MySQL gets one ready for that.
 
-        It keeps what it has got ready for as long as a table stays as it is. What other sessions
-        have opened is not known. A log of a source tells what stands in it.
+        MySQL keeps a table ready for as long as the table stays as it is. Tables that other sessions have
+        opened are not known. A log of a source tells its own seeds.
         """
         if self.server.is_mariadb or self.logs_source:
             return False
@@ -753,7 +752,7 @@ class SessionState:
         replaces: bool = False,
         new_name: TableName | None = None,
     ) -> None:
-        """Note what the statement that runs does with a temporary table; see `TemporaryUse`."""
+        """Note a use of a temporary table by the running statement; see `TemporaryUse`."""
         if not self.logs_source:
             return
         use = TemporaryUse(change, traits(table, self.server).has_rollback, replaces, new_name)
@@ -764,7 +763,7 @@ class SessionState:
 
     @contextmanager
     def numbered(self) -> Iterator[None]:
-        """A statement of a program runs: it has a number, and what it logs is its own."""
+        """Run a statement of a program under a number of its own, which its events get."""
         execution, outer = self.execution, self.execution.number
         self.mark(outer)
         self.number += 1
@@ -774,7 +773,7 @@ class SessionState:
         execution.number = outer
 
     def mark(self, number: int) -> None:
-        """Note that what was logged, and nobody noted before, is of a statement."""
+        """Note that the events logged since the last mark are of a statement."""
         if self.logs_source:
             for binlog in self.binlogs.values():
                 binlog.mark(number)
@@ -784,7 +783,7 @@ _NO_FACTS: Final = StatementFacts(effects=StatementEffects(kind=StatementKind.EM
 _WITHOUT_CHANGES: Final = frozenset(
     (StatementKind.EMPTY, StatementKind.SESSION, StatementKind.SET, StatementKind.LOCK)
 )
-"""What leaves a transaction as it was, whatever else it does."""
+"""Statements that leave a transaction as it was, whatever else they do."""
 
 Handler = Callable[[SessionState, SessionStatement], None]
 """Carries out statements of one kind."""
@@ -799,10 +798,10 @@ def write_directly(
     """Write a statement that is a group by itself to all binlogs, or some.
 
     Args:
-        state: The session.
+        state: The state of the session.
         events: The statement, with the values that belong to it.
-        names: Of the binlogs; None for all.
-        opening: With what MariaDB begins its group.
+        names: Names of the binlogs; None for all.
+        opening: Event with which MariaDB begins the statement's group.
     """
     for name, binlog in state.each_logging().items():
         if names is None or name in names:

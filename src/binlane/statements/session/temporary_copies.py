@@ -1,11 +1,11 @@
-"""Which temporary tables of a session each binlog has, and whether they are as they are at the source.
+"""The temporary tables of a session in each binlog, and whether they are in the source's state.
 
-A binlog that logs statements has the texts that make and change them, so that later texts can use
-them. It may have got one of these at another time than the source ran it, or not at all. So it is
-counted: a table is, at the source and in each binlog, as the statement left it that changed it
-last; a text can use what its binlog has only if that is what its statement found.
+A binlog that logs statements has the texts that make and change them, so that later texts can use the tables.
+It may have got one of these texts at another time than the source ran it, or not at all. So this module keeps
+count: a table is, at the source and in each binlog, in the state left by the statement that changed it last;
+a text can use a table of its binlog only if that is in the state that its statement found.
 
-What a rollback undoes counts as changed: then rows are logged where a text would have done.
+A change that a rollback undoes counts as a change: then rows are logged where a text would have done.
 """
 
 from __future__ import annotations
@@ -18,19 +18,18 @@ from binlane.names import TableName
 from binlane.statements.session.state import TemporaryChange, TemporaryUse
 
 _KEPT: Final = 64
-"""Of so many statements that are over it is known what they did: a binlog may turn out not to have got
-their texts."""
+"""Number of ended statements whose uses are remembered: a binlog may turn out not to have got their texts."""
 _UNKNOWN: Final = -1
-"""Of no statement: nobody knows how a table is."""
+"""Number of no statement: the state of the table is not known."""
 
 
 @dataclass(slots=True)
 class _Use:
-    """A temporary table as one statement uses it.
+    """A temporary table in the use of one statement.
 
     Attributes:
-        use: What it does with it.
-        found: The statement that had changed it last; None: there was none of that name.
+        use: Use of the table by the statement.
+        found: Number of the statement that had changed the table last; None: there was no table of that name.
     """
 
     use: TemporaryUse
@@ -52,7 +51,7 @@ class TemporaryCopies:
     _gone: dict[tuple[str, TableName], int] = field(default_factory=dict)
 
     def copy(self) -> TemporaryCopies:
-        """As they are now."""
+        """Copy the present state."""
         return TemporaryCopies(
             unmade=self.unmade.copy(),
             _uses=self._uses.copy(),
@@ -66,11 +65,11 @@ class TemporaryCopies:
         uses: Mapping[int, Mapping[TableName, TemporaryUse]],
         tables: Collection[TableName],
     ) -> None:
-        """Note what statements did at the source.
+        """Note the effects of statements at the source.
 
         Args:
-            uses: What they did with temporary tables, by number.
-            tables: Those that are there behind them.
+            uses: Uses of temporary tables, by number of the statement.
+            tables: Temporary tables that exist behind the statements.
         """
         for number in sorted(uses):
             found = self._uses[number] = {}
@@ -87,20 +86,20 @@ class TemporaryCopies:
             self._source.setdefault(table, _UNKNOWN)
 
     def forget(self) -> None:
-        """Nothing waits any longer: forget the oldest statements."""
+        """Forget the oldest statements, when nothing waits any longer."""
         while len(self._uses) > _KEPT:
             del self._uses[next(iter(self._uses))]
 
     def are_used(self, number: int) -> bool:
-        """Whether a statement reads, changes, makes or drops temporary tables."""
+        """True if a statement reads, changes, makes or drops temporary tables."""
         return bool(self._uses.get(number))
 
     def are_changed(self, number: int) -> bool:
-        """Whether a statement changes temporary tables."""
+        """True if a statement changes temporary tables."""
         return any(one.use.change for one in self._uses.get(number, {}).values())
 
     def survive_rollback(self, number: int) -> bool:
-        """Whether a statement changes some, and a rollback undoes none of that."""
+        """True if a statement changes temporary tables, and a rollback undoes none of that."""
         return self.are_changed(number) and not any(
             one.use.has_rollback
             and one.use.change in (TemporaryChange.ROWS, TemporaryChange.FILLED)
@@ -108,13 +107,13 @@ class TemporaryCopies:
         )
 
     def can_be_used(self, name: str, number: int) -> bool:
-        """Whether a binlog has them as a statement's text needs them."""
+        """True if a binlog has the temporary tables as a statement's text needs them."""
         own = self._binlogs.get(name, {})
         uses = self._uses.get(number, {})
         dropped = [
             table for table, one in uses.items() if one.use.change is TemporaryChange.DROPPED
         ]
-        # Its texts, one or more, are of those that are there.
+        # The texts of a DROP, one or more, are of tables that exist.
         is_there = any(table in own or self._gone.get((name, table)) == number for table in dropped)
         return (is_there or not dropped) and all(
             _fits(table, one, own) for table, one in uses.items() if table not in dropped
@@ -124,8 +123,8 @@ class TemporaryCopies:
         """Note that a binlog gets the text of a statement.
 
         Args:
-            name: The binlog.
-            number: Of the statement.
+            name: Name of the binlog with the text.
+            number: Number of the text's statement.
             is_drop: The text drops temporary tables; another text of such a statement does not.
         """
         uses = self._uses.get(number)
@@ -160,12 +159,12 @@ class TemporaryCopies:
 
 
 def _fits(table: TableName, one: _Use, own: Mapping[TableName, int]) -> bool:
-    """Whether a table is as a statement needs it.
+    """True if a table is in the state that a statement needs.
 
     Args:
-        table: Its name.
-        one: What the statement does with it.
-        own: The tables that are there, and which statement changed them last.
+        table: Name of the temporary table.
+        one: Use of the table by the statement.
+        own: The existing tables, with the number of the statement that changed each last.
     """
     if one.use.change >= TemporaryChange.MADE:
         return table not in own or one.use.replaces

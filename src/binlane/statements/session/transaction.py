@@ -1,9 +1,9 @@
-"""A transaction: what the storage engines know of it, and the two caches of each binlog.
+"""A transaction: the storage engines' view of it, and the two caches of each binlog.
 
-What engines took part, and what of their changes cannot be rolled back, is the same for all binlogs.
-When what is in a binlog's caches becomes part of the log is told by both servers' rules of commit,
-rollback and savepoints (seed 004's R-rules as they are implemented). What a statement does to tables,
-and whether it succeeds, is decided by others.
+The engines that took part, and those of their changes that cannot be rolled back, are the same for all
+binlogs. Both servers' rules of commit, rollback and savepoints (seed 004's R-rules as they are implemented)
+tell when the content of a binlog's caches becomes part of the log. Other modules decide the effects of a
+statement on tables, and its success.
 
 Source: MariaDB 10.11 sql/log.cc, MySQL 9.7 sql/binlog.cc.
 """
@@ -33,8 +33,8 @@ class EngineUse:
     """An engine in a statement or transaction.
 
     Attributes:
-        has_two_phases: It can prepare; one that cannot makes a group end with COMMIT, not Xid.
-        is_changed: It changed rows that it could roll back.
+        has_two_phases: The engine can prepare; one that cannot makes a group end with COMMIT, not Xid.
+        is_changed: The engine changed rows that it could roll back.
     """
 
     has_two_phases: bool
@@ -43,13 +43,13 @@ class EngineUse:
 
 @dataclass(slots=True)
 class EngineChanges:
-    """What a statement, or a transaction, did so far (`THD_TRANS` of the servers).
+    """The changes of a statement, or a transaction, so far (`THD_TRANS` of the servers).
 
     Attributes:
-        engines: Those that take part, by name.
+        engines: Engines that take part, by name.
         changed_nontransactional: Rows of a non-transactional table changed.
-        changed_nontransactional_temporary: Rows of a temporary one were logged as a statement in
-            the transaction cache.
+        changed_nontransactional_temporary: Rows of a non-transactional temporary table were logged as a
+            statement in the transaction cache.
         changed_temporary_tables: A temporary table was created or dropped.
     """
 
@@ -60,39 +60,39 @@ class EngineChanges:
 
     @property
     def is_transactional(self) -> bool:
-        """Whether rows changed that could be rolled back."""
+        """True if rows changed that could be rolled back."""
         return any(use.is_changed for use in self.engines.values())
 
     @property
     def is_unsafe_to_roll_back(self) -> bool:
-        """Whether a ROLLBACK would leave something behind."""
+        """True if a ROLLBACK would leave something behind."""
         return self.changed_nontransactional or self.changed_temporary_tables
 
     @property
     def ends_with_xid(self) -> bool:
-        """Whether its group is committed in two phases."""
+        """True if the group is committed in two phases."""
         uses = self.engines.values()
         return self.is_transactional and all(use.has_two_phases for use in uses)
 
     def uses(self, engine: str, *, has_two_phases: bool) -> None:
-        """An engine with transactions opens a table."""
+        """Note that an engine with transactions opens a table."""
         self.engines.setdefault(engine, EngineUse(has_two_phases))
 
     def merge(self, done: EngineChanges) -> None:
-        """Take over what a statement did that is not rolled back."""
+        """Take over the changes of a statement that is not rolled back."""
         for name, use in done.engines.items():
             own = self.engines.setdefault(name, EngineUse(use.has_two_phases))
             own.is_changed |= use.is_changed
         self.merge_flags(done)
 
     def merge_flags(self, done: EngineChanges) -> None:
-        """Take over what no rollback of the statement takes back."""
+        """Take over the changes of a statement that no rollback takes back."""
         self.changed_nontransactional |= done.changed_nontransactional
         self.changed_nontransactional_temporary |= done.changed_nontransactional_temporary
         self.changed_temporary_tables |= done.changed_temporary_tables
 
     def copy(self) -> EngineChanges:
-        """As they are now."""
+        """Copy the present state."""
         return replace(self, engines={name: replace(use) for name, use in self.engines.items()})
 
     def keep_only(self, engines: frozenset[str]) -> None:
@@ -105,8 +105,8 @@ class Savepoint:
     """A savepoint of the session.
 
     Attributes:
-        name: Its name; compared without regard to case.
-        engines: Those that took part in the transaction when it was set.
+        name: Name of the savepoint; compared without regard to case.
+        engines: Engines that took part in the transaction when the savepoint was set.
     """
 
     name: str
@@ -114,7 +114,7 @@ class Savepoint:
 
 
 class XaPhase(Enum):
-    """How far an XA transaction of the session is."""
+    """The phase of the session's XA transaction."""
 
     ACTIVE = "ACTIVE"
     IDLE = "IDLE"
@@ -126,16 +126,17 @@ class Transaction:
     """The transaction of a session.
 
     Attributes:
-        is_begun: BEGIN, not ended yet.
-        is_active: It has begun to work (SERVER_STATUS_IN_TRANS).
-        own: Its characteristics.
-        coming: Those of SET TRANSACTION, which hold for one transaction.
-        changes: What it did.
-        savepoints: In the order in which they were set.
-        xid: Of an active XA transaction, None without.
-        xa_phase: How far that is.
-        unknown: Why what it did is not known, of a statement that was not analysed; empty if it is.
-        created: MySQL: what CREATE TABLE … START TRANSACTION made, which began it; None for others.
+        is_begun: BEGIN was executed, and the transaction has not ended.
+        is_active: The transaction has begun to work (SERVER_STATUS_IN_TRANS).
+        own: Characteristics of the transaction itself.
+        coming: Characteristics of SET TRANSACTION, which hold for one transaction.
+        changes: Changes of the transaction so far.
+        savepoints: Savepoints in the order in which they were set.
+        xid: Id of an active XA transaction, None without.
+        xa_phase: Phase of the XA transaction; None without one.
+        unknown: Why some changes are not known, after a statement that was not analysed; empty if all are.
+        created: MySQL: tables made by the CREATE TABLE … START TRANSACTION that began the transaction; None
+            for others.
     """
 
     is_begun: bool = False
@@ -150,11 +151,11 @@ class Transaction:
     created: frozenset[TableName] | None = None
 
     def leave_xa(self) -> None:
-        """It is no XA transaction any longer."""
+        """Leave the XA transaction."""
         self.xid = self.xa_phase = None
 
     def copy(self) -> Transaction:
-        """As it is now."""
+        """Copy the present state."""
         return replace(self, changes=self.changes.copy(), savepoints=self.savepoints.copy())
 
 
@@ -163,30 +164,30 @@ class PreparedXa:
     """XA transactions that are prepared.
 
     Attributes:
-        held: With the binlogs that hold them.
-        left: Those that outlive the session, with the binlogs that will log their end.
+        held: Prepared transactions, each with the binlogs that hold it.
+        left: Prepared transactions that outlive the session, each with the binlogs that will log its end.
     """
 
     held: dict[TransactionXid, frozenset[str]] = field(default_factory=dict)
     left: dict[TransactionXid, frozenset[str]] = field(default_factory=dict)
 
     def end(self, xid: TransactionXid) -> frozenset[str]:
-        """One is committed or rolled back; the binlogs that hold it."""
+        """Commit or roll back a prepared transaction; return the binlogs that hold it."""
         self.left.pop(xid, None)
         return self.held.pop(xid)
 
     def copy(self) -> PreparedXa:
-        """As they are now."""
+        """Copy the present state."""
         return PreparedXa(self.held.copy(), self.left.copy())
 
 
-# Of a statement -----------------------------------------------------------------------------------
+# Changes of a statement ---------------------------------------------------------------------------
 
 
 def engine_changes_of(
     server: Server, resolved: ResolvedStatement, runs: Sequence[RowRun]
 ) -> EngineChanges:
-    """What a statement does to the engines of its tables."""
+    """Return a statement's changes in the engines of its tables."""
     engine_changes = EngineChanges()
     tables: dict[TableName, Table] = {}
     for access in resolved.accesses:
@@ -230,14 +231,14 @@ class Cache:
     """Events that are not in the log yet.
 
     Attributes:
-        counts_maps: MySQL: a table map without rows is something to log; MariaDB drops it.
-        events: In order; what opens and closes a group is added when it is written.
-        before_statement: How many stood there when the current statement first used it, in the
-            transaction cache; None outside.
-        open_rows: Where the last rows event of the current statement stands: rows of the same kind
-            and table join it. None without.
-        marks: Of earlier statements, in order: up to where their events stand, and their number.
-            Kept only where somebody counts statements; see `BinlogCaches.mark`.
+        counts_maps: MySQL logs a table map without rows; MariaDB drops it.
+        events: Events in order, without those that open and close a group.
+        before_statement: Number of events in the transaction cache when the current statement first used it;
+            None outside.
+        open_rows: Position of the last rows event of the current statement, which rows of the same kind and
+            table join. None without.
+        marks: Marks of earlier statements, in order: the end of their events, and their number. Kept only
+            where a caller counts statements; see `BinlogCaches.mark`.
     """
 
     counts_maps: bool = True
@@ -248,7 +249,7 @@ class Cache:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing waits that is to be logged."""
+        """True if nothing waits that is to be logged."""
         if self.counts_maps or not self.events:
             return not self.events
         return all(isinstance(event, _WITHOUT_CONTENT) for event in self.events)
@@ -271,7 +272,7 @@ class Cache:
             self.open_rows = None
 
     def truncate(self, size: int) -> None:
-        """Drop what was added after so many events."""
+        """Drop the events that were added after so many events."""
         del self.events[size:]
         self.open_rows = None
         while self.marks and self.marks[-1][0] > size:
@@ -286,7 +287,7 @@ class Cache:
             self.marks.append((end, number))
 
     def copy(self) -> Cache:
-        """As it is now."""
+        """Copy the present state."""
         return replace(self, events=self.events.copy(), marks=self.marks.copy())
 
     def clear(self) -> None:
@@ -296,15 +297,15 @@ class Cache:
 
 
 class WriteContext(NamedTuple):
-    """In which a statement writes to a binlog.
+    """The circumstances in which a statement writes to a binlog.
 
     Attributes:
-        mode: Of the binlog in this session.
-        logging_format: Of the statement.
-        is_in_transaction: In a transaction of several statements.
-        is_direct: binlog_direct_non_transactional_updates.
-        engine_changes: What the statement did.
-        transaction: What the transaction did before it.
+        mode: Logging mode of the binlog in this session.
+        logging_format: Logging format of the statement.
+        is_in_transaction: A transaction of several statements is open.
+        is_direct: The session's value of binlog_direct_non_transactional_updates.
+        engine_changes: Changes of the statement in engines.
+        transaction: Changes of the transaction before the statement.
     """
 
     mode: LoggingMode
@@ -316,7 +317,7 @@ class WriteContext(NamedTuple):
 
     @property
     def changed_nontransactional(self) -> bool:
-        """Whether statement or transaction changed what cannot be rolled back."""
+        """True if statement or transaction changed rows that cannot be rolled back."""
         return (
             self.transaction.changed_nontransactional
             or self.engine_changes.changed_nontransactional
@@ -324,7 +325,7 @@ class WriteContext(NamedTuple):
 
 
 Runs = tuple[tuple[int, int, int], ...]
-"""Of which statements events are: from where, up to where, and its number."""
+"""Ranges of events by their statement: start, end, and number of the statement."""
 
 
 @dataclass(slots=True)
@@ -332,20 +333,19 @@ class BinlogCaches:
     """A binlog as one session writes to it.
 
     Attributes:
-        name: Its name.
-        server: Whose rules hold.
+        server: Server whose rules are followed.
         written: Events that went to the log since they were last taken.
-        statement_cache: What goes to the log at the end of the statement.
-        transaction_cache: What goes to the log at the end of the transaction.
-        is_registered: It takes part in the transaction: it is told of its end and savepoints.
-        has_unsafe_content: MySQL: the transaction cache holds what a rollback would not undo.
-        keeps_transaction: MariaDB: a temporary table was created or dropped in the transaction,
-            which is therefore logged even if it is rolled back.
-        positions: Size of the transaction cache at each savepoint that it was told of.
-        held_temporary: Temporary tables whose creation it holds.
-        status_vars: Of the session, for what ends a group.
-        is_compressing: MySQL: binlog_transaction_compression, of the server's own log.
-        written_marks: As the marks of a cache, of `written`; None stands for the statement that runs.
+        statement_cache: Events that go to the log at the end of the statement.
+        transaction_cache: Events that go to the log at the end of the transaction.
+        is_registered: The binlog takes part in the transaction: it is told of its end and savepoints.
+        has_unsafe_content: MySQL: the transaction cache holds changes that a rollback would not undo.
+        keeps_transaction: MariaDB: a temporary table was created or dropped in the transaction, so that the
+            transaction is logged even if it is rolled back.
+        positions: Size of the transaction cache at each savepoint that the binlog was told of.
+        held_temporary: Temporary tables whose creation the binlog holds.
+        status_vars: Status variables of the session, for the event that ends a group.
+        is_compressing: MySQL: value of binlog_transaction_compression, for the server's own log.
+        written_marks: Marks of `written`, like those of a cache; None stands for the statement that runs.
     """
 
     name: str
@@ -368,7 +368,7 @@ class BinlogCaches:
         self.transaction_cache.counts_maps = not self.server.is_mariadb
 
     def copy(self) -> BinlogCaches:
-        """As it is now."""
+        """Copy the present state."""
         return replace(
             self,
             written=self.written.copy(),
@@ -380,7 +380,7 @@ class BinlogCaches:
         )
 
     def mark(self, number: int) -> None:
-        """Note that a statement ends: what was added since the one before is its own."""
+        """Note the end of a statement: events added since the statement before are its own."""
         self.transaction_cache.mark(number)
         end, marks = len(self.written), self.written_marks
         if not end:
@@ -392,14 +392,14 @@ class BinlogCaches:
             marks.append((end, number))
 
     def _take_marks_along(self, at: int) -> None:
-        """What waited in the transaction cache is now written, from a place in `written` on."""
+        """Add the marks of waiting events, which are now written from a place in `written` on."""
         waiting = self.transaction_cache.marks
         if waiting:
             self.written_marks.append((at, None))
             self.written_marks.extend((at + end, number) for end, number in waiting)
 
     def abandon_statement(self, *, is_in_transaction: bool) -> None:
-        """Forget what a statement did that was not carried out to its end."""
+        """Forget the events of a statement that was not carried out to its end."""
         self.written.clear()
         self.written_marks.clear()
         self.statement_cache.clear()
@@ -430,11 +430,11 @@ class BinlogCaches:
             self.is_registered |= context.is_in_transaction
 
     def is_logged_in_transaction(self, context: WriteContext, *, is_transactional: bool) -> bool:
-        """Whether a statement's text goes to the transaction cache.
+        """True if a statement's text goes to the transaction cache.
 
         Args:
-            context: In which it is logged.
-            is_transactional: The statement says so, or the rule of mixed engines.
+            context: Circumstances in which the text is logged.
+            is_transactional: The statement or the rule of mixed engines asks for that cache.
         """
         if is_transactional or context.engine_changes.is_transactional:
             return True
@@ -466,9 +466,9 @@ class BinlogCaches:
         return self.transaction_cache if is_transactional else self.statement_cache
 
     def end_statement(self, context: WriteContext, *, keeps_rows_open: bool = False) -> None:
-        """Commit the statement; outside a transaction also what it put into the other cache.
+        """Commit the statement; outside a transaction also its events in the other cache.
 
-        Rows that are kept open are those of one statement with the rows of the next, and table maps.
+        The rows kept open are those of one statement with the rows of the next, and table maps.
 
         Source: 004:R-flush-SC. MariaDB makes one group of both caches if it commits in two phases.
         """
@@ -523,16 +523,16 @@ class BinlogCaches:
         self._reset_transaction()
 
     def keep_unsafe(self, context: WriteContext) -> None:
-        """Log what is rolled back by XA, or to a savepoint that this binlog does not know.
+        """Log changes rolled back by XA, or to a savepoint that this binlog does not know.
 
-        MariaDB then does so in every format, if something cannot be rolled back.
+        MariaDB then logs them in every format, if some change cannot be rolled back.
         """
         if self.server.is_mariadb and self.is_registered and context.changed_nontransactional:
             self._flush_statement_cache()
             self._write_transaction(log_events.ROLLBACK)
 
     def write_xa(self, events: Sequence[Body], transaction: EngineChanges) -> None:
-        """Write an XA transaction with what opens and ends it."""
+        """Write an XA transaction with the events that open and end it."""
         self._take_marks_along(len(self.written) + 1)
         is_whole = not transaction.changed_nontransactional
         if is_whole and self._is_compressed(self.transaction_cache.events):
@@ -542,7 +542,7 @@ class BinlogCaches:
         self._reset_transaction()
 
     def set_savepoint(self, name: str, event: QueryEvent) -> None:
-        """Note a savepoint. Its text stays when the transaction is rolled back to it."""
+        """Note a savepoint, whose text stays when the transaction is rolled back to it."""
         if not self.is_registered:
             return
         self.transaction_cache.end_rows()
@@ -555,9 +555,9 @@ class BinlogCaches:
         A binlog that joined the transaction after the savepoint rolls it back as a whole.
 
         Args:
-            name: Of the savepoint.
-            event: Of the statement.
-            context: In which it is logged.
+            name: Name of the savepoint, in any case.
+            event: Event of the ROLLBACK TO statement.
+            context: Circumstances in which the statement is logged.
         """
         if not self.is_registered:
             return
@@ -579,11 +579,11 @@ class BinlogCaches:
         self.transaction_cache.truncate(position)
 
     def forget_savepoint(self, name: str) -> None:
-        """A savepoint is gone."""
+        """Forget a savepoint."""
         self.positions.pop(name.lower(), None)
 
     def _cannot_roll_back(self, context: WriteContext) -> bool:
-        """Whether a transaction that is rolled back is logged nevertheless."""
+        """True if a transaction that is rolled back is logged nevertheless."""
         if not self.server.is_mariadb:
             return self.has_unsafe_content
         changed = context.changed_nontransactional
@@ -596,7 +596,7 @@ class BinlogCaches:
         )
 
     def _keeps_failed(self, context: WriteContext) -> bool:
-        """Whether a failed statement of a transaction stays in its cache."""
+        """True if a failed statement of a transaction stays in its cache."""
         done = context.engine_changes
         is_statement = context.mode is LoggingMode.STATEMENT
         if not self.server.is_mariadb:
@@ -615,7 +615,7 @@ class BinlogCaches:
     def _flush_statement_cache(self) -> None:
         """Write the statement cache, if there is something in it to be logged.
 
-        What MariaDB does not take for that stays until a commit, and stands before what comes.
+        Events that MariaDB does not count as that stay until a commit, and stand before later ones.
         """
         if not self.statement_cache.is_empty:
             events = self.statement_cache.events
@@ -625,11 +625,11 @@ class BinlogCaches:
 
     @property
     def _takes_part(self) -> bool:
-        """Whether the current statement wrote to a cache."""
+        """True if the current statement wrote to a cache."""
         return self.transaction_cache.before_statement is not None
 
     def _forget_maps(self, *, is_told: bool) -> None:
-        """Drop what stayed in the statement cache, at a commit of which the binlog is told."""
+        """Drop the rest of the statement cache, at a commit of which the binlog is told."""
         if is_told:
             self.statement_cache.clear()
 
@@ -640,7 +640,7 @@ class BinlogCaches:
         self._reset_transaction()
 
     def _is_compressed(self, events: Sequence[Body]) -> bool:
-        """Whether MySQL compresses a group: it does so with rows alone, beside savepoints."""
+        """True if MySQL compresses a group: only rows, beside savepoints."""
         return self.is_compressing and all(
             isinstance(event, MappedTable | ChangedRows | RowsQueryEvent)
             or (isinstance(event, QueryEvent) and event.query.startswith(_OF_SAVEPOINTS))
@@ -648,12 +648,12 @@ class BinlogCaches:
         )
 
     def write_group(self, events: Sequence[Body], end: Body, *, is_whole: bool = False) -> None:
-        """Write a transaction, or a part of one, with what opens it and an end.
+        """Write a transaction, or a part of one, with its opening and an end.
 
         Args:
-            events: What was in a cache.
-            end: Its last event.
-            is_whole: Nothing of the transaction stands elsewhere, so that it may be compressed.
+            events: Events that were in a cache.
+            end: Last event of the group.
+            is_whole: Nothing of the transaction stands elsewhere, so that the group may be compressed.
         """
         if events and is_whole and self._is_compressed(events):
             self.written.append(log_events.PayloadStart())

@@ -1,4 +1,4 @@
-"""BEGIN, COMMIT, ROLLBACK and savepoints; XA transactions, and how their phases are logged."""
+"""Carrying out BEGIN, COMMIT, ROLLBACK and savepoints; XA transactions, and the logging of their phases."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ from binlane.statements.sql.tree.statements import Transaction as TransactionNod
 
 
 def begin(state: SessionState, statement: SessionStatement) -> None:
-    """START TRANSACTION and BEGIN."""
+    """Carry out START TRANSACTION and BEGIN."""
     state.begin()
     options = statement.facts.options
     if not options.isdisjoint(("READ ONLY", "READ WRITE")):
@@ -62,7 +62,7 @@ def begin(state: SessionState, statement: SessionStatement) -> None:
 
 
 def begins_transaction(facts: StatementFacts) -> bool:
-    """Whether a statement is MySQL's CREATE TABLE … START TRANSACTION."""
+    """True if a statement is MySQL's CREATE TABLE … START TRANSACTION."""
     tree = facts.tree
     return isinstance(tree, CreateTable) and any(
         option.name == "START TRANSACTION" for option in tree.options
@@ -72,10 +72,10 @@ def begins_transaction(facts: StatementFacts) -> bool:
 def begin_with_table(state: SessionState, statement: SessionStatement) -> Refusal | None:
     """Begin the transaction of CREATE TABLE … START TRANSACTION, also of one that fails.
 
-    In an XA transaction it is forbidden and begins none.
+    In an XA transaction the statement is forbidden and begins no transaction.
 
     Returns:
-        Why it makes no table: 3979, before anything else is looked at.
+        The refusal to make the table: 3979, before anything else is looked at; None if it is allowed.
 
     Source: measured on MySQL 9.7.4.
     """
@@ -103,7 +103,7 @@ _WITHOUT_ATOMIC_DDL: Final = frozenset(
 
 
 def refusal_behind_table(state: SessionState, facts: StatementFacts) -> Refusal | None:
-    """3977: behind CREATE TABLE … START TRANSACTION next to nothing is allowed."""
+    """Error 3977: behind CREATE TABLE … START TRANSACTION next to nothing is allowed."""
     if state.transaction.created is None or facts.verb == "BINLOG":
         return None
     is_end = facts.effects.kind in (StatementKind.COMMIT, StatementKind.ROLLBACK)
@@ -111,14 +111,14 @@ def refusal_behind_table(state: SessionState, facts: StatementFacts) -> Refusal 
 
 
 def commit(state: SessionState, statement: SessionStatement) -> None:
-    """COMMIT."""
+    """Carry out COMMIT."""
     characteristics = state.characteristics
     state.commit()
     _chain(state, statement, characteristics)
 
 
 def roll_back(state: SessionState, statement: SessionStatement) -> None:
-    """ROLLBACK."""
+    """Carry out ROLLBACK."""
     characteristics = state.characteristics
     state.roll_back()
     _chain(state, statement, characteristics)
@@ -136,7 +136,7 @@ def _chain(
 
 
 def refusal_in_xa(state: SessionState) -> Refusal:
-    """That the state of the XA transaction does not allow a statement."""
+    """Return the refusal of a statement that the state of the XA transaction does not allow."""
     phase = state.transaction.xa_phase
     message = (
         "XAER_RMFAIL: The statement cannot be executed when global transaction is in the  "
@@ -146,11 +146,11 @@ def refusal_in_xa(state: SessionState) -> Refusal:
 
 
 def set_savepoint(state: SessionState, statement: SessionStatement) -> None:
-    """SAVEPOINT; outside a transaction it means nothing."""
+    """Carry out SAVEPOINT; outside a transaction it means nothing."""
     if not state.is_in_transaction:
         return
     name, savepoints = statement.facts.name, state.transaction.savepoints
-    # It takes the place of one of the same name.
+    # A new savepoint takes the place of one of the same name.
     at = _index(savepoints, name)
     if at is not None:
         _forget(state, at, at + 1)
@@ -163,7 +163,7 @@ def set_savepoint(state: SessionState, statement: SessionStatement) -> None:
 
 
 def roll_back_to(state: SessionState, statement: SessionStatement) -> None:
-    """ROLLBACK TO SAVEPOINT."""
+    """Carry out ROLLBACK TO SAVEPOINT."""
     name, savepoints = statement.facts.name, state.transaction.savepoints
     at = _index(savepoints, name)
     if at is None:
@@ -180,7 +180,7 @@ def roll_back_to(state: SessionState, statement: SessionStatement) -> None:
 
 
 def release_savepoint(state: SessionState, statement: SessionStatement) -> None:
-    """RELEASE SAVEPOINT: it and all later ones are gone; nothing is logged."""
+    """Carry out RELEASE SAVEPOINT: it and all later ones are gone; nothing is logged."""
     at = _index(state.transaction.savepoints, statement.facts.name)
     if at is None:
         state.fail(_no_savepoint(statement.facts.name))
@@ -217,7 +217,7 @@ _ALWAYS: Final = frozenset(
 _WITHOUT_TABLES: Final = (
     WRITING_KINDS | READING_KINDS | {StatementKind.SET, StatementKind.CALL, StatementKind.COMPOUND}
 )
-"""What is allowed while the transaction has ended, too, if it opens no table."""
+"""Statements allowed also in a transaction that has ended, if they open no table."""
 _WHILE_ACTIVE: Final = (
     _ALWAYS
     | _WITHOUT_TABLES
@@ -227,7 +227,7 @@ _WHILE_ACTIVE: Final = (
     }
 )
 _LOOKS: Final = ("CHECKSUM", "UNLOCK", "LOCK INSTANCE", "HANDLER CLOSE")
-"""What is allowed in any phase."""
+"""Statements that are allowed in any phase."""
 KEY_CACHE: Final = ("CACHE INDEX", "LOAD INDEX")
 _COMMITTING: Final = {
     True: ("INSTALL", "UNINSTALL", "RESET", "BACKUP"),
@@ -238,7 +238,7 @@ _COMMITTING: Final = {
         *KEY_CACHE,
     ),
 }
-"""Commands that commit what is open, by whether the server is MariaDB.
+"""Commands that commit the open transaction, by True if the server is MariaDB.
 
 Source: measured on MariaDB 10.11.19 and MySQL 9.7.4.
 """
@@ -252,13 +252,13 @@ _PLUGINS: Final = ("INSTALL", "UNINSTALL")
 
 
 def command_commits(state: SessionState, verb: str) -> bool:
-    """Whether a command that is no definition commits what is open."""
+    """True if a command that is no definition commits the open transaction."""
     is_committing = verb.startswith(_COMMITTING[state.server.is_mariadb])
     return is_committing and not verb.startswith(_WITHOUT_COMMIT)
 
 
 def refusal_of_command(state: SessionState, verb: str) -> Refusal | None:
-    """Why a command fails in a transaction or under LOCK TABLES."""
+    """Return the refusal of a command in a transaction or under LOCK TABLES."""
     is_locked = state.locked_tables is not None
     if is_locked and verb.startswith(_PLUGINS):
         return refusal(1100, "plugin")
@@ -267,7 +267,7 @@ def refusal_of_command(state: SessionState, verb: str) -> Refusal | None:
 
 
 def is_forbidden(state: SessionState, statement: SessionStatement) -> bool:
-    """Whether the state of the XA transaction forbids a statement, which is then refused.
+    """True if the state of the XA transaction forbids a statement, which is then refused.
 
     Source: measured on MariaDB 10.11.19 and MySQL 9.7.4.
     """
@@ -297,14 +297,14 @@ _NAMING_SAVEPOINTS: Final = frozenset((StatementKind.ROLLBACK_TO, StatementKind.
 
 
 def _lacks_savepoint(state: SessionState, name: str) -> bool:
-    """Whether a savepoint is not there, as none is of a transaction that is prepared."""
+    """True if a savepoint does not exist; a prepared transaction has none."""
     transaction = state.transaction
     is_prepared = transaction.xa_phase is XaPhase.PREPARED
     return is_prepared or _index(transaction.savepoints, name) is None
 
 
 def _uses_temporary(state: SessionState, facts: StatementFacts) -> bool:
-    """Whether a statement uses temporary tables that whoever ends its XA transaction may not have.
+    """True if a statement uses temporary tables that the session that ends its XA transaction may lack.
 
     Source: measured on MySQL 9.7.4.
     """
@@ -325,13 +325,13 @@ _UNTOUCHED_KINDS: Final = frozenset(
         StatementKind.TABLESPACE,
     )
 )
-"""What read-only transactions allow, as far as it is not measured otherwise."""
+"""Statements that read-only transactions allow, as far as it is not measured otherwise."""
 
 
 def fails_read_only(state: SessionState, statement: SessionStatement) -> bool:
-    """Fail a statement that the transaction is too read-only for; DDL commits first what is open.
+    """Fail a statement that a read-only transaction forbids; DDL commits the open transaction first.
 
-    Servers say so before they look for the tables.
+    Servers raise this error before they look for the tables.
 
     Source: measured on MariaDB 10.11.19 and MySQL 9.7.4.
     """
@@ -359,17 +359,17 @@ def fails_read_only(state: SessionState, statement: SessionStatement) -> bool:
 
 
 def _is_no_part_of_xa(state: SessionState, kind: StatementKind, *, commits: bool) -> bool:
-    """Whether an XA transaction forbids a statement before it is asked if it is read-only."""
+    """True if an XA transaction forbids a statement before the check for read-only transactions."""
     is_active = state.transaction.xa_phase is XaPhase.ACTIVE
     return commits or (kind in WRITING_KINDS and state.server.is_mariadb and not is_active)
 
 
 _BEFORE_TRANSACTIONS: Final = frozenset((1064, 1193, 1231, 1238, 1792))
-"""What is told before the transaction is looked at: of the text, and of SET STATEMENT."""
+"""Errors of the text, and of SET STATEMENT, which come before the transaction is looked at."""
 
 
 def _changes_tables(state: SessionState, statement: SessionStatement) -> bool:
-    """Whether a statement is one that read-only transactions refuse."""
+    """True if a statement is one that read-only transactions refuse."""
     facts, kind = statement.facts, statement.facts.effects.kind
     if kind in DDL_KINDS:
         is_rebuild = facts.verb.startswith(("OPTIMIZE", "REPAIR"))
@@ -388,7 +388,7 @@ def _changes_tables(state: SessionState, statement: SessionStatement) -> bool:
 
 
 def execute_xa(state: SessionState, statement: SessionStatement) -> None:
-    """XA START, END, PREPARE, COMMIT and ROLLBACK; XA RECOVER changes nothing."""
+    """Carry out XA START, END, PREPARE, COMMIT and ROLLBACK; XA RECOVER changes nothing."""
     execute = _XA_VERBS.get(statement.facts.verb)
     if not statement.succeeds:
         state.fail_as_stated(statement)
@@ -399,7 +399,7 @@ def execute_xa(state: SessionState, statement: SessionStatement) -> None:
 
 
 class _Xa:
-    """What an XA statement does to the transaction that it names; each gives why it does not."""
+    """The effects of an XA statement on its transaction; each method returns the refusal, or None."""
 
     def __init__(self, state: SessionState, facts: StatementFacts) -> None:
         self._state = state
@@ -437,8 +437,8 @@ class _Xa:
                 logged.add(name)
                 self._write(binlog, end)
         state.prepared_xa.held[self._xid] = frozenset(logged)
-        # What other sessions can do with it: in MariaDB they log its end even where it is not
-        # logged itself, and there is nothing left of one that did nothing.
+        # Other sessions can end the transaction: in MariaDB they log its end even where it is not logged
+        # itself, and there is nothing left of a transaction that did nothing.
         if not self._is_mariadb:
             state.prepared_xa.left[self._xid] = frozenset(logged)
         elif logged.difference((log_events.SOURCE_LOG,)) or state.transaction.changes.engines:
@@ -494,7 +494,7 @@ class _Xa:
         binlog.write_xa([start, *events, state.query(end_of_work), end], changes)
 
     def _finish(self, text: str) -> Refusal | None:
-        """Commit or roll back what was prepared."""
+        """Commit or roll back a prepared transaction."""
         refusal = self._refusal_to_finish()
         if refusal is not None:
             return refusal
@@ -509,7 +509,7 @@ class _Xa:
         return None
 
     def _refusal_to_finish(self) -> Refusal | None:
-        """Why a prepared transaction cannot be ended now."""
+        """Return the refusal to end a prepared transaction now."""
         state, transaction = self._state, self._state.transaction
         if transaction.xid == self._xid:
             is_prepared = transaction.xa_phase is XaPhase.PREPARED
@@ -524,7 +524,7 @@ class _Xa:
         return None if self._xid in state.prepared_xa.held else _UNKNOWN
 
     def _refusal_but_in(self, phase: XaPhase) -> Refusal | None:
-        """Why a statement is none for the session's XA transaction, which must be in a phase."""
+        """Return the refusal of a statement unless the session's XA transaction is in a phase."""
         transaction = self._state.transaction
         if transaction.xa_phase is not phase:
             return refusal_in_xa(self._state)
@@ -568,7 +568,7 @@ _XA_VERBS: Final[Mapping[str, Callable[[_Xa], Refusal | None]]] = MappingProxyTy
 
 
 def leave_xa_at_end(state: SessionState) -> None:
-    """The session ends: of an XA transaction that is not prepared MySQL logs what cannot be undone."""
+    """Leave the XA transaction at the session's end; MySQL logs changes that cannot be undone."""
     transaction = state.transaction
     if transaction.xid is not None and not state.server.is_mariadb:
         start = log_events.xa_start(transaction.xid, state.server)
@@ -580,9 +580,9 @@ def leave_xa_at_end(state: SessionState) -> None:
 
 
 def execute_lock(state: SessionState, statement: SessionStatement) -> None:
-    """LOCK TABLES commits what is open; UNLOCK TABLES does if tables were locked.
+    """Lock or unlock tables: LOCK TABLES commits, UNLOCK TABLES only if tables were locked.
 
-    LOCK INSTANCE and UNLOCK INSTANCE do neither.
+    LOCK INSTANCE and UNLOCK INSTANCE do not commit.
     """
     if statement.facts.verb == "LOCK TABLES":
         if (refused := _refusal_to_lock(state, statement.facts)) is not None:
@@ -615,7 +615,7 @@ def execute_lock(state: SessionState, statement: SessionStatement) -> None:
 
 
 def _refusal_to_lock(state: SessionState, facts: StatementFacts) -> Refusal | None:
-    """Why LOCK TABLES fails before it unlocks what was locked."""
+    """Return the error with which LOCK TABLES fails before it unlocks the locked tables."""
     named: set[tuple[str, str]] = set()
     for use in facts.tables:
         name = use.name.database, use.alias.lower()
@@ -629,7 +629,7 @@ def _refusal_to_lock(state: SessionState, facts: StatementFacts) -> Refusal | No
 def _locks(
     state: SessionState, statement: SessionStatement, opened: Iterable[TableAccess]
 ) -> tuple[tuple[TableName, str, bool], ...]:
-    """What LOCK TABLES locks, views included."""
+    """Return the tables and views that LOCK TABLES locks."""
     views = [use for use in statement.facts.tables if state.objects.view(use.name) is not None]
     return (
         *((use.name, use.alias.lower(), is_for_writing(use.lock)) for use in views),
@@ -638,6 +638,6 @@ def _locks(
 
 
 def _mixes_engines(state: SessionState, written: Iterable[Table]) -> bool:
-    """Whether MySQL's GTID consistency forbids to write some tables under the same locks."""
+    """True if MySQL's GTID consistency forbids to write some tables under the same locks."""
     kinds = {traits(table, state.server).is_transactional for table in written}
     return len(kinds) > 1 and state.is_gtid_enforced

@@ -1,6 +1,6 @@
-"""Which tables have rows, and what UPDATE does to rows that keep their values.
+"""Knowledge of tables with rows, and the effect of UPDATE on rows that keep their values.
 
-Whether a table has rows no definition says: those that no statement filled are taken for empty.
+No definition tells whether a table has rows: tables that no statement filled are taken for empty.
 """
 
 from __future__ import annotations
@@ -62,12 +62,12 @@ def note_emptied(state: SessionState, names: Iterable[TableName]) -> None:
 def tries_unchanged(
     state: SessionState, facts: StatementFacts, resolved: ResolvedStatement
 ) -> bool:
-    """Whether UPDATE gives its engine rows that are there, whether they change or not.
+    """True if UPDATE gives its engine existing rows, whether they change or not.
 
-    Servers compare a row themselves, and leave the engine out, where they read all that is set.
+    Servers compare a row themselves, and leave the engine out, where they read all columns that are set.
 
-    Source: `records_are_comparable` of both servers; what they read of tables is measured on MariaDB
-    10.11.19 and MySQL 9.7.4.
+    Source: `records_are_comparable` of both servers; the columns that they read of tables are measured on
+    MariaDB 10.11.19 and MySQL 9.7.4.
     """
     tree = facts.tree
     if not isinstance(tree, Update) or tree.where is not None:
@@ -87,7 +87,7 @@ def tries_unchanged(
 def tries_own_rows(
     state: SessionState, statement: SessionStatement, resolved: ResolvedStatement
 ) -> bool:
-    """Whether INSERT or REPLACE gives a table the rows that it has, if it has some."""
+    """True if INSERT or REPLACE gives a table the rows that it has, if it has some."""
     facts = statement.facts
     if statement.outcome.rows == 0 and not (facts.is_ignore or facts.is_on_duplicate):
         return False
@@ -101,7 +101,7 @@ def tries_own_rows(
 
 
 def _has_where(facts: StatementFacts) -> bool:
-    """Whether a query of INSERT leaves out rows."""
+    """True if a query of INSERT leaves out rows."""
     tree = facts.tree
     body = tree.query.body if isinstance(tree, Insert) and tree.query is not None else None
     return isinstance(body, Select) and (body.where is not None or body.having is not None)
@@ -110,9 +110,9 @@ def _has_where(facts: StatementFacts) -> bool:
 def fails_foreign_keys(
     state: SessionState, facts: StatementFacts, resolved: ResolvedStatement
 ) -> bool:
-    """Whether a row that INSERT or UPDATE IGNORE leaves out is one that MySQL's engine never gets.
+    """True if a row that INSERT or UPDATE IGNORE leaves out is one that MySQL's engine never gets.
 
-    It asks for the parent first. What else keeps out a row is another with its key.
+    MySQL looks for the parent row first. Otherwise a row is left out for another row with its key.
     """
     own = next((access for access in resolved.accesses if access.changes), None)
     if state.server.is_mariadb or not facts.is_ignore or own is None:
@@ -132,7 +132,7 @@ def fails_foreign_keys(
 
 
 def is_taken_for_empty(state: SessionState, name: TableName) -> bool:
-    """Whether no statement filled a table that one made, or none can."""
+    """True if no statement filled a table that one made, or none can."""
     filled, table = state.objects.filled, state.objects.table(name)
     if table is None:
         return False
@@ -140,7 +140,7 @@ def is_taken_for_empty(state: SessionState, name: TableName) -> bool:
 
 
 def _compares(state: SessionState, tree: Update, table: Table) -> bool:
-    """Whether the server reads all columns that an UPDATE sets, and so finds what stays as it is."""
+    """True if the server reads all columns that an UPDATE sets, and so finds rows that stay as they are."""
     defined = {column.name.lower(): column for column in table.definition.columns}
     assigned = [one.column.parts[-1].lower() for one in tree.assignments]
     written = {name for name in assigned if name in defined}
@@ -154,7 +154,7 @@ def _compares(state: SessionState, tree: Update, table: Table) -> bool:
 
 
 def _read_of_table(state: SessionState, table: Table, written: Collection[str]) -> Iterator[str]:
-    """The columns that a change of some makes a server read."""
+    """Return the columns that a server reads when some columns change."""
     is_mariadb = state.server.is_mariadb
     indexed = {column.lower() for key in table.keys for column in key.columns}
     if is_mariadb:

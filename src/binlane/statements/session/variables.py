@@ -1,4 +1,4 @@
-"""The session's variables that bear on logging, and what SET does to them."""
+"""The session's variables that bear on logging, and the effect of SET on them."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _ISOLATIONS: Final = {
 }
 _FORMATS: Final = ("MIXED", "STATEMENT", "ROW")
 _IMAGES: Final = tuple(RowImage)
-"""What 0, 1 and 2 mean."""
+"""Row images for the numbers 0, 1 and 2."""
 
 _GTID_CONSISTENCIES: Final = {"0": "OFF", "FALSE": "OFF", "1": "ON", "TRUE": "ON", "2": "WARN"}
-"""By what else may be said."""
+"""Values that may be given in another form."""
 _ON: Final = frozenset(("1", "ON", "TRUE"))
 _CLIENT_CHARSETS: Final = frozenset(("names", "character set"))
 ISOLATION_NAMES: Final = frozenset(("tx_isolation", "transaction_isolation"))
@@ -40,7 +40,7 @@ ACCESS_NAMES: Final = frozenset(
 )
 DIRECT: Final = "binlog_direct_non_transactional_updates"
 OF_BINLOGS: Final = frozenset(("binlog_format", "binlog_row_image", DIRECT, "sql_log_bin"))
-"""What decides how a session is logged."""
+"""Variables that decide how a session is logged."""
 _GLOBAL_SCOPES: Final = frozenset((VariableScope.GLOBAL, VariableScope.PERSIST))
 
 
@@ -49,11 +49,11 @@ class Variables:
     """System variables of a session, and the global ones that rule it.
 
     Attributes:
-        server: Whose defaults hold.
+        server: Server whose defaults are used.
         values: Session values by name in lower case, as texts without quotes, in capitals.
         global_values: Global values that differ from the server's own defaults.
-        is_format_set: The session said binlog_format itself.
-        connection: character_set_connection and collation_connection; None if not set.
+        is_format_set: The session itself has set binlog_format.
+        connection: Values of character_set_connection and collation_connection; None if not set.
     """
 
     server: Server
@@ -66,7 +66,7 @@ class Variables:
 
     @property
     def settings(self) -> Settings:
-        """What the values mean."""
+        """Return the settings that the values mean."""
         found = self._settings
         if found is None:
             found = self._settings = _settings_of(self)
@@ -82,30 +82,30 @@ class Variables:
         return status_vars(flags2, is_atomic=is_atomic)
 
     def text(self, name: str) -> str:
-        """A variable's value in capitals; empty if nothing is known of it."""
+        """Return a variable's value in capitals; empty if the value is not known."""
         return self.values.get(name, self.global_values.get(name, ""))
 
     @property
     def is_strict(self) -> bool:
-        """Whether sql_mode is surely strict: as the servers have it, or as it was set."""
+        """True if sql_mode is surely strict: as the servers have it, or as it was set."""
         if "sql_mode" not in self.values and "sql_mode" not in self.global_values:
             return True
         modes = self.text("sql_mode")
         return "STRICT_" in modes or "TRADITIONAL" in modes
 
     def is_on(self, name: str, *, default: bool) -> bool:
-        """Whether a switch is on."""
+        """True if a variable that can be ON or OFF is ON."""
         text = self.text(name)
         return text in _ON if text else default
 
     def number(self, name: str, *, default: int) -> int:
-        """A variable's number."""
+        """Return the value of a numeric variable."""
         text = self.text(name)
         return int(text) if text.isdigit() else default
 
     @property
     def context(self) -> CreationContext | None:
-        """In which a program runs that the session makes; None if it is not known."""
+        """Return the context of a program that the session makes; None if it is not known."""
         if "sql_mode" not in self.values and "sql_mode" not in self.global_values:
             return None
         collation = "" if self.connection is None else self.connection[1]
@@ -113,13 +113,13 @@ class Variables:
 
     @contextmanager
     def running(self, context: CreationContext | None) -> Iterator[None]:
-        """Have the values in which a program was made, for as long as it runs.
+        """Set the values in which a program was made, for as long as it runs.
 
         Whatever it sets of them itself ends with it.
         """
         before, connection = self.values.get("sql_mode"), self.connection
         charset = self.text("character_set_client")
-        # Its statements are read when it is made.
+        # A program's statements are read when it is made.
         self._have_client_charset("")
         if context is not None:
             self._have_mode(context.sql_mode)
@@ -133,7 +133,7 @@ class Variables:
             self.connection = connection
 
     def _have_mode(self, sql_mode: str | None) -> None:
-        """Have an sql_mode in the session; None: the global one."""
+        """Set the session's sql_mode; None: the global one."""
         if self.values.get("sql_mode") == sql_mode:
             return
         self._settings = None
@@ -143,19 +143,19 @@ class Variables:
             self.values["sql_mode"] = sql_mode
 
     def _have_client_charset(self, charset: str) -> None:
-        """Have a character_set_client in the session; empty: one that is read as UTF-8."""
+        """Set the session's character_set_client; empty: one that is read as UTF-8."""
         if self.text("character_set_client") != charset:
             self._settings = None
             self.values["character_set_client"] = charset
 
     def copy(self) -> Variables:
-        """As they are now, to be restored after SET STATEMENT … FOR."""
+        """Copy the present values, to be restored after SET STATEMENT … FOR."""
         return replace(self, values=dict(self.values), global_values=dict(self.global_values))
 
     def begin_with(self, values: Mapping[str, str], own: Mapping[str, str]) -> None:
-        """Have values of the binlogs' variables: global ones, and what the session set itself.
+        """Set the values of the binlogs' variables: global ones, and those that the session set itself.
 
-        What the server itself has for its own log is forgotten.
+        The server's values for its own log are forgotten.
         """
         self._settings = None
         for name in OF_BINLOGS:
@@ -166,7 +166,7 @@ class Variables:
         self.is_format_set = "binlog_format" in self.values
 
     def know_global(self, values: Mapping[str, str]) -> None:
-        """Have other global values of the binlogs' variables; those of the session stay."""
+        """Set other global values of the binlogs' variables; those of the session stay."""
         self._settings = None
         self.global_values |= values
 
@@ -190,7 +190,7 @@ class Variables:
 
     @property
     def client_charset(self) -> str:
-        """character_set_client; empty if nothing is known of it."""
+        """Return character_set_client; empty if the value is not known."""
         charset = self.text("character_set_client")
         found = charset_of(int(charset)) if charset.isdigit() else charset.lower()
         return found or ""
@@ -210,20 +210,20 @@ class Variables:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What the values of a session's variables mean.
+    """The meaning of the values of a session's variables.
 
     Attributes:
-        logging_mode: binlog_format of the session.
-        global_logging_mode: binlog_format of the server.
-        characteristics: Those of the session's transactions.
+        logging_mode: Value of the session's binlog_format.
+        global_logging_mode: Value of the server's binlog_format.
+        characteristics: Characteristics of the session's transactions.
         is_autocommit: A statement outside BEGIN is a transaction by itself.
-        is_logged: sql_log_bin.
-        is_direct: binlog_direct_non_transactional_updates.
-        row_image: binlog_row_image.
-        dialect: How the session's statements are read.
-        checks_foreign_keys: foreign_key_checks.
-        autoinc_lock_mode: innodb_autoinc_lock_mode.
-        gtid_consistency: enforce_gtid_consistency.
+        is_logged: The session's value of sql_log_bin.
+        is_direct: The session's value of binlog_direct_non_transactional_updates.
+        row_image: The session's value of binlog_row_image.
+        dialect: Dialect in which the session's statements are read.
+        checks_foreign_keys: The session's value of foreign_key_checks.
+        autoinc_lock_mode: The server's value of innodb_autoinc_lock_mode.
+        gtid_consistency: The server's value of enforce_gtid_consistency.
     """
 
     logging_mode: LoggingMode
@@ -271,7 +271,7 @@ def _settings_of(variables: Variables) -> Settings:
 
 @cache
 def _dialect(server: Server, sql_mode: str, *, lower_case_names: bool, charset: str) -> Dialect:
-    """How a server reads statements in a session of an sql_mode and a character set."""
+    """Return the dialect of a session with an sql_mode and a character set."""
     bare = Dialect(flavor=server.flavor, version=server.version, lower_case_names=lower_case_names)
     return replace(bare.in_modes(sql_mode), charset=charset)
 
@@ -290,7 +290,7 @@ def _row_image(text: str) -> RowImage:
 
 
 def _gtid_consistency(variables: Variables) -> str:
-    """enforce_gtid_consistency: by its word or number, which nobody needs to have said."""
+    """Return the word for enforce_gtid_consistency, from a word or number, or from the default."""
     name = "enforce_gtid_consistency"
     text = variables.text(name) or variables.server.default(name)
     return _GTID_CONSISTENCIES.get(text, text) or "OFF"
@@ -333,14 +333,14 @@ _BEARING: Final = frozenset(
         *("transaction_read_only", "tx_isolation", "tx_read_only", "unique_checks"),
     )
 )
-"""Variables that bear on what is logged, or that scripts set for it."""
+"""Variables that bear on logging, or that scripts set for it."""
 _NEIGHBOURS: Final = frozenset(("read_only", "server_uid", "server_uuid"))
-"""Other variables of MariaDB 10.11 and MySQL 9.7 whose names are near to one of them."""
+"""Other variables of MariaDB 10.11 and MySQL 9.7 whose names are near to one of `_BEARING`."""
 _NEAR: Final = 0.85
 
 
 def misspelt(name: str) -> Refusal | None:
-    """1193 for a name that no variable has, or nearly one which bears on what is logged.
+    """Return 1193 for a name that no variable has, or that is nearly the name of one in `_BEARING`.
 
     Other names are not judged unless they are one word: plugins have variables of their own.
     """

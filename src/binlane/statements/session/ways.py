@@ -1,4 +1,4 @@
-"""A statement followed on every way that data can make it take, and what all ways together tell."""
+"""A statement followed on every way that data can make it take, and the result of all ways together."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _POSSIBLE_MAX: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class _Way:
-    """One way.
+    """One way of the statement, from its beginning to its end.
 
     Attributes:
-        result: What the statement does on it.
-        after: The session behind it; None where the way goes on like another one.
-        fails_by_itself: No stated error, but its own ends it.
+        result: Result of the statement on this way.
+        after: The session behind the statement; None where the way goes on like another one.
+        fails_by_itself: The statement's own error ends the way, not a stated one.
     """
 
     result: StatementResult
@@ -45,15 +45,15 @@ def follow(
 ) -> StatementResult:
     """Carry out a statement on each of its ways.
 
-    The session goes on from the first way in the text that agrees with what was stated; what is
-    different on others is unknown then.
+    The session goes on from the first way in the text that agrees with the stated outcome; state that differs
+    on other ways is unknown then.
 
     Args:
-        state: The session.
-        carry_out: Does it once.
-        result: What that did.
-        outcome: What was stated of the statement.
-        before: The session before it.
+        state: The state of the session.
+        carry_out: Carries out the statement once.
+        result: Gives the result of that execution.
+        outcome: The stated outcome of the statement.
+        before: The session's state before the statement.
     """
     ways = Ways(lambda: _found(state), lambda: _digest(state))
     state.programs.ways = ways
@@ -133,7 +133,7 @@ def _chosen(followed: Sequence[_Way]) -> _Way:
 
 
 def _found(state: SessionState) -> Found:
-    """What the statement led to so far."""
+    """Return the findings of the statement so far."""
     execution = state.execution
     found: Found = Counter(("note", note.reason) for note in execution.notes)
     for name, reasons in execution.unsafe.items():
@@ -144,7 +144,7 @@ def _found(state: SessionState) -> Found:
 
 
 def _digest(state: SessionState) -> object:
-    """All of a session that the rest of a way can hang on, its programs and objects left out."""
+    """Return all state that the rest of a way can depend on, programs and objects left out."""
     return (
         *(state.database, state.variables.values, state.variables.global_values),
         *(state.variables.connection, state.transaction, state.prepared_xa, state.temporary),
@@ -169,13 +169,13 @@ def _digest(state: SessionState) -> object:
     )
 
 
-# What is known behind all ways -------------------------------------------------------------------
+# Knowledge behind all ways -----------------------------------------------------------------------
 
 
 def _forget_differences(
     state: SessionState, others: Sequence[SessionState], before: SessionState
 ) -> None:
-    """Know of variables, prepared statements and objects what all ways leave."""
+    """Take over the variables, prepared statements and objects that other ways leave."""
     programs = state.programs
     for other in others:
         _join_variables(programs, other.programs)
@@ -210,7 +210,7 @@ def _join_prepared(own: ProgramState, other: ProgramState) -> None:
         )
 
 
-# What is told of all ways ------------------------------------------------------------------------
+# Results of all ways -----------------------------------------------------------------------------
 
 
 def _joined(
