@@ -116,7 +116,7 @@ def arrow_type(column: Column) -> pa.DataType:
 
 
 def converter(data_type: pa.DataType) -> Converter | None:
-    """What turns a column's decoded values into those of its Arrow type; None if nothing does."""
+    """Return the function that turns a column's decoded values into its Arrow type; None if not needed."""
     if pa.types.is_date(data_type):
         return _date
     if pa.types.is_timestamp(data_type):
@@ -129,7 +129,7 @@ def converter(data_type: pa.DataType) -> Converter | None:
 
 
 def has_zone(data_type: pa.DataType) -> bool:
-    """Whether this is a type of moments, as TIMESTAMP, not of local times, as DATETIME."""
+    """True of a type of moments, as TIMESTAMP has; False of local times, as DATETIME has."""
     return isinstance(data_type, pa.TimestampType) and data_type.tz is not None
 
 

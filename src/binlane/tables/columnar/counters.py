@@ -1,4 +1,4 @@
-"""How much was read, and how much of it without kernels."""
+"""Counters of a reader: groups and bytes in all, and those decoded without kernels."""
 
 from __future__ import annotations
 

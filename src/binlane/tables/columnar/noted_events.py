@@ -30,14 +30,15 @@ class NotedEvents:
         events: The table of noted events, as `scan` makes it.
         groups: Which of the groups each event belongs to.
         texts: GTIDs of the groups, `GTID_TEXT_MAX` bytes each.
-        lengths: Of the GTIDs; 0 where there is none.
+        lengths: Lengths of the GTIDs; 0 where there is none.
         starts: Where each group begins, as `RowsSource` has it.
-        micros: Of each group's commit, 0 where the log does not tell; None if it never does.
-        positions: Of each event in the file.
+        micros: Times of the groups' commits, 0 where the log does not tell; None if it never does.
+        positions: The position of each event in the file.
         file: Base name of the file.
         tables: What the table of events means by its table maps.
-        format_: Of the events.
-        timestamp: What all rows have instead of their event's, in seconds since 1970; None if not.
+        format_: The binlog format of the events.
+        timestamp: Time that all rows have instead of their event's, in seconds since 1970; None for
+            their event's.
     """
 
     data: Bytes
@@ -56,7 +57,7 @@ class NotedEvents:
 
     @property
     def is_xa(self) -> bool:
-        """Whether these are the events of an XA transaction that commits."""
+        """True if these are the events of an XA transaction that commits."""
         return bool(self.starts[0] < 0)
 
     def at(self, place: GroupPlace) -> NotedEvents:
@@ -95,11 +96,11 @@ class NotedEvents:
         return decode_event(data, self.format_, position=int(self.positions[index]))
 
     def source(self, index: int, event: Event) -> RowsSource:
-        """What the rows of an event share.
+        """Return the origin that the rows of an event share.
 
         Args:
-            index: Of the event.
-            event: The same, decoded.
+            index: The number of the event.
+            event: The same event in decoded form.
         """
         group = int(self.groups[index])
         timestamp = event.header.timestamp if self.timestamp is None else self.timestamp

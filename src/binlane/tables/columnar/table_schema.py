@@ -1,4 +1,4 @@
-"""What a batch of one table's row images looks like: its Arrow schema."""
+"""The Arrow schema of a batch of one table's row images."""
 
 from __future__ import annotations
 
@@ -80,9 +80,8 @@ class TableSchema:
     """The columns of a table as one or more table maps describe them.
 
     Attributes:
-        name: Of the table.
         columns: All of the table's columns, in table order.
-        chosen: Indexes of those that batches hold.
+        chosen: Indexes of the columns that batches hold.
         change_names: The change columns that batches begin with.
         as_json: Whether images are JSON objects, in one column.
         arrow: Schema of the batches, change columns first; its metadata has `table` (such as
@@ -132,12 +131,12 @@ def table_schema(  # noqa: PLR0913 - what a reader may wish of its batches
     """The schema that a table map tells.
 
     Args:
-        table_map: Of the table.
-        flavor: Who wrote it.
+        table_map: The table map of the table.
+        flavor: The server that wrote the table map.
         columns: All of the table's columns, if somebody knows more of them than the table map.
         wanted: Names of the columns to keep; names that the table lacks are ignored. All if None, but
             for those that no SELECT can name.
-        change_names: What batches begin with.
+        change_names: Names of the change columns that batches begin with.
         as_json: Whether images are to be JSON objects.
         may_clash: Whether a column may have the name of a change column: whoever reads the batches
             tells them by their places.
@@ -253,10 +252,10 @@ def lacking_columns(schema: pa.Schema) -> frozenset[str]:
 
 
 def has_full_images(schema: pa.Schema) -> bool:
-    """Whether images suffice to apply them: whole ones, of before images at least the key."""
+    """True if images suffice to apply them: after images are whole, before images have at least the key."""
     return not lacking_columns(schema)
 
 
 def invalid_dates_of(schema: pa.Schema) -> int:
-    """How many zero or partial dates of a batch became NULL."""
+    """Return how many zero or partial dates of a batch became NULL."""
     return int(schema.metadata.get(INVALID_DATES, b"0"))
