@@ -1,4 +1,4 @@
-"""What ALTER TABLE does to columns, and to values in rows, for a reader who keeps a copy of them.
+"""Effects of ALTER TABLE on columns and on values in rows, for a reader who keeps a copy of them.
 
 No log writes the rows anew after an ALTER TABLE.
 """
@@ -25,13 +25,14 @@ class AddColumn:
 
     Attributes:
         column: Its definition; the table's character set is not in it.
-        value: Its default as text, if that is a constant; None of NULL, and without a DEFAULT.
-        has_value: Whether `value` tells what rows get which are already there, where no DEFAULT
-            means NULL or the type's own.
-        is_numbered: Rows get numbers that the text does not tell: it is AUTO_INCREMENT.
-        is_first: It becomes the first.
-        after: It comes behind this one; None with `is_first` False: at the end.
-        may_exist: If there is such a column already, it stays.
+        value: The default as text, if it is a constant; None of NULL, and without a DEFAULT.
+        has_value: Whether `value` tells what existing rows get; None then means NULL or the type's
+            own default.
+        is_numbered: Whether rows get numbers that the text does not tell: the column is
+            AUTO_INCREMENT.
+        is_first: Whether the column becomes the table's first.
+        after: The column before this one; None with `is_first` False: the column comes at the end.
+        may_exist: Whether a column of this name that already exists stays.
     """
 
     column: TableColumn
@@ -69,9 +70,9 @@ class ModifyColumn:
 
     Attributes:
         column: Its new definition; the table's character set is not in it.
-        old_name: Before the statement.
-        is_first: It becomes the first.
-        after: It comes behind this one; None with `is_first` False: it stays where it is.
+        old_name: The column's name before the statement.
+        is_first: Whether the column becomes the table's first.
+        after: The column before this one; None with `is_first` False: the column stays where it is.
     """
 
     column: TableColumn = field(compare=False)
@@ -90,8 +91,8 @@ class ChangeRows:
     """Rows come or go with their partition or tablespace.
 
     Attributes:
-        action: Its words.
-        is_all: All rows of the table go, and none comes.
+        action: The words of the statement's action.
+        is_all: Whether all rows of the table go, and none comes.
     """
 
     action: str
@@ -107,10 +108,10 @@ _CHANGES_ROWS: Final = frozenset(
 
 
 def column_changes(facts: StatementFacts) -> tuple[ColumnChange, ...]:
-    """What an ALTER TABLE does to columns and rows, in the order of the text.
+    """Return the changes that an ALTER TABLE makes to columns and rows, in the order of the text.
 
     Args:
-        facts: Of the statement; names of the table, keys and options are left out.
+        facts: Facts of the statement; names of the table, keys and options are left out.
     """
     node = facts.tree
     assert isinstance(node, AlterTable)

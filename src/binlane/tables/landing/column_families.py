@@ -58,7 +58,7 @@ def integer_range(column: TableColumn) -> tuple[int, int]:
 
 
 def is_alike(old: TableColumn, new: TableColumn) -> bool:
-    """Whether two definitions mean the same values."""
+    """True if two definitions mean the same values."""
     return (
         (family_of(old), old.type_name in FIXED_CHARS, old.type_name == "BINARY")
         == (family_of(new), new.type_name in FIXED_CHARS, new.type_name == "BINARY")
@@ -73,7 +73,7 @@ def is_alike(old: TableColumn, new: TableColumn) -> bool:
 
 
 def keeps_values(old: TableColumn, new: TableColumn) -> bool:
-    """Whether every value of a definition is the same in another one."""
+    """True if every value of a definition is the same in another definition."""
     if is_alike(old, new):
         return True
     family = family_of(old)
@@ -90,7 +90,7 @@ def keeps_values(old: TableColumn, new: TableColumn) -> bool:
 
 
 def has_all_of(charset: str | None, other: str | None) -> bool:
-    """Whether a character set is known to have all characters of another one."""
+    """True if a character set is known to have all characters of another one."""
     return (
         charset == other
         or charset in CHARACTERS

@@ -79,12 +79,12 @@ class CurrentTables:
         return missing_names(definitions.columns(table), self._own(table))
 
     def images(self, table: TableName) -> int | None:
-        """How many row images of the log a table has; None if nobody counted, or keeps it now."""
+        """Return how many row images of the log a table has; None if nobody counted, or keeps it now."""
         is_kept = table.plain not in self.abandoned and not self._awaits_rows(table)
         return self._tables.images(table) if is_kept else None
 
     def exists(self, table: TableName) -> bool:
-        """Whether there is a table; one that cannot be read is given up."""
+        """True if the table exists; a table that cannot be read is given up."""
         try:
             return self._tables.exists(table)
         except UnusableTableError as error:
@@ -106,7 +106,7 @@ class CurrentTables:
     # Statements -----------------------------------------------------------------------------------
 
     def concerns(self, step: Step) -> bool:
-        """Whether a step is about a table that is kept or was given up."""
+        """True if a step is about a table that is kept or was given up."""
         if isinstance(step, Abandon | AbandonAll | Create | CreateLike | Relink):
             return True
         if isinstance(step, DropDatabase):
@@ -114,11 +114,11 @@ class CurrentTables:
         return any(table.plain in self.abandoned or self.exists(table) for table in tables_of(step))
 
     def do(self, step: Step, seq: int) -> None:
-        """Do one step; done again, or about tables that are not kept, it changes nothing.
+        """Do one step; a repeated step, or one about tables that are not kept, changes nothing.
 
         Args:
-            step: Of a statement before which all rows are applied.
-            seq: `_seq` of the statement.
+            step: A step of a statement before which all rows are applied.
+            seq: The `_seq` of the step's statement.
         """
         try:
             self._do(step, seq)
@@ -214,14 +214,14 @@ class CurrentTables:
         schema: pa.Schema,
         applied: int,
     ) -> None:
-        """Give a table all of its rows, in place of those that it has; done again, nothing happens.
+        """Replace all rows of a table by those of some files; a second call changes nothing.
 
         Args:
-            table: Also one that was given up.
-            files: URIs elsewhere.
+            table: The table, which may have been given up.
+            files: Files elsewhere with the rows, by URI.
             key: Names of the key's columns.
-            schema: The source's columns.
-            applied: Up to which `_seq` the log is in them.
+            schema: Schema of the source's own columns.
+            applied: The `_seq` up to which the log is in the rows.
 
         Raises:
             StoreError: If the table cannot be written.
@@ -247,13 +247,13 @@ class CurrentTables:
         is_told: bool,
         generated: Collection[str] = (),
     ) -> None:
-        """Apply runs, which have what is not applied already, in log order.
+        """Apply the rows of runs that are not applied already, in log order.
 
         Args:
-            table: Their table.
-            pieces: With the runs.
+            table: The table of the rows.
+            pieces: Pieces of the log's rows, each with its run.
             is_told: Whether the log told of the table's beginning.
-            generated: Names of its generated columns, in small letters.
+            generated: Names of the table's generated columns, in small letters.
 
         Raises:
             StoreError: If the table cannot be written.
@@ -276,7 +276,7 @@ class CurrentTables:
             self._audit.leave_out(GIVEN_UP, table, pieces)
 
     def _awaits_rows(self, table: TableName) -> bool:
-        """Whether the rows that were there before come later, by a snapshot."""
+        """True if a snapshot is still to bring the rows that the table had before."""
         return table.plain in self._journal.state.snapshots and not self.exists(table)
 
     def _merge(
@@ -388,5 +388,5 @@ class CurrentTables:
 
 
 def _shape(rows: Rows) -> tuple[object, ...]:
-    """What rows have in common that are merged at once."""
+    """Return the facts that rows must have in common to be merged at once."""
     return rows.columns, rows.key, rows.is_full, rows.why_not

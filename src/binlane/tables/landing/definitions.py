@@ -1,7 +1,7 @@
-"""What the log told of its tables' definitions: columns before an ALTER TABLE, foreign keys.
+"""Tables' definitions as the log told them: columns before an ALTER TABLE, foreign keys.
 
-Kept in a file of its own beside the journal, which names it, so that a batch that is run again finds
-the definitions of its beginning.
+They are kept in a file of their own beside the journal, which names the file, so that a batch that
+is run again finds the definitions of its beginning.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Definitions:
 
     @property
     def catalog(self) -> SchemaCatalog:
-        """What a reader of the log behind this place needs to know; not to be changed."""
+        """The catalog that a reader of the log behind this place needs; not to be changed."""
         return self._catalog
 
     def table(self, name: TableName) -> Table | None:
@@ -55,15 +55,15 @@ class Definitions:
         return {column.name.lower(): column for column in definition.columns}
 
     def is_told(self, name: TableName) -> bool:
-        """Whether the log has a table's CREATE TABLE, understood or not."""
+        """True if the log has a table's CREATE TABLE, understood or not."""
         return self.table(name) is not None or self._catalog.is_unknown(name)
 
     def is_plain(self, name: TableName) -> bool:
-        """Whether a name is known to be that of a table, and one without triggers."""
+        """True if a name is known to be that of a table, and of one without triggers."""
         return self.is_told(name) and name not in self._triggered
 
     def is_temporary(self, name: TableName) -> bool:
-        """Whether a statement can only mean a temporary table."""
+        """True if a statement that has this name can only mean a temporary table."""
         return self.table(name) is None and self._catalog.table(name) is not None
 
     def acting_keys(self) -> list[ForeignKey]:

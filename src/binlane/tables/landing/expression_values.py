@@ -106,11 +106,11 @@ def of_column(column: TableColumn, values: Values) -> Typed:
     """The values of a column in a table's rows.
 
     Args:
-        column: Its definition.
-        values: As rows have them.
+        column: The definition of the column.
+        values: The values as rows have them.
 
     Raises:
-        NotComputableError: If its values in rows are not all that the server has of it.
+        NotComputableError: If the values in rows are not all that the server has of the column.
     """
     family, kind = family_of(column), values.type
     if family == "INTEGER" and (pa.types.is_integer(kind) or kind == UNSIGNED_LONG):
@@ -132,10 +132,10 @@ class Computing:
     """Expressions over some rows.
 
     Attributes:
-        text: That the tree stands for.
+        text: The statement's text that the tree stands for.
         column: The values of a column by its name in small letters; raises `NotComputableError` as
             `of_column`, also where there is none.
-        rows: How many there are.
+        rows: The number of the rows.
     """
 
     text: StatementText
@@ -245,7 +245,7 @@ class Computing:
         return None
 
     def holds(self, node: Expression) -> Values:
-        """Whether a condition holds; NULL where that is NULL."""
+        """Return a condition's values as booleans; NULL where the condition is NULL."""
         value = self.value(node)
         if value.family not in _NUMERIC:
             raise NotComputableError(self._shown(node))

@@ -75,9 +75,9 @@ def land(
     Args:
         source: Files, a directory, or `DATA#name`.
         into: URI or path of the target: gets `current/<database>/<table>` and `changes/…`.
-        settings: Else the defaults.
+        settings: Settings of the landing; the defaults if None.
         engine: Who runs the tasks; by default processes of this machine.
-        observer: Told of progress.
+        observer: Told of progress while the landing runs.
 
     Raises:
         CodecError: With file and position, if the log is damaged or holds what cannot be landed.
@@ -94,14 +94,14 @@ class Landing:
     """One landing, as a context manager that holds the target.
 
     Args:
-        source: As of `land`; so are the others.
+        source: Files, a directory, or `DATA#name`, as of `land`.
         into: URI or path of the target.
-        settings: Else the defaults.
-        engine: Who runs the tasks.
-        observer: Told of progress.
+        settings: Settings of the landing; the defaults if None.
+        engine: The engine that runs the tasks; processes of this machine if None.
+        observer: Told of progress while the landing runs.
 
     Attributes:
-        progress: What was done so far.
+        progress: Counters of the landing so far.
     """
 
     def __init__(
@@ -328,10 +328,10 @@ class Landing:
         self._stopped.set()
 
     def report(self, error: str = "") -> LandingReport:
-        """What was done so far.
+        """Return a report of the landing so far.
 
         Args:
-            error: What ended it, if it did not end well.
+            error: The error that ended the landing; empty if it ended well.
         """
         self._lander.look()
         progress = self.progress
@@ -398,7 +398,7 @@ class Landing:
         self._observe(self.progress)
 
     def _is_wanted(self, table: TableName) -> bool:
-        """Whether a snapshot is to be taken of a table: one that is missing, or asked for."""
+        """True if a snapshot is to be taken of a table: the table is missing, or asked for."""
         state, tables = self._journal.state, self._settings.tables
         if not self._tables.includes(table):
             return False

@@ -1,6 +1,6 @@
-"""What is left of many row changes: the last image of each key, or how often each row comes and goes.
+"""Net effects of many row changes: the last image of each key, or how often each row comes and goes.
 
-Pure Arrow; which of the two a table needs is decided by whether the log tells its primary key.
+Pure Arrow; a table whose primary key the log tells needs the first, any other the second.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def last_images(changes: pa.Table, key: Sequence[str]) -> pa.Table:
 
 
 def counted(changes: pa.Table, columns: Sequence[str]) -> pa.Table:
-    """How often each distinct row comes more than it goes; rows that come as often are left out.
+    """Count how often each distinct row comes more than it goes; rows that come as often are left out.
 
     Args:
         changes: Row images in any order with `_op`.

@@ -1,7 +1,7 @@
-"""How columns are written to Parquet: what their values, looked at in passing, make cheap.
+"""Options for writing columns to Parquet, chosen by a look at the columns' values in passing.
 
 Encoding and compressing costs more than decoding the log. A dictionary pays where values repeat;
-where they do not, it is built, thrown away, and the column written plain.
+where values do not repeat, the dictionary is built, thrown away, and the column written plain.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def parquet_options(
 
 
 def _is_repeated(values: pa.ChunkedArray[Any]) -> bool:
-    """Whether a dictionary of a row group's values is worth its making, as a sample tells."""
+    """True if a dictionary of a row group's values is worth its making, as a sample tells."""
     if pa.types.is_dictionary(values.type):
         return True
     if pa.types.is_boolean(values.type) or pa.types.is_null(values.type) or not len(values):

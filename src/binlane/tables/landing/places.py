@@ -1,4 +1,4 @@
-"""Where things lie below a target's URI, and how names of tables become paths."""
+"""Places of a landing's files below the target's URI, and paths from names of tables."""
 
 from __future__ import annotations
 
@@ -61,12 +61,12 @@ def table_uri(into: str, mode: Mode, table: TableName) -> str:
 
 
 def staging_uri(into: str, run_id: str) -> str:
-    """Where a landing puts what only its own batch needs."""
+    """Return the folder of a landing for files that only its own batch needs."""
     return f"{into.rstrip('/')}/{FOLDER}/staging/{run_id}"
 
 
 def snapshot_uri(into: str, snapshot_id: str) -> str:
-    """Where the rows of a table's snapshot wait until they are landed."""
+    """Return the folder in which the rows of a table's snapshot wait until they are landed."""
     return f"{into.rstrip('/')}/{FOLDER}/snapshots/{snapshot_id}"
 
 

@@ -99,7 +99,7 @@ def report_as(report: LandingReport, file: str) -> str:
 
 
 def state_of(table: TableReport) -> str:
-    """How a table is now, in words."""
+    """Tell the state of a table in words."""
     told = []
     if table.is_current:
         buts = [table.lacks] if table.lacks else []
@@ -134,7 +134,7 @@ def _dates(table: TableReport) -> str:
 
 
 def _audit(report: LandingReport) -> Iterator[str]:
-    """What the log was counted to have, and what of it is not landed."""
+    """Tell how many row images the log has as counted, and which of them are not landed."""
     logged = sum(table.logged for table in report.tables.values())
     if logged or report.outside:
         yield (

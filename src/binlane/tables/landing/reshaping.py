@@ -139,6 +139,6 @@ def _insert(columns: list[Named], column: Named, change: AddColumn | ModifyColum
 
 
 def _find(columns: Sequence[Named], name: str) -> int | None:
-    """Where a column stands; the servers compare their names without regard to case."""
+    """Return the index of a column, or None; the servers compare column names without regard to case."""
     lower = name.lower()
     return next((i for i, (each, _) in enumerate(columns) if each.lower() == lower), None)

@@ -1,9 +1,9 @@
-"""Where in its log a server is, so that what precedes the place is visible to who reads then.
+"""A server's place in its log such that a reader who begins later sees all that precedes the place.
 
-A server's position moves on before the engine has committed what was written, so it alone proves
-nothing. MariaDB tells the place of a consistent snapshot itself. On MySQL a transaction owns its
-GTID from before it is written until the engine has committed it: once none of those that own one
-behind a position does so any more, all that precedes the position is visible.
+A server's position moves on before the engine has committed what was written, so the position alone
+proves nothing. MariaDB tells the place of a consistent snapshot itself. On MySQL a transaction owns
+its GTID from before it is written until the engine has committed it: once none of the transactions
+that own one behind a position does so any more, all that precedes the position is visible.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ _KNOWN: Final = frozenset().union(*_IMPLIED.values()) | {"timestampNtz"}
 
 
 def has_feed(table: DeltaTable) -> bool:
-    """Whether commits to a table are to tell which rows they change."""
+    """True if commits to a table are to tell which rows they change."""
     return table.metadata().configuration.get(FEED_PROPERTY, "").lower() == "true"
 
 

@@ -22,11 +22,11 @@ def drop_empty_above(filesystem: fs.FileSystem, path: str) -> None:
 
 
 class Directories:
-    """Where the tables are.
+    """The directories of the tables of one kind.
 
     Args:
         into: URI or path of the target.
-        mode: Which kind of tables.
+        mode: The kind of tables that are kept.
         marker: A file or directory in those directories that are tables.
     """
 
@@ -54,7 +54,7 @@ class Directories:
                     yield name
 
     def exists(self, table: TableName) -> bool:
-        """Whether there is such a table."""
+        """True if the table's directory has the marker."""
         info = self.filesystem.get_file_info(f"{self.path(table)}/{self._marker}")
         return bool(info.type is not fs.FileType.NotFound)
 

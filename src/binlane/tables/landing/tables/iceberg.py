@@ -109,9 +109,9 @@ class IcebergFormat:
 
     Args:
         into: URI or path of the target.
-        mode: Which kind of tables.
-        app_id: Names the landing in the tables' properties.
-        catalog: Has the tables; closed with what is made of it here.
+        mode: The kind of tables that are kept.
+        app_id: Name of the landing in the tables' properties.
+        catalog: The catalog of the tables; closed with what is made of it here.
     """
 
     format = Format.ICEBERG

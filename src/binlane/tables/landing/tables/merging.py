@@ -1,6 +1,6 @@
-"""What a task does with base files and runs: read them, merge them, write what stands in their place.
+"""The work of a task on base files and runs: read them, merge them, write files in their place.
 
-What it writes is nobody's until the table's commit names it, so that it can be done again.
+The new files are nobody's until the table's commit names them, so the work can be done again.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ def _count(work: MergeWork) -> MergeResult:
 
 
 def _taken(at: np.ndarray[Any, Any], left: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Which rows go, the first ones of each kind; `left` is lessened by them."""
+    """Return a mask of rows that go, the first ones of each kind; `left` is lessened by them."""
     order = np.argsort(at, kind="stable")
     kinds = at[order]
     starts = np.searchsorted(kinds, kinds)

@@ -42,8 +42,8 @@ class PlainFormat:
 
     Args:
         into: URI or path of the target.
-        mode: Which kind of tables.
-        app_id: Names the landing in the manifests.
+        mode: The kind of tables that are kept.
+        app_id: Name of the landing in the manifests.
     """
 
     format = Format.PARQUET
