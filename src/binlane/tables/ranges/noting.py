@@ -1,4 +1,4 @@
-"""What a survey notes of event groups: pieces between cut points, and what stands in them."""
+"""Notes of a survey about event groups: pieces between cut points, and the events of interest in them."""
 
 from __future__ import annotations
 
@@ -24,14 +24,15 @@ from binlane.tables.ranges.facts import (
 
 @dataclass(slots=True, kw_only=True)
 class GroupNotes:
-    """What is noted of one event group beside its rows.
+    """Notes about one event group beside its rows.
 
     Attributes:
-        start: Where it begins.
-        stop: Where it ends.
-        gtid: As text; empty if it has none.
-        is_undone: Whether its statement has no effect.
-        events: Its statements, XA_PREPARE, INCIDENT and TRANSACTION_PAYLOAD events, in order.
+        start: Position at which the group begins.
+        stop: Position at which the group ends.
+        gtid: GTID of the group as text; empty if it has none.
+        is_undone: Whether the group's statement has no effect.
+        events: The group's statements, XA_PREPARE, INCIDENT and TRANSACTION_PAYLOAD events, in
+            order.
     """
 
     start: int

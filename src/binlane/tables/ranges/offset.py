@@ -12,16 +12,16 @@ from binlane.tables.columnar.selection import file_number
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offset:
-    """Up to where a log is read.
+    """The place up to which a log is read.
 
     Attributes:
         file: Base name of the file.
-        position: In it, where an event group ends, or the beginning or the end of the file.
-        fingerprint: Of the file.
+        position: Position in that file where an event group ends, or the beginning or the end of
+            the file.
         check: The last four bytes before the position as hexadecimal digits; empty if not known.
-        gtids: What is done there, as text; None where the log does not tell at once.
-        server_id: Of the server that wrote the file; None if not known.
-        server: What else tells the server from others; None for files.
+        gtids: The position that is done there, as text; None where the log does not tell at once.
+        server_id: Id of the server that wrote the file; None if not known.
+        server: A name that tells the server from others; None for files.
     """
 
     file: str

@@ -34,10 +34,10 @@ class ServerPlace:
     """A server, or a file of its log.
 
     Attributes:
-        url: The server.
-        password_file: Where its password is; None for the environment.
-        password_env: The variable in which it is else.
-        file: Base name; empty for the whole log.
+        url: The URL of the server itself.
+        password_file: Path of the file with the server's password; None for the environment.
+        password_env: The variable that has the password if there is no file.
+        file: Base name of a file of the log; empty for the whole log.
     """
 
     url: ServerUrl

@@ -1,4 +1,4 @@
-"""What a table's columns are in a piece of a log, as its table maps and the statements there tell."""
+"""The columns of a table in a piece of a log, as its table maps and the statements there tell them."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ def columns_in(
     """The columns that a table's rows in a piece may have.
 
     Args:
-        facts: Of the file.
-        piece: Of those.
-        catalog: What the log tells before the piece; afterwards what it tells behind it.
-        table: The table.
+        facts: The facts of the file.
+        piece: A piece of those facts.
+        catalog: The tables as the log tells them before the piece; on return, as it tells them
+            behind it.
+        table: The name of the table.
 
     Yields:
         Table maps, each with the columns that fit it somewhere in the piece: where within it a map

@@ -1,4 +1,4 @@
-"""Where rows were changed on which no foreign key acts unseen; batches of rows do not tell."""
+"""Places of changed rows on which no foreign key acts unseen; batches of rows do not tell them."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ class Unchecked:
     """Rows behind which nothing cascades that is not logged.
 
     Attributes:
-        positions: At which all rows are such.
-        runs: Others.
+        positions: Positions of events whose rows are all such.
+        runs: Runs of rows in other events.
     """
 
     positions: tuple[int, ...]
