@@ -1,8 +1,8 @@
-"""What went wrong in a Spark job, as an error of binlane: one line and a hint.
+"""Failures of a Spark job as errors of binlane: one line and a hint.
 
-What happens in a worker reaches the driver as the text of a traceback, inside of an exception of
-the JVM. What binlane raised there is found again in it; of the rest the usual troubles of a cluster
-are told apart, each with what to do.
+A worker's failure reaches the driver as the text of a traceback, inside of an exception of the JVM.
+An error that binlane raised there is found again in the text; the other usual troubles of a cluster
+are told apart, each with advice.
 """
 
 from __future__ import annotations

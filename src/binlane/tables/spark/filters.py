@@ -44,12 +44,12 @@ _COMPARISONS: Final[Mapping[type[Filter], str]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """What a column must be.
+    """A condition on the values of a column.
 
     Attributes:
-        column: Its name without a prefix.
+        column: The column's name without a prefix.
         comparison: A function of Arrow: `equal`, `less` …, or `is_in`.
-        values: What it is compared with; one value, of `is_in` any number.
+        values: The values to compare with; one value, of `is_in` any number.
     """
 
     column: str
@@ -64,11 +64,11 @@ class Condition:
         return pc.fill_null(getattr(pc, self.comparison)(values, scalar), False)
 
     def admits(self, value: Any) -> bool:
-        """Whether it holds for one value."""
+        """True if the condition holds for one value."""
         return bool(self.mask(pa.array([value]))[0].as_py())
 
     def allows(self, low: Any, high: Any) -> bool:
-        """Whether it may hold for a value from `low` to `high`."""
+        """True if the condition may hold for a value from `low` to `high`."""
         if self.comparison.startswith("greater"):
             return self.admits(high)
         if self.comparison.startswith("less"):
@@ -77,11 +77,11 @@ class Condition:
 
 
 def conditions(filters: Iterable[Filter], prefix: str) -> list[Condition]:
-    """What of a query's filters can be used.
+    """Return the conditions of a query's filters that can be used.
 
     Args:
-        filters: As Spark gives them.
-        prefix: What the names of change columns begin with.
+        filters: The filters as Spark gives them.
+        prefix: Prefix of the names of change columns.
     """
     found = []
     for each in filters:

@@ -78,13 +78,13 @@ class WholeChanges:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """Which images make the changes of a batch, a number for each change.
+    """The images that make the changes of a batch, a number for each change.
 
     Attributes:
         codes: `INSERT`, `DELETE` or `UPDATE_BEFORE`, which stands for an update.
-        first: The first image of each.
-        before: The image before it, -1 where there is none.
-        after: The image behind it, likewise.
+        first: Number of the first image of each change.
+        before: Number of the image before each change, -1 for an insert.
+        after: Number of the image after each change, -1 for a delete.
     """
 
     codes: Codes

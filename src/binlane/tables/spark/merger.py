@@ -80,9 +80,9 @@ class SparkMerger:
         return cls(spark) if chosen == _BY_SPARK else None
 
     def takes(self, table_format: Format, names: Sequence[str], *, has_feed: bool) -> bool:
-        """Whether it can merge into a table: one of Delta's.
+        """True if it can merge into a table: one of Delta's.
 
-        Of one that tells its changes it takes names of columns apart without quoting them.
+        If the table tells its changes, Delta takes names of columns apart without quoting them.
         """
         is_quoted = not has_feed or not any("`" in name for name in names)
         return table_format is Format.DELTA and is_quoted

@@ -32,7 +32,7 @@ _logger: Final = logging.getLogger(__name__)
 
 
 def new_planner(options: SourceOptions) -> Planner:
-    """What plans the reading of the log that the options name."""
+    """Return the planner of the log that the options name."""
     piece_bytes = min(PIECE_BYTES, options.max_partition_bytes)
     terms = options.selection.filter_terms
     return Planner(
@@ -46,7 +46,7 @@ def new_planner(options: SourceOptions) -> Planner:
 
 
 def cuts_of(options: SourceOptions, wish: Wish) -> Cuts:
-    """How the log is cut into what tasks read."""
+    """Return the terms by which the log is cut into the parts that tasks read."""
     return Cuts(size_bytes=options.max_partition_bytes, cores=options.min_partitions, wish=wish)
 
 

@@ -1,4 +1,4 @@
-"""What the rows of one table's changes look like: columns of data frames from batches of images."""
+"""Forms of the rows of one table's changes: columns of data frames from batches of images."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _FEED: Final = pa.schema(_FEED_FIELDS)
 
 
 class Rendering(Protocol):
-    """How images become rows."""
+    """A form that images get as rows."""
 
     has_whole_changes: bool
     """Whether both images of an update must stand in one batch."""
