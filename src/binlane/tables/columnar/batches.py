@@ -80,12 +80,12 @@ class ChangeBatcher:
         prepared: The XA transactions that are prepared; shared by those who read one log.
         as_json: Whether images are to be JSON objects, which `new_builder` must make.
         may_clash: As the argument `may_clash` of `table_schema`.
-        filter_state: What the selection's filter lets through where reading begins; the batcher's
-            own. None if there is no filter.
+        filter_state: State of the selection's filter where reading begins; the batcher's own. None
+            if there is no filter.
 
     Attributes:
         ordinals: Numbers of the changes and images of the transaction that is being read.
-        filter_state: What the filter lets through where the log is read; None without one.
+        filter_state: State of the filter where the log is read; None without one.
         is_statement_wanted: Whether the filter lets the statement through that was learned last.
     """
 

@@ -54,12 +54,12 @@ class BesideRows:
     """Takes noted events that are no rows.
 
     Args:
-        reference: Has the reader's wishes, the catalog and the prepared transactions.
+        reference: The batcher with the reader's wishes, the catalog and the prepared transactions.
         rows: Gives the rows before something that is told.
         is_prepared: Whether a group is read whose XA transaction commits elsewhere.
 
     Attributes:
-        told: Which events `scan` shall note for it.
+        told: The types of events that `scan` shall note for it.
     """
 
     def __init__(self, reference: ChangeBatcher, rows: NotedRows, *, is_prepared: bool) -> None:

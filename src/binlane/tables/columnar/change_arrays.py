@@ -34,7 +34,7 @@ _OP_TEXTS: Final = np.frombuffer(
 
 
 class FirstNumbers(NamedTuple):
-    """Of each event in a table of events, the numbers of its first change and image."""
+    """Numbers of the first change and image of each event in a table of events."""
 
     changes: Numbers
     images: Numbers

@@ -1,6 +1,6 @@
 """Columns of row images → Arrow arrays, a column at a time: which kernel a column's type takes.
 
-What no kernel takes goes value by value through the reference decoder, each distinct value once.
+A value that no kernel takes goes through the reference decoder, each distinct value once.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Positions = npt.NDArray[np.int32]
 Converted = tuple["pa.Array[Any]", int]
 """The values, and how many of them were dates that are none."""
 Convert = Callable[[Bytes, Positions, bool], Converted]
-"""From a buffer, where each value stands in it, and whether any is NULL.
+"""Function of a buffer, the place of each value in it, and whether any value is NULL.
 
 Raises:
     UnexpectedError: If a value is not what a server writes.

@@ -1,7 +1,7 @@
 """Columns of row images → the JSON of their values, a column at a time.
 
-The JSON is that of `codec.json_values`. What no other way is exact for goes value by value through
-the reference decoder, each distinct value once.
+The JSON is that of `codec.json_values`. A value for which no other way is exact goes through the
+reference decoder, each distinct value once.
 """
 
 from __future__ import annotations

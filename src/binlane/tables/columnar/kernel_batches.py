@@ -41,7 +41,7 @@ from binlane.tables.columnar.told import GroupPlace, RowItem
 if TYPE_CHECKING:
     from binlane.tables.columnar.payload_rows import PayloadRows
 
-# What an event that is noted may be.
+# Kinds of noted events.
 _ROWS: Final = 0
 _PAYLOAD: Final = 1
 _BESIDE: Final = 2
@@ -58,7 +58,7 @@ def kernel_batches(
 
     Args:
         log: The bytes of the file, and where they begin.
-        batcher: Has the reader's wishes, and decodes what kernels cannot.
+        batcher: Collects the rows by the reader's wishes, and decodes events that kernels cannot.
         options: How much may be held in memory at once.
         counters: Counters that are kept up to date while the file is read.
 
@@ -349,7 +349,7 @@ class _FileReader:
         classes = np.where(maps >= 0, _ROWS, _BESIDE)
         types = noted.events[layout.EVENT_TYPE, :count]
         classes[types == EventType.TRANSACTION_PAYLOAD] = _PAYLOAD
-        # What is prepared before the selection may be committed within it.
+        # A transaction that is prepared before the selection may be committed within it.
         for index in np.flatnonzero((classes == _PAYLOAD) & (wanted[noted.groups] == 0)).tolist():
             if prepared_in(noted.event(index), noted.format_) is not None:
                 classes[index] = _BESIDE

@@ -28,14 +28,14 @@ class NotedEvents:
         data: The buffer, in which the images stand.
         headers: The buffer that the events stand in, mostly the same.
         events: The table of noted events, as `scan` makes it.
-        groups: Which of the groups each event belongs to.
+        groups: The number of the group that each event belongs to.
         texts: GTIDs of the groups, `GTID_TEXT_MAX` bytes each.
         lengths: Lengths of the GTIDs; 0 where there is none.
         starts: Where each group begins, as `RowsSource` has it.
         micros: Times of the groups' commits, 0 where the log does not tell; None if it never does.
         positions: The position of each event in the file.
         file: Base name of the file.
-        tables: What the table of events means by its table maps.
+        tables: Tables by the table maps of the table of events.
         format_: The binlog format of the events.
         timestamp: Time that all rows have instead of their event's, in seconds since 1970; None for
             their event's.
@@ -61,7 +61,7 @@ class NotedEvents:
         return bool(self.starts[0] < 0)
 
     def at(self, place: GroupPlace) -> NotedEvents:
-        """The same events, which count at the place of an XA COMMIT."""
+        """Return the same events at the place of an XA COMMIT."""
         assert place.commit is not None, "other groups count where they stand"
         gtid = (place.gtid or "").encode()
         texts = np.zeros(layout.GTID_TEXT_MAX + PADDING, np.uint8)

@@ -60,7 +60,7 @@ class Prepared:
         log: Where groups are read again; without it they are held.
 
     Attributes:
-        path: Of the file that is read, as `log` takes it; None if it cannot be read again.
+        path: Path of the file that is read, as `log` takes it; None if it cannot be read again.
     """
 
     def __init__(self, log: PreparedGroups | None = None) -> None:

@@ -43,11 +43,11 @@ class Selectable(Protocol):
 
     @property
     def timestamp(self) -> int:
-        """Of its last event."""
+        """Time of the group's last event, in seconds since 1970."""
 
     @property
     def mariadb_gtid(self) -> Gtid | None:
-        """Its GTID, if it is one of MariaDB's."""
+        """The group's GTID, if it is one of MariaDB's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +68,7 @@ class GroupFacts:
 
     @property
     def mariadb_gtid(self) -> Gtid | None:
-        """Its GTID, if it is one of MariaDB's."""
+        """The group's GTID, if it is one of MariaDB's."""
         is_mysql = ":" in self.gtid_text
         return None if is_mysql or not self.gtid_text else Gtid.parse(self.gtid_text)
 

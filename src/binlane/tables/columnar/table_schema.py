@@ -36,7 +36,7 @@ CHANGE_TYPES: Final[Mapping[str, pa.DataType]] = MappingProxyType(
         "_seq": pa.int64(),
     }
 )
-"""What can stand before a table's own columns, and its type.
+"""Columns that can stand before a table's own columns, and their types.
 
 `_op` is one row image's operation (`insert`, `update_before`, `update_after`, `delete`), `_gtid`
 that of its transaction. `_timestamp` is the time of its event, in whole seconds, `_ts` that of the
@@ -50,7 +50,7 @@ Rows of an XA transaction have GTID, time and place of its XA COMMIT, and are nu
 """
 
 CHANGE_NAMES: Final = ("_op", "_gtid", "_timestamp", "_file", "_position", "_row")
-"""What a batch begins with if nobody says otherwise."""
+"""Columns that a batch begins with by default."""
 
 SEQUENCE_COLUMN: Final = "_seq"
 SEQUENCE_FILE_BITS: Final = 40
@@ -65,7 +65,7 @@ def change_schema(names: Iterable[str]) -> pa.Schema:
 CHANGE_COLUMNS: Final = change_schema(CHANGE_NAMES)
 
 JSON_COLUMN: Final = "image"
-"""What stands behind the change columns where images are JSON."""
+"""Name of the column behind the change columns where images are JSON."""
 
 TABLE: Final = b"table"
 DATABASE: Final = b"database"
@@ -103,7 +103,7 @@ class TableSchema:
 
 
 def column_name(column: Column) -> str:
-    """Its name, or `@1`, `@2` … where the log has none."""
+    """The name of a column, or `@1`, `@2` … where the log has none."""
     return f"@{column.index + 1}" if column.name is None else _text(column.name)
 
 
@@ -218,8 +218,8 @@ class AbsentColumns(NamedTuple):
     """Names of the columns that some images of a batch lack; they are NULL there.
 
     Attributes:
-        before: Those that before images lack.
-        after: Those that after images lack, of inserts too.
+        before: Names of the columns that before images lack.
+        after: Names of the columns that after images lack, those of inserts too.
     """
 
     before: frozenset[str] = frozenset()
@@ -229,11 +229,11 @@ class AbsentColumns(NamedTuple):
         return AbsentColumns(self.before | other.before, self.after | other.after)
 
     def without(self, names: Collection[str]) -> AbsentColumns:
-        """Those of them that are not named."""
+        """The absent columns without those that are named."""
         return AbsentColumns(self.before.difference(names), self.after.difference(names))
 
     def metadata(self) -> dict[bytes, bytes]:
-        """As a schema's metadata has them; empty if there are none."""
+        """The absent columns as a schema's metadata has them; empty if there are none."""
         if not (self.before or self.after):
             return {}
         return {ABSENT: json.dumps(list(map(sorted, self)), ensure_ascii=False).encode()}

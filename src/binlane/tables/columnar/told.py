@@ -27,7 +27,7 @@ class ToldKind(Enum):
     """Kinds of items beside rows."""
 
     STATEMENT = "statement"
-    """One that may bear on tables: DDL, or one that changes rows."""
+    """A statement that may bear on tables: DDL, or one that changes rows."""
     INCIDENT = "incident"
     """The source lost changes."""
     ROLLED_BACK = "rolled back"
@@ -60,7 +60,7 @@ class Told:
 
 
 RowItem = pa.RecordBatch | Told
-"""What a reader of rows gives."""
+"""An item that a reader of rows gives."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,14 +82,14 @@ class GroupPlace:
 
     @classmethod
     def of(cls, group: EventGroup) -> GroupPlace:
-        """Of a decoded group."""
+        """Return the facts of a decoded group."""
         micros = getattr(group.events[0].body, "commit_micros", None)
         gtid = None if group.gtid is None else str(group.gtid)
         return cls(gtid=gtid, file=group.file, start=group.position, micros=micros or 0)
 
     @classmethod
     def of_commit(cls, commit: RowsSource) -> GroupPlace:
-        """Of the group that an XA COMMIT brings into effect."""
+        """Return the facts of the group that an XA COMMIT brings into effect."""
         return cls(
             gtid=commit.gtid,
             file=commit.file,

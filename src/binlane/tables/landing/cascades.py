@@ -30,7 +30,7 @@ UNCHECKED: Final = "_unchecked"
 ORDER: Final = "_order"
 """Column of images: the order of those of one `_seq`."""
 IMAGE_COLUMNS: Final = ("_op", "_gtid", "_ts", SEQUENCE_COLUMN, ORDER, UNCHECKED)
-"""What stands before a table's own columns in its images."""
+"""Columns that stand before a table's own columns in its images."""
 
 _LETTERS: Final = "its foreign key is of text with letters beyond ASCII, which only its server compares as it does"
 
@@ -61,7 +61,7 @@ class Link:
 
 
 Find = Callable[[Link, set[Values]], pa.Table]
-"""Of a link, and keys of its parent: the child's rows before the stretch that have them."""
+"""Function of a link, and keys of its parent: the child's rows before the stretch that have them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,7 +153,7 @@ def _fits(value: object, data_type: pa.DataType) -> bool:
     return True
 
 
-# Which rows can be concerned ----------------------------------------------------------------------
+# Rows that can be concerned -----------------------------------------------------------------------
 
 
 def _leaving(images: pa.Table, links: Sequence[Link]) -> dict[Link, set[Values]]:
@@ -201,8 +201,8 @@ class _Search:
     """The rows that links may reach, and those of the stretch that decide whether they do.
 
     Attributes:
-        rows: Of each child its rows before the stretch, by key.
-        keys: Of each child the keys of all rows that may be reached.
+        rows: By child, its rows before the stretch, by key.
+        keys: By child, the keys of all rows that may be reached.
         unknown: Children whose rows cannot be found, and why.
     """
 
@@ -303,7 +303,7 @@ def _of(row: Mapping[str, Any], names: Iterable[str]) -> Values:
     return tuple(row[name] for name in names)
 
 
-# What happened to them ----------------------------------------------------------------------------
+# Effects on these rows ----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,8 +326,8 @@ class _Replay:
     """The stretch, done again with its links.
 
     Attributes:
-        effects: Of each child the last state of its rows that links made.
-        versions: All that they made of them.
+        effects: By child, the last state of its rows that links made.
+        versions: By child, all states of its rows that links made.
     """
 
     def __init__(self, links: Sequence[Link], search: _Search) -> None:

@@ -51,7 +51,7 @@ class ChangeTables:
         return self._tables.names()
 
     def applied(self, table: TableName) -> int:
-        """Up to which `_seq` the log is in a table."""
+        """The `_seq` up to which the log is in a table."""
         try:
             return self._tables.applied(table)
         except UnusableTableError as error:

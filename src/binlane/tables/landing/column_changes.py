@@ -24,7 +24,7 @@ class AddColumn:
     """A new column.
 
     Attributes:
-        column: Its definition; the table's character set is not in it.
+        column: The column's definition; the table's character set is not in it.
         value: The default as text, if it is a constant; None of NULL, and without a DEFAULT.
         has_value: Whether `value` tells what existing rows get; None then means NULL or the type's
             own default.
@@ -45,7 +45,7 @@ class AddColumn:
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """The name of the new column."""
         return self.column.name
 
 
@@ -69,7 +69,7 @@ class ModifyColumn:
     """A column with another definition, to which the server converts the values.
 
     Attributes:
-        column: Its new definition; the table's character set is not in it.
+        column: The column's new definition; the table's character set is not in it.
         old_name: The column's name before the statement.
         is_first: Whether the column becomes the table's first.
         after: The column before this one; None with `is_first` False: the column stays where it is.
@@ -82,7 +82,7 @@ class ModifyColumn:
 
     @property
     def name(self) -> str:
-        """Its name after the statement."""
+        """The column's name after the statement."""
         return self.column.name
 
 
@@ -104,7 +104,7 @@ ColumnChange = AddColumn | DropColumn | RenameColumn | ModifyColumn | ChangeRows
 _CHANGES_ROWS: Final = frozenset(
     {"DROP", "TRUNCATE", "EXCHANGE", "CONVERT", "CONVERT TABLE", "DISCARD", "IMPORT"}
 )
-"""What is done to partitions that changes rows."""
+"""Actions on partitions that change rows."""
 
 
 def column_changes(facts: StatementFacts) -> tuple[ColumnChange, ...]:

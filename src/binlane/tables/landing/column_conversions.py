@@ -89,7 +89,7 @@ _LONG_MAX: Final = (1 << 63) - 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conversion:
-    """From one definition of a column to another one.
+    """The conversion of values from one definition of a column to another one.
 
     Attributes:
         old: The definition before; None if the log never told it.
@@ -115,7 +115,7 @@ class Conversion:
         """The values afterwards.
 
         Args:
-            values: Of the column, all or some of them.
+            values: All or some values of the column.
 
         Raises:
             NotToldError: If it is not known what the server made of one of them.
@@ -146,7 +146,7 @@ class Conversion:
         assert self.old is not None, "literals have a type"
         return self._converter(family_of(self.old), pa.string())(value)
 
-    # What the values were and are -----------------------------------------------------------------
+    # Values before and after ----------------------------------------------------------------------
 
     def _keeps_all(self, old_type: pa.DataType) -> bool:
         """True if only attributes changed that no value depends on."""
@@ -178,13 +178,13 @@ class Conversion:
         return pa.types.is_temporal(old_type) and not pa.types.is_temporal(self.type)
 
     def _without_nulls(self, values: Values, old_type: pa.DataType) -> Values:
-        """NULL where there can be none any more: what the server puts there."""
+        """Replace NULL, where there can be none any more, by the server's value."""
         new = self.new
         if new.is_nullable or not values.null_count:
             return values
         was_nullable = self.old is None or self.old.is_nullable
         if pa.types.is_temporal(self.type):
-            # They are zero dates, or become such; but a TIMESTAMP becomes the time of the moment.
+            # NULLs are zero dates, or become such; but a TIMESTAMP becomes the time of the moment.
             if has_zone(self.type) and was_nullable and has_zone(old_type):
                 raise NotToldError("NULL became the time of the statement, or is a zero date")
             return values

@@ -37,7 +37,7 @@ def value_in_old_rows(change: AddColumn, conversion: Conversion, timestamp: int)
         change: The change that adds the column.
         conversion: The conversion from nothing into the column's definition, in the statement's
             session.
-        timestamp: When the statement ran, in seconds since 1970.
+        timestamp: Time of the statement, in seconds since 1970.
 
     Raises:
         NotToldError: If the log does not tell the value.

@@ -35,7 +35,7 @@ _FAMILIES: Final = {
 CHARACTERS: Final = frozenset({"utf8mb4", "utf16", "utf16le", "utf32", "gb18030"})
 """Character sets that have all characters."""
 WIDE: Final = frozenset({"ucs2", "utf16", "utf16le", "utf32"})
-"""Those in which ASCII has other bytes."""
+"""Character sets in which ASCII has other bytes."""
 _OF_UTF8MB3: Final = frozenset({"ascii", "latin1", "ucs2"})
 _FLOAT_DIGITS_MAX: Final = 24
 _DECIMAL_DEFAULT: Final = (10, 0)
@@ -118,6 +118,6 @@ def first_number(column: TableColumn) -> int | None:
 
 
 def type_text(column: TableColumn) -> str:
-    """Its type, such as `VARCHAR(50)`."""
+    """The type of a column as text, such as `VARCHAR(50)`."""
     arguments = f"({','.join(column.arguments)})" if column.arguments else ""
     return f"{column.type_name}{arguments}"

@@ -66,7 +66,7 @@ def is_number(data_type: pa.DataType) -> bool:
 
 
 def of_decimal(convert: Convert) -> Convert:
-    """From a number that is a text, since it has too many digits."""
+    """Return the conversion for a number that is a text, since it has too many digits."""
     return lambda value: convert(Decimal(value))
 
 

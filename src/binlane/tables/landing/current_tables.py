@@ -1,6 +1,6 @@
 """Current tables: the rows of each table as they are, kept by changes and by statements.
 
-What the log does not tell is never guessed: such a table is given up, which the journal remembers,
+Nothing that the log does not tell is guessed: the table is given up, which the journal remembers,
 so that no later rows make a table that looks right and is not.
 """
 
@@ -52,7 +52,7 @@ class CurrentTables:
     """The current tables of a target.
 
     Attributes:
-        notes: What the reader of the tables must know.
+        notes: Notes that a reader of the tables must know.
     """
 
     def __init__(self, tables: TableStore, journal: Journal, audit: Audit) -> None:
@@ -92,11 +92,11 @@ class CurrentTables:
             return False
 
     def applied(self, table: TableName) -> int:
-        """Up to which `_seq` the log is in a table; 0 where there is none that can be read."""
+        """The `_seq` up to which the log is in a table; 0 if no such table can be read."""
         return self._tables.applied(table) if self.exists(table) else 0
 
     def linked(self, scope: Tables) -> LinkedTables:
-        """Those whose rows change with others'."""
+        """The current tables whose rows change with others'."""
         return LinkedTables(self._tables, scope)
 
     def given_up_now(self) -> list[str]:
@@ -228,7 +228,7 @@ class CurrentTables:
         """
         state = self._journal.state
         if {self.abandoned.pop(table.plain, None), state.partial.pop(table.plain, None)} != {None}:
-            # Else its files would be gone after a crash behind this.
+            # Without this save the table's files would be gone after a crash behind it.
             self._journal.save()
         self._audit.seed(Mode.CURRENT, table)
         try:
@@ -365,7 +365,7 @@ class CurrentTables:
         """
         own = self._own(table)
         if self._tables.has_rows(table):
-            # What either has not is not known of all rows.
+            # A generated column that only one of both has is not known of all rows.
             own = shared(own, columns.names, generated)
             names = shared(columns.names, own, generated)
             columns = pa.schema([columns.field(name) for name in names])

@@ -23,7 +23,7 @@ class Definitions:
     """The definitions at one place of a log.
 
     Args:
-        catalog: What is known of the tables there.
+        catalog: The tables as they are known there.
         triggered: Tables that have, or had, triggers.
     """
 
@@ -72,7 +72,7 @@ class Definitions:
         return [key for table in tables if table for key in acting(table.foreign_keys)]
 
     def acting_children(self, parent: TableName) -> list[ForeignKey]:
-        """Those of them that refer to a table."""
+        """The acting foreign keys that refer to a table."""
         return list(acting(self._catalog.children(parent)))
 
     def primary_key(self, name: TableName) -> tuple[str, ...]:
@@ -102,7 +102,7 @@ class Definitions:
         self._triggered |= {new for old, new in effects.renames if old in self._triggered}
 
     def copy(self) -> Definitions:
-        """Others that change by themselves."""
+        """Return definitions that change independently of these."""
         return Definitions(self._catalog.copy(), self._triggered)
 
     def after(self, statement: Statement) -> Definitions:
@@ -112,7 +112,7 @@ class Definitions:
         return found
 
     def fields(self) -> dict[str, Any]:
-        """As JSON has it; attributes that are as usual are left out."""
+        """The definitions as JSON has them; attributes that are as usual are left out."""
         tables = (self.table(name) for name in self._catalog.tables)
         return {
             "tables": [_fields(table, {"create_statement"}) for table in tables if table],

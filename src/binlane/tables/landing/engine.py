@@ -1,8 +1,8 @@
 """Engines that run the works of a landing: this process and some of its own, or a cluster.
 
-The embedded engine starts its processes once, when the first large batch comes. They are programs
-of their own that take works from a pipe, so that the caller's main module is never run again, Ctrl-C
-at a terminal does not reach them, and they end by themselves when the caller is gone.
+The embedded engine starts its processes once, when the first large batch comes. The processes are
+programs of their own that take works from a pipe, so that the caller's main module is never run
+again, Ctrl-C at a terminal does not reach them, and they end by themselves when the caller is gone.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Engine(Protocol):
             works: Arguments of the function, one a call, which can be pickled.
 
         Raises:
-            BinlaneError: The first one that the function raises, in the order of the works.
+            BinlaneError: The first error that the function raises, in the order of the works.
         """
 
     @property
@@ -61,7 +61,7 @@ class EmbeddedEngine:
         processes: How many; by default one a core.
 
     Attributes:
-        notes: Of workers that died and were replaced.
+        notes: Notes on workers that died and were replaced.
     """
 
     merger: Final = None
@@ -69,7 +69,7 @@ class EmbeddedEngine:
     def __init__(self, processes: int | None = None) -> None:
         self._processes = processes or len(os.sched_getaffinity(0))
         self._idle: list[_Worker] = []
-        # Of each run that is under way: whoever takes results may run other works in between.
+        # One entry for each run under way: whoever takes results may run other works in between.
         self._busy: list[dict[Connection, _Worker]] = []
         self.notes: list[str] = []
 

@@ -39,7 +39,7 @@ _WIDE_DIGITS: Final = 76
 _DECIMAL_DIGITS_MAX: Final = 38
 _SCALE_MAX: Final = 30
 UNKNOWN_CHARSET: Final = "unknown"
-"""That of columns whose definitions name none, in a database of which nothing is known."""
+"""Character set of columns whose definitions name none, in a database of which nothing is known."""
 _UTF8: Final = frozenset({"utf8mb4", "utf8mb3"})
 _CHARS_MAX: Final = "65535"
 _TEMPORAL: Final = frozenset({"DATE", "DATETIME"})
@@ -56,10 +56,10 @@ class Typed:
 
     Attributes:
         column: INTEGER are BIGINT, signed or not; DOUBLE, DECIMAL, VARCHAR, DATE, DATETIME.
-        values: Of BIGINT in `decimal128(20, 0)`, of DOUBLE in `float64`.
-        is_null: It is the literal NULL, which has the type of whatever it stands beside.
+        values: The values; those of BIGINT are `decimal128(20, 0)`, those of DOUBLE `float64`.
+        is_null: Whether it is the literal NULL, which has the type of whatever it stands beside.
         constant: The number of a literal; None of all else.
-        is_mixed: It is of numbers with several scales, each of which it has as text.
+        is_mixed: Whether it has numbers of several scales, each of which it has as text.
     """
 
     column: TableColumn
@@ -218,7 +218,7 @@ class Computing:
         return long(_as_number(pc.invert(found) if node.is_negated else found))
 
     def _condition(self, node: Operation) -> Values | None:
-        """Of an operator that holds or does not; None of others."""
+        """The values of an operator that holds or does not; None of other operators."""
         operator, operands = node.operator, node.operands
         if operator in _LOGICAL:
             return reduce(_LOGICAL[operator], [self.holds(each) for each in operands])
@@ -251,7 +251,7 @@ class Computing:
             raise NotComputableError(self._shown(node))
         return pc.not_equal(value.values, pa.scalar(0).cast(value.values.type))
 
-    # What chooses ---------------------------------------------------------------------------------
+    # Functions that choose ------------------------------------------------------------------------
 
     def _case(self, node: Case) -> Typed:
         if node.operand is None:

@@ -51,9 +51,9 @@ from binlane.tables.landing.expression_values import (
 from binlane.tables.ranges.statements import Statement
 
 WHY_NOT: Final = b"why_not"
-"""Of a batch: why current tables cannot take it, beside columns that it lacks."""
+"""Key of a batch's metadata: why current tables cannot take it, beside columns that it lacks."""
 Columns = Mapping[str, TableColumn]
-"""A table's, in table order, by their names in small letters."""
+"""Definitions of a table's columns, in table order, by their names in small letters."""
 
 _STORABLE: Final = {
     "INTEGER": frozenset({"INTEGER", "DECIMAL", "DOUBLE", "TEXT"}),
@@ -63,11 +63,11 @@ _STORABLE: Final = {
     "DATE": frozenset({"DATE", "DATETIME"}),
     "DATETIME": frozenset({"DATETIME", "DATE"}),
 }
-"""What a column of a type can take without a session's settings."""
+"""Families of values that a column of a family can take without a session's settings."""
 
 
 def flavor_of(gtid: str | None) -> Flavor | None:
-    """Of the server that wrote a GTID; None without one."""
+    """The kind of the server that wrote a GTID; None without one."""
     if gtid is None:
         return None
     # Domain, server and number; MySQL's is a UUID and a number.
@@ -208,11 +208,11 @@ class Computed:
     hides_dates: bool
 
     def of(self, rows: pa.Table) -> Values:
-        """Its values in some rows.
+        """The column's values in some rows.
 
         Raises:
-            NotComputableError: If they cannot be computed, whatever the rows are.
-            NotToldError: If one cannot be known.
+            NotComputableError: If the values cannot be computed, whatever the rows are.
+            NotToldError: If a value cannot be known.
         """
         column = self.columns[self.name]
         tree, text = _parsed(column.generated or "", column.generated_modes)
@@ -311,8 +311,8 @@ class LoggedRows:
     """The rows of a range of a log, with what it does not tell of generated columns.
 
     Args:
-        definitions: Those before the range; they are changed.
-        added: How many columns batches begin with that are no table's.
+        definitions: Definitions before the range; they are changed.
+        added: Number of columns of a batch in front of the table's own.
     """
 
     def __init__(self, definitions: Definitions, added: int = len(CHANGE_NAMES)) -> None:
@@ -328,8 +328,8 @@ class LoggedRows:
     def whole(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """A batch with the values of its table's generated columns as the table has them.
 
-        Columns that are not computable are left out where the log's values cannot be trusted. What
-        cannot be known is NULL, and counts as lacking.
+        Columns that are not computable are left out where the log's values cannot be trusted. A
+        value that cannot be known is NULL, and counts as lacking.
         """
         table = table_of(batch.schema)
         columns = self._known.get(table)

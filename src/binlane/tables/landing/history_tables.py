@@ -78,7 +78,7 @@ class HistoryTables:
             return False
 
     def applied(self, table: TableName) -> int:
-        """Up to which `_seq` the log is in a table; 0 where there is none that can be read."""
+        """The `_seq` up to which the log is in a table; 0 if no such table can be read."""
         return self._tables.applied(table) if self.exists(table) else 0
 
     def given_up_now(self) -> set[str]:
@@ -250,7 +250,7 @@ class HistoryTables:
 
     def _merge(self, table: TableName, pieces: Sequence[Rows], generated: Collection[str]) -> None:
         last = pieces[-1]
-        # What foreign keys do is found out anew behind a crash.
+        # The effects of foreign keys are found out anew behind a crash.
         applied = self._tables.applied(table)
         runs = [
             rows.versions

@@ -100,8 +100,8 @@ class Journal:
     Args:
         target: URI or path of the folder in the target.
         folder: URI or path of the folder that holds it.
-        epoch: Of the lease under which it is written.
-        state: What was read, or the beginning.
+        epoch: Epoch of the lease under which it is written.
+        state: The state that was read, or the beginning.
     """
 
     def __init__(self, target: str, folder: str, epoch: int, state: JournalState) -> None:
@@ -128,8 +128,8 @@ class Journal:
         Args:
             into: URI or path of the target.
             checkpoint: URI or path of the folder of the journal; None for one in the target.
-            terms: What is to be landed, by setting.
-            epoch: Of the lease that the caller holds.
+            terms: The settings that say what is landed, by name.
+            epoch: Epoch of the lease that the caller holds.
             kept: Terms that remain as they are where the target was landed before.
 
         Raises:

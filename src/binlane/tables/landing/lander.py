@@ -114,7 +114,7 @@ class Lander:
         # `_seq` of the last statement of the batch that was done.
         self._done = 0
         self._changed: set[TableName] = set()
-        # Those that had generated columns before they changed.
+        # Tables that had generated columns before they changed.
         self._computed: set[TableName] = set()
         self._linked = None if current is None else current.linked(tables)
         self._cascaded: dict[TableName, int] = {}
@@ -140,7 +140,7 @@ class Lander:
         """Apply one batch.
 
         Args:
-            results: Of its ranges, in log order.
+            results: Results of the batch's ranges, in log order.
 
         Raises:
             StaleBatchError: If statements in it bear on what its tasks read: begin it again.
@@ -204,7 +204,7 @@ class Lander:
                     self._audit.expect(mode, item.table, (item,))
                 return
             if item.first_seq <= self._done:
-                # Who begins here again would take them for applied.
+                # A landing that begins here again would take these rows for applied.
                 raise StoreError(
                     f"rows up to GTID {item.last_gtid} came behind a statement that they precede; they"
                     " are not landed",
@@ -243,7 +243,7 @@ class Lander:
             self._changes.lack(tables, f"{trouble.what} ({where})")
 
     def applied(self) -> dict[Mode, dict[TableName, int]]:
-        """Up to which `_seq` the log is in each table; those that cannot be read are given up."""
+        """The `_seq` up to which the log is in each table; tables that cannot be read are given up."""
         return {
             mode: {table: kept.applied(table) for table in kept.names()}
             for mode, kept in self._kept.items()
@@ -356,7 +356,7 @@ class Lander:
         ):
             return
         if is_resumed:
-            # What precedes a statement was flushed before its first step was written down.
+            # All rows before a statement were flushed before its first step was written down.
             self._pending.clear()
         else:
             self._flush()

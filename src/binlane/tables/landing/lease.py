@@ -1,4 +1,4 @@
-"""One driver a target: who holds it, told by files in the target, on a disk or in an object store.
+"""One driver a target: files in the target, on a disk or in an object store, tell who holds it.
 
 Each holder has an epoch, one more than the one before it, and a file named by it. Whoever wants the
 target writes the file of the next epoch, looks who else did, and holds it if nobody did; of several

@@ -21,7 +21,7 @@ _REMOVES: Final = pa.array(["delete", "update_before"])
 
 
 def is_gone(changes: pa.Table) -> pa.ChunkedArray[Any]:
-    """Of each image, whether it says what is no more."""
+    """Return a flag for each image: whether it is of a row that is no more."""
     found: Any = pc.is_in(changes.column("_op"), value_set=_REMOVES)
     return pa.chunked_array(found) if isinstance(found, pa.Array) else found
 

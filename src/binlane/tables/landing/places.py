@@ -16,7 +16,7 @@ from binlane.tables.landing.work import Format, Mode
 from binlane.tables.ranges.filesystems import shown
 
 FOLDER: Final = "_binlane"
-"""What landing keeps beside the tables."""
+"""Folder of the files that landing keeps beside the tables."""
 _HINT: Final = "name a directory, or a URI such as s3://bucket/lake"
 _SCHEME: Final = re.compile("[A-Za-z][A-Za-z0-9+.-]*://")
 _IN_URIS: Final = "%:/?#[]@!$&'()*+,;="
@@ -73,8 +73,8 @@ def snapshot_uri(into: str, snapshot_id: str) -> str:
 def segment(name: str) -> str:
     """A name as one segment of a path, as the servers name files: `@0022` for a quotation mark.
 
-    Unlike theirs it leaves letters of any script, and blanks and hyphens, as they are. What
-    percent-encoding gives would be decoded by delta-rs.
+    Unlike the servers' form it leaves letters of any script, and blanks and hyphens, as they are. A
+    percent-encoded name would be decoded by delta-rs.
     """
     if set(name) <= {"."}:
         return name.replace(".", "@002e")

@@ -64,8 +64,7 @@ class Progress:
         last_timestamp: Time of the last change or statement, in seconds since 1970.
         caught_up: Time at which the end of the log was reached, in seconds since 1970; 0 while more
             is left.
-        reading: How far the table is read whose rows are being taken from the server; empty for
-            none.
+        reading: Progress of the table whose rows are being taken from the server; empty for none.
         notes: Notes that a reader of the tables must know.
         given_up: Names of tables that were given up, of one kind or another.
         left_out: Losses of tables that the filter's rules name, in batches that are landed.

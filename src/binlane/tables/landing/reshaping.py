@@ -25,7 +25,7 @@ def reshaped(
 
     Args:
         rows: Any of the table's, with its columns in their order.
-        step: What happens to the columns.
+        step: The step with the changes of the columns.
         added: Names of columns that are landing's own; they stay, behind the others.
         keeps_dropped: Whether columns stay that are dropped, as those of a history do; one makes
             way for another column of its name.

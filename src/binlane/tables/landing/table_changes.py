@@ -87,7 +87,7 @@ _OF_TABLES: Final = frozenset(
         StatementKind.UNKNOWN,
     }
 )
-"""What a statement may be that does something to tables or their rows."""
+"""Kinds of statements that may do something to tables or their rows."""
 _AS_TEXT: Final = frozenset({"UUID", "INET4", "INET6"})
 """Types whose rows are bytes in the log, and text for who knows the definition."""
 _MAY_REMOVE_DUPLICATES: Final = frozenset({"MODIFY COLUMN", "CHANGE COLUMN", "CONVERT"})
@@ -188,7 +188,7 @@ def _rows_changed(
         f"{_shortened(statement.text)}"
     )
     tables = [table for table in effects.writes if not definitions.is_temporary(table)]
-    # What a view, a trigger or a routine writes is not known.
+    # Nobody knows which tables a view, a trigger or a routine writes.
     is_known = effects.writes and not effects.calls and not statement.calls_stored_functions()
     if is_known and all(definitions.is_plain(table) for table in tables):
         yield from (Abandon(table, reason) for table in definitions.with_children(tables))

@@ -34,13 +34,13 @@ from binlane.tables.landing.tables.keys import sorted_by_key
 from binlane.tables.landing.work import DataFile, Mode, RangeWork, Rows, sequence
 from binlane.tables.ranges.unchecked import Unchecked, unchecked_rows
 
-# What readers call them, and what tables do.
+# Names of columns: those of readers, and those in tables.
 _SHORT: Final = {"_timestamp": "_ts", "_position": "_pos"}
 CHANGE_COLUMNS: Final = (
     *("_op", "_gtid", "_ts", "_file", "_pos", "_row", "_txn_order", "_server_id"),
     SEQUENCE_COLUMN,
 )
-"""What a change table begins with, as far as the log tells it."""
+"""Columns that a change table begins with, as far as the log tells them."""
 ADDED: Final = frozenset(
     {*CHANGE_COLUMNS, *IMAGE_COLUMNS, GONE, COUNT, "_deleted_at", "valid_from", "valid_to"}
 )
@@ -202,7 +202,7 @@ def _added(images: pa.Table | None) -> int:
 
 
 def _are_in(images: pa.Table, rows: Unchecked) -> Any:
-    """Of each image, whether it is one of some rows."""
+    """Return a flag for each image: whether it is one of some rows."""
     positions: Any = images.column("_pos")
     found: Any = pc.is_in(positions, value_set=pa.array(rows.positions, pa.int64()))
     for run in rows.runs:

@@ -31,7 +31,7 @@ from binlane.tables.ranges.statements import Statement
 TABLE_BYTES_MAX: Final = 64 << 20
 """Bytes of images in memory behind which a table's files end."""
 WAITING_BYTES_MAX: Final = 160 << 20
-"""Of all tables; then the largest are written."""
+"""Bytes of the batches of all tables that wait in memory; beyond them the largest are written."""
 
 BY_FILTER: Final = "left out by the filter"
 UNCERTAIN: Final = "of transactions that were rolled back in part"

@@ -80,7 +80,7 @@ class Log(NamedTuple):
 
 
 Part = tuple[LogRange, ...]
-"""What one task reads, in log order."""
+"""Ranges that one task reads, in log order."""
 
 
 class Cutter:
@@ -308,7 +308,7 @@ class Cutter:
                 if isinstance(item, RawRun):
                     yield from item.groups[layout.GROUP_STOP].tolist()
                 elif isinstance(item, LargeGroup):
-                    # It fills the piece to its end.
+                    # The group fills the piece to its end.
                     yield stop
                     return
                 elif not item.is_control and item.is_complete:

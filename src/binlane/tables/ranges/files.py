@@ -23,10 +23,10 @@ class LogFile:
         uri: Where it is: a path, or a URI that `storage` opens.
         name: Base name without compression suffix, as events and offsets have it.
         number: At the end of its name.
-        size_bytes: Of the file as it is stored.
+        size_bytes: Bytes of the file as it is stored.
         is_plain: Whether positions in it are positions in the log: neither compressed nor encrypted.
         is_live: Whether its server may still be writing it.
-        server: What tells the server of the log from others, where it is asked; else None.
+        server: A name that tells the server of the log from others, where it is asked; else None.
     """
 
     uri: str

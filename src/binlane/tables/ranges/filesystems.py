@@ -1,7 +1,7 @@
 """Files on any file system that `pyarrow.fs` opens: `s3://`, `gs://`, `hdfs://` and the like.
 
 The options of a file system stand in the query of a URI (`?endpoint_override=…&region=…`) or in its
-environment. What messages say of a URI has neither query nor account.
+environment. Messages give a URI without query and account.
 """
 
 from __future__ import annotations

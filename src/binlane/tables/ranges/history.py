@@ -115,7 +115,7 @@ class LogHistory:
             return True
         file = next((file for file in files if file.number == self._at.number), None)
         if file is None:
-            # Its file was purged; what is known from it still holds.
+            # The followed file was purged; the facts from it still hold.
             return files[0].number > self._at.number
         return self._facts.first(file).fingerprint == self._at.fingerprint
 

@@ -13,7 +13,7 @@ from binlane.tables.ranges.storage import bytes_before
 from binlane.tables.ranges.survey import first_facts, survey
 
 KEPT_BYTES: Final = 4 << 20
-"""How much must be new in a file that is written for its facts to be kept again."""
+"""Bytes that must be new in a file that is written for its facts to be kept again."""
 
 
 class KnownFacts:

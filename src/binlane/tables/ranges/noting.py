@@ -46,7 +46,7 @@ class Notes:
     """Facts that grow.
 
     Args:
-        facts: What is known so far.
+        facts: The facts that are known so far.
         piece_bytes: Least distance of two cut points.
     """
 
@@ -88,7 +88,7 @@ class Notes:
 
     @property
     def cut_due(self) -> int:
-        """From where on a group's end is a cut point."""
+        """Position from which on a group's end is a cut point."""
         return self._start + self._piece_bytes
 
     def number_of(self, table_map: TableMapEvent) -> int:
@@ -153,9 +153,9 @@ class Notes:
 
         Args:
             check: The last bytes before the end.
-            is_cut: As the facts have it.
-            fault: As the facts have it.
-            read_to: As the facts have it.
+            is_cut: Value of `FileFacts.is_cut` at the end.
+            fault: Value of `FileFacts.fault` at the end.
+            read_to: Value of `FileFacts.read_to` at the end.
         """
         pieces = self._pieces
         if self.end > self._start:

@@ -34,7 +34,7 @@ class Offset:
 
     @property
     def number(self) -> int:
-        """Of the file."""
+        """The number of the file."""
         return file_number(self.file)
 
     @property
@@ -49,7 +49,7 @@ class Offset:
         return cls(**{**known, "position": int(values["position"])})
 
     def json(self) -> dict[str, Any]:
-        """As a dictionary of plain values, without what is not known."""
+        """The offset as a dictionary of plain values, without those that are not known."""
         return {name: value for name, value in asdict(self).items() if value not in (None, "")}
 
     def __str__(self) -> str:

@@ -154,7 +154,7 @@ class Planner:
                     file, since=since, begin=after.gtids if after and since else None
                 )
             except TruncatedError:
-                # Its server is making it.
+                # The file's server is still making it.
                 if file is files[0]:
                     return after or Offset(file=file.name)
                 continue
@@ -235,7 +235,7 @@ class Planner:
         """All that there is, as `parts` gives it; the files need not be those of one log.
 
         Args:
-            cuts: How large, how many, and what of it.
+            cuts: Terms of the cutting: size and number of the parts, and the reader's selection.
 
         Raises:
             ConfigError: If a source names no log.
@@ -373,7 +373,7 @@ class Planner:
         """
         return self._sources.one_log()
 
-    # Where offsets stand -------------------------------------------------------------------------
+    # Places of offsets ----------------------------------------------------------------------------
 
     def _offset(self, file: LogFile, facts: FileFacts, position: int) -> Offset:
         check = b""

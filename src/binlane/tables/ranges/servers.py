@@ -120,7 +120,7 @@ class ServerPlace:
             dump.close()
 
     def __str__(self) -> str:
-        """As messages name it."""
+        """Return the place as messages name it."""
         return f"{self.url}#{self.file}" if self.file else str(self.url)
 
 
@@ -128,7 +128,7 @@ def server_uri(url: str, options: Mapping[str, str]) -> str:
     """The URL of a server, or of a file of its log, with more options.
 
     Args:
-        url: As the user gave it.
+        url: The URL as the user gave it.
         options: By the names that they have in URLs.
     """
     place, has_file, file = url.partition("#")

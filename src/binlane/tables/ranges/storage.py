@@ -81,7 +81,7 @@ class LogBytes:
 
     @property
     def position(self) -> int:
-        """Of the next byte."""
+        """Position of the next byte in the log."""
         return self._at
 
     def close(self) -> None:
@@ -152,8 +152,8 @@ def first_events(source: LogBytes, uri: str) -> Iterator[Event]:
     """The events of a file, the first of which is its FORMAT_DESCRIPTION.
 
     Args:
-        source: Its bytes, from their beginning.
-        uri: Of the file, for messages.
+        source: Bytes of the file, from their beginning.
+        uri: URI of the file, for messages.
 
     Raises:
         TruncatedError: If the file ends before it does: its server is making it.

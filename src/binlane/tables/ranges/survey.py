@@ -1,8 +1,8 @@
 """One fast pass over a file of a log, or over what is new in it: bytes → facts.
 
 Kernels find the events; of rows only their tables are looked at, and checksums of rows are left to
-whoever reads them. What kernels were not made for the reference reads from the next group on.
-Nothing is held beside a window of bytes, however large a transaction is.
+whoever reads them. Events that kernels were not made for are read by the reference decoder, from
+the next group on. Nothing is held beside a window of bytes, however large a transaction is.
 """
 
 from __future__ import annotations
@@ -270,7 +270,7 @@ class _Surveyor:
             file=self._file.name,
         )
         stops = run.groups[layout.GROUP_STOP]
-        # Where an event could not be decoded the same groups come once more.
+        # If an event could not be decoded, the same groups come once more.
         low = int(np.searchsorted(stops, self._notes.end, side="right"))
         if low == 0 and run.groups[layout.GROUP_START, 0] < window.base:
             self._take_large(run)

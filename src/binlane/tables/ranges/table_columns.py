@@ -46,6 +46,6 @@ def columns_in(
         if piece.start <= query.event.position < piece.stop and catalog.feed(query.event):
             look()
     for table_map, seen in found.items():
-        # Where a statement before or behind the map is about other columns, it told nothing of it.
+        # A statement before or behind the map that is about other columns told nothing of the map.
         told = {columns for columns in seen if any(column.has_schema for column in columns)}
         yield from ((table_map, columns) for columns in told or seen)

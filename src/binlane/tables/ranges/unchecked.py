@@ -47,7 +47,7 @@ class Unchecked:
 
 
 class _Flagged(NamedTuple):
-    """So many row changes, and whether nothing cascades from them."""
+    """A number of row changes, and whether nothing cascades from them."""
 
     changes: int
     is_unchecked: bool

@@ -88,7 +88,7 @@ class SparkEngine:
         context = self._spark.sparkContext
         context.setJobDescription(f"binlane: {function.__name__}, {count} works")
         try:
-            # So many rows in so many partitions are one row each.
+            # Each partition has one row, since there are as many rows as partitions.
             numbers = self._spark.range(0, count, 1, count)
             rows = numbers.select("id", task.column("id")).collect()
         except (PySparkException, Py4JError) as error:
@@ -143,7 +143,7 @@ class _Task:
     Args:
         function: Called with each work of the task.
         works: All works of the job, pickled each: a task unpickles its own.
-        attempts: How often Spark tries a task.
+        attempts: Number of times that Spark tries a task.
     """
 
     def __init__(

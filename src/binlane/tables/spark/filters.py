@@ -1,7 +1,7 @@
 """Filters of a query that the source can use: to leave ranges unread, and rows unhanded.
 
-Each filter stays with Spark too, which applies it again. So what is used here may keep too much,
-never too little.
+Each filter stays with Spark too, which applies it again. So a filter that is used here may keep too
+much, never too little.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Condition:
     values: tuple[Any, ...]
 
     def mask(self, values: pa.Array[Any]) -> Any:
-        """For which values it holds; NULL, where it does not."""
+        """Return a flag for each value: whether the condition holds; for NULL it does not."""
         if self.comparison == "is_in":
             return pc.is_in(values, pa.array(self.values, values.type))
         scalar = pa.scalar(self.values[0], values.type)

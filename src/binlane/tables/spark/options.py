@@ -70,11 +70,11 @@ class SchemaChange(Enum):
     """Behaviours of a stream of one table where the table's columns no longer fit its own."""
 
     FAIL = "fail"
-    """It ends with an error in front of the statement; started anew it has the new columns."""
+    """The stream ends with an error in front of the statement; started anew it has the new columns."""
     EVOLVE = "evolve"
-    """It ends so too, by an error of its own class, for a caller that starts it again."""
+    """The stream ends so too, by an error of its own class, for a caller that starts it again."""
     IGNORE = "ignore"
-    """It goes on with the columns that it has."""
+    """The stream goes on with the columns that it has."""
 
 
 def _cores() -> int:

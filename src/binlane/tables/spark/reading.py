@@ -1,4 +1,4 @@
-"""One part of a log → the batches of a data frame: what Spark's tasks do."""
+"""One part of a log → the batches of a data frame: the work of Spark's tasks."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ def read_partition(
 ) -> Iterator[pa.RecordBatch]:
     """The batches of one part of a log, in exactly the schema that Spark was told.
 
-    What a filter left out there of tables that it names is a warning in the worker's log, and so
-    are columns that row images lack, which are NULL.
+    Losses that a filter made in tables that it names are a warning in the worker's log, and so are
+    columns that row images lack, which are NULL.
 
     Raises:
         CodecError: With file and position, if the file is damaged.

@@ -36,8 +36,9 @@ class SchemaChange:
     Attributes:
         file: Base name of the file.
         position: Where a stream ends in front of them: at the statement, if it is known.
-        what: Which columns do not fit, for people.
-        statement: What changed them; empty if that lies before what was looked at.
+        what: The columns that do not fit, for people.
+        statement: The statement that changed them; empty if it lies before the part that was looked
+            at.
     """
 
     file: str

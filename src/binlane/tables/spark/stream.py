@@ -94,10 +94,10 @@ class BinlogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         )
 
     def _fitting(self, begin: Offset, end: Offset) -> Offset:
-        """As much of what is planned as fits the stream's columns.
+        """Return the end of the planned part as far as it fits the stream's columns.
 
         Raises:
-            SchemaChangedError: If nothing of it does.
+            SchemaChangedError: If nothing of the part fits.
         """
         if self._watch is None or begin.place == end.place:
             return end

@@ -34,7 +34,7 @@ SESSION: Final = (
     "SET SESSION net_write_timeout = 3600, net_read_timeout = 3600",
     "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ",
 )
-"""What a session that reads tables is set to."""
+"""Settings of a session that reads tables."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,11 +51,11 @@ class Place:
 
     @property
     def seq(self) -> int:
-        """As `_seq` counts: what is written from here on has higher ones, what precedes lower."""
+        """The place as `_seq` counts: later changes have higher numbers, earlier ones lower."""
         return (file_number(self.file) << FILE_BITS) + self.position
 
     def __str__(self) -> str:
-        """As people write it."""
+        """Return the place as people write it."""
         return f"{self.file}:{self.position}"
 
 

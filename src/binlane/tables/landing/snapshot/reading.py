@@ -36,7 +36,7 @@ from binlane.tables.landing.work import Mode
 from binlane.tables.ranges.servers import ServerPlace
 
 ATTEMPTS_MAX: Final = 3
-"""How often a table is begun whose definition changes while it is read."""
+"""Number of times that a table is begun whose definition changes while it is read."""
 CHUNK_BYTES: Final = 48 << 20
 _CHUNK_ROWS_MAX: Final = 500_000
 _ROW_BYTES_GUESS: Final = 200
@@ -137,7 +137,8 @@ class SnapshotReader:
         """Begin the snapshots of tables, and see to those that were begun before.
 
         Args:
-            is_wanted: Which of the server's tables; one whose snapshot is under way goes on.
+            is_wanted: Tells which of the server's tables are wanted; one whose snapshot is under
+                way goes on.
             named: Tables that the server is to have.
             check: Raises where the log does not come to a place.
 
@@ -351,7 +352,7 @@ class SnapshotReader:
             reading.record.invalid_dates += result.invalid_dates
             report = self._progress.of(reading.record.name)
             report.snapshot_rows += result.rows
-            # What the server said was an estimate.
+            # The server's number was an estimate.
             report.snapshot_expected = max(reading.record.expected, reading.record.rows)
             share = 100 * reading.record.rows // max(report.snapshot_expected, 1)
             self._progress.reading = f"{reading.record.name.plain} {share} %"

@@ -35,13 +35,13 @@ class Stage(Enum):
     """Stages of a table's snapshot."""
 
     READING = "reading"
-    """Its ranges are being read."""
+    """The table's ranges are being read."""
     READ = "read"
     """All are; the log is to be landed up to their place."""
     LANDED = "landed"
     """The rows are in the tables; the log is to be landed beyond all that was seen."""
     AGAIN = "again"
-    """Its definition changed meanwhile, or the log was landed beyond its place: it starts over."""
+    """The definition changed meanwhile, or the log was landed beyond the rows' place: it starts over."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -140,7 +140,7 @@ class SnapshotRecords:
         return iter([SnapshotRecord(**value) for value in self._journal.state.snapshots.values()])
 
     def of(self, table: TableName) -> SnapshotRecord | None:
-        """That of a table."""
+        """Return the record of a table; None if it has none."""
         value = self._journal.state.snapshots.get(table.plain)
         return None if value is None else SnapshotRecord(**value)
 

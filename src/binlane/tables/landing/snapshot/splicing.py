@@ -40,9 +40,9 @@ class Snapshots:
     Args:
         records: The snapshot records of the target.
         into: URI or path of the target.
-        current: Its current tables, if it keeps them.
-        changes: Its change tables, if it keeps them.
-        history: Its history tables, if it keeps them.
+        current: The target's current tables, if it keeps them.
+        changes: The target's change tables, if it keeps them.
+        history: The target's history tables, if it keeps them.
     """
 
     def __init__(

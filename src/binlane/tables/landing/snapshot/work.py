@@ -91,7 +91,7 @@ class ChunkResult:
     files: dict[Mode, tuple[DataFile, ...]]
 
     def encode(self) -> dict[str, Any]:
-        """As JSON holds it, without the files' schemas."""
+        """The result as JSON holds it, without the files' schemas."""
         return {
             "number": self.number,
             "high": self.high,

@@ -101,7 +101,7 @@ class SortedKeys:
         return bisect_left(range(self._rows), key, key=self.at)
 
     def reach(self, file: LiveFile) -> tuple[int, int]:
-        """From which row to which (not included) keys may be in a file."""
+        """Return the span of rows, its end not included, whose keys may be in a file."""
         start, stop = 0, self._rows
         leading = next(iter(self._columns))
         if self._ends is not None and leading in file.low and not file.nulls.get(leading, 1):

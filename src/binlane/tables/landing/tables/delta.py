@@ -58,7 +58,7 @@ _PROTOCOL: Final = {
         "writerFeatures": ["appendOnly", "invariants", _NTZ],
     }
 }
-"""Of a table of versions 1 and 2 that has got its first time without a zone."""
+"""Protocol of a table of versions 1 and 2 that has got its first time without a zone."""
 
 
 class DeltaFormat:

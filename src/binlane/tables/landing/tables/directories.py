@@ -41,7 +41,7 @@ class Directories:
         return table_uri(self._into, self._mode, table)
 
     def path(self, table: TableName) -> str:
-        """The same in the file system."""
+        """The table's directory as a path in the file system."""
         return table_uri(self._root, self._mode, table)
 
     def names(self) -> Iterator[TableName]:
@@ -61,7 +61,7 @@ class Directories:
     def drop(self, table: TableName) -> None:
         """Remove a table with all its files, if there is one.
 
-        What makes it a table goes first, so that half a table is none.
+        The marker that makes it a table goes first, so that half a table is none.
         """
         path = self.path(table)
         if self.filesystem.get_file_info(path).type is fs.FileType.NotFound:

@@ -1,8 +1,8 @@
 """Faults that are one table's own, told from those of the target: the others can be landed then.
 
-What stands in the way of all tables (no room, a target or catalog that does not answer, a lost
-lease) must never give them up one after the other. So a fault is a table's own only where it is
-known to be of such a kind, and where the target, asked just then, can be read and written.
+A fault that stands in the way of all tables (no room, a target or catalog that does not answer, a
+lost lease) must never give them up one after the other. So a fault is a table's own only where it
+is known to be of such a kind, and where the target, asked just then, can be read and written.
 """
 
 from __future__ import annotations

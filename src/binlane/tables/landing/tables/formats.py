@@ -39,12 +39,12 @@ class Snapshot:
 
     @property
     def rows(self) -> int:
-        """Of the table."""
+        """The number of rows of the table."""
         return sum(file.rows for file in self.files.values())
 
     @property
     def size_bytes(self) -> int:
-        """Of its files."""
+        """Bytes of the table's files."""
         return sum(file.size_bytes for file in self.files.values())
 
 
@@ -64,7 +64,7 @@ class What(Enum):
     SNAPSHOT = "snapshot"
     """The rows that the server has come in place of all others."""
     COUNT = "count"
-    """It is noted how many row images of the log another engine's merge had."""
+    """A note of how many row images of the log another engine's merge had."""
     COMPACT = "compact"
     """The same rows lie in fewer files."""
 
@@ -85,7 +85,7 @@ class Source:
 
     @property
     def told(self) -> dict[str, str]:
-        """As tables keep it, by name."""
+        """The place as tables keep it, by name."""
         found = {"file": self.file, "position": str(self.position)}
         return found if self.gtid is None else {"gtid": self.gtid, **found}
 

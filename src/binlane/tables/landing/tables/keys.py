@@ -69,7 +69,7 @@ def sorted_by_key(rows: pa.Table, key: Sequence[str]) -> pa.Table:
 
 
 def is_same_as_next(rows: pa.Table, key: Sequence[str]) -> npt.NDArray[np.bool_]:
-    """Of each row, whether the next one has the same key; False for the last one."""
+    """Return a flag for each row: whether the next one has the same key; False for the last one."""
     same = np.ones(rows.num_rows, bool)
     same[-1:] = False
     for name in key:

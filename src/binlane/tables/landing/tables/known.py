@@ -90,7 +90,7 @@ class KnownTables:
         except UnusableTableError as error:
             again = self.find(table)
             if again is not None and again.applied != now.applied:
-                # Of a driver that lost the lease: who comes next goes on behind it.
+                # A commit of a driver that lost the lease: the next holder goes on behind it.
                 raise StoreLockedError(
                     f"another driver has committed to {table.plain} meanwhile",
                     path=error.path,

@@ -12,8 +12,9 @@ from binlane.tables.landing.tables.formats import RowCounts
 from binlane.tables.landing.work import DataFile, Format
 
 Change = Callable[[pa.Table], pa.Table]
-"""Any rows of a table → the same rows with other columns or values. It can be pickled; it raises
-ValueError or NotImplementedError, also pyarrow's kinds of them, where that cannot be."""
+"""Function from any rows of a table to the same rows with other columns or values. It can be
+pickled; it raises ValueError or NotImplementedError, or pyarrow's kinds of them, where it
+cannot."""
 
 
 class How(Enum):
@@ -44,7 +45,7 @@ class RunSlice:
 
     @property
     def span(self) -> tuple[int, int]:
-        """From which row to which rows are read."""
+        """First row and end of the rows that are read."""
         spans = [each for each in (self.drop, self.add) if each[0] < each[1]] or [(0, 0)]
         return min(each[0] for each in spans), max(each[1] for each in spans)
 

@@ -18,7 +18,7 @@ from binlane.tables.landing.tables.bounds import LiveFile, SortedKeys
 TARGET_BYTES_MIN = 1 << 20
 TARGET_BYTES_MAX = 16 << 20
 TARGET_ROWS = 1 << 18
-"""Of a file, at most about: what a change of one of its rows costs."""
+"""Rows of a file at most, about: the cost of a change of one of its rows."""
 FILES_AIM = 32
 SMALL_FILES_MAX = 16
 _APPEND_ROWS = 1 << 19
@@ -134,7 +134,7 @@ def _appended(runs: Sequence[SortedKeys], behind: Sequence[int]) -> list[Part]:
     left = [(start, len(run)) for start, run in zip(behind, runs, strict=True)]
     if not any(start < stop for start, stop in left):
         return []
-    # So near to each other that a part cannot become much larger than it shall.
+    # Bounds so near to each other that a part cannot become much larger than it shall.
     step = max(1, _APPEND_ROWS // (2 * len(runs)))
     places = [
         run.at(place)

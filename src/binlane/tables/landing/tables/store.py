@@ -55,7 +55,7 @@ _OWN_COLUMNS: Final[list[tuple[str, pa.DataType]]] = [
     (SEQUENCE_COLUMN, pa.int64()),
 ]
 OWN_COLUMNS: Final = pa.schema(_OWN_COLUMNS)
-"""What a current table has behind the source's columns: of the change that made each row."""
+"""Columns that a current table has behind the source's columns: of the change that made each row."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,7 +132,7 @@ class TableStore:
         run_id, soft_deletes = settings.run_id, settings.soft_deletes
         self._works = Works(tables, run_id, soft_deletes=soft_deletes)
 
-    # What there is --------------------------------------------------------------------------------
+    # Facts about tables ---------------------------------------------------------------------------
 
     @property
     def added(self) -> pa.Schema:
@@ -169,7 +169,7 @@ class TableStore:
         return bool(self._holding(self._known.there(table)))
 
     def applied(self, table: TableName) -> int:
-        """Up to which `_seq` the log is applied to a table; 0 if there is no such table."""
+        """The `_seq` up to which the log is applied to a table; 0 if there is no such table."""
         found = self.snapshot(table)
         return 0 if found is None else found.applied
 
@@ -302,7 +302,7 @@ class TableStore:
             now = self._known.create(table, results[0].schema)
         add = [file for result in results for file in result.add]
         remove = [path for result in results for path in result.remove]
-        # Where no file goes, those that come are the rows that come.
+        # If no file goes, the rows of the files that come are the rows that come.
         feed = [file for result in results for file in result.feed] if remove else []
         rows = None
         if what is What.MERGE:

@@ -31,8 +31,8 @@ _COLUMNS: Final[list[tuple[str, pa.DataType]]] = [
     ("_seq", pa.int64()),
 ]
 VERSION_COLUMNS: Final = pa.schema(_COLUMNS)
-"""What a history table has behind the source's columns; `valid_to` is NULL while a version holds,
-`_gtid` and `_seq` are those of the change that made it."""
+"""Columns of a history table behind the source's columns; `valid_to` is NULL while a version holds,
+`_gtid` and `_seq` are those of the change that made the version."""
 
 
 @dataclass(frozen=True, slots=True)
