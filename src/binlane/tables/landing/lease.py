@@ -1,11 +1,11 @@
 """One driver a target: files in the target, on a disk or in an object store, tell who holds it.
 
-Each holder has an epoch, one more than the one before it, and a file named by it. Whoever wants the
-target writes the file of the next epoch, looks who else did, and holds it if nobody did; of several
-who come at once all step back that see another, and try again. That needs no more of a store than
-that a file that was written is listed. The holder writes its file again every few seconds; one that
-does not is taken for dead. Before each commit a driver looks for a higher epoch: where there is
-one, it has lost the target, and commits nothing more.
+Each holder has an epoch, one more than the holder before it, and a file named by the epoch. A driver
+that wants the target writes the file of the next epoch, looks for files of others, and holds the
+target if there is none; of several drivers that come at once all that see another step back, and
+try again. The store must do no more than list a file that was written. The holder writes its file
+again every few seconds; a holder that does not is taken for dead. Before each commit a driver looks
+for a higher epoch: if there is one, the driver has lost the target, and commits nothing more.
 """
 
 from __future__ import annotations

@@ -48,8 +48,8 @@ def counted(changes: pa.Table, columns: Sequence[str]) -> pa.Table:
 
     Args:
         changes: Row images in any order with `_op`.
-        columns: Names of the columns that make rows equal; NULLs are equal, too. Of the others
-            the last value is kept.
+        columns: Names of the columns that make rows equal; NULLs are equal, too. Of the other
+            columns the last value is kept.
 
     Returns:
         The columns of `changes` without `_op`, and `COUNT`.

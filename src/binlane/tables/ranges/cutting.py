@@ -133,7 +133,7 @@ class Cutter:
         Where there are more parts than cores, they are so many that each core has as many.
 
         Args:
-            logs: Of each log the part that is read, with all of its files.
+            logs: For each log the part that is read, with all of its files.
             cuts: Terms by which the parts are cut.
 
         Raises:
@@ -172,7 +172,7 @@ class Cutter:
         if cuts.wish is not None and not cuts.wish.wants_file(file.name):
             return
         facts = self._facts.of(file, since=low, until=high)
-        # Whoever reads up to there raises what is wrong.
+        # The reader of the range up to there raises the error.
         is_faulty = facts.end < high and bool(facts.fault or facts.is_cut)
         start, bounds = low, list[int]()
         for piece, begin, stop in facts.cuts(low, high):

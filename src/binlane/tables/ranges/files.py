@@ -41,7 +41,7 @@ class LogFile:
 def open_range(piece: LogRange) -> LogBytes:
     """The bytes of a range, from `start` on; `reread` takes positions in the log.
 
-    They end at `stop`, behind which a server may be writing.
+    The bytes end at `stop`, behind which a server may be writing.
 
     Raises:
         StoreError: If the file cannot be opened.

@@ -61,9 +61,10 @@ class LoggedRows:
     """The row images of a range: one of an INSERT or DELETE, two of an UPDATE.
 
     Attributes:
-        images: By table, of what takes effect in the range. Those of an XA transaction count where
-            it is committed.
-        uncertain: By table, of transactions that are rolled back in part: nobody knows which stay.
+        images: Images by table that take effect in the range. Images of an XA transaction count
+            where the transaction is committed.
+        uncertain: Images by table of transactions that are rolled back in part: nobody knows which
+            of these stay.
         uncounted: Tables with rows whose lengths nobody knows, which are not counted.
     """
 

@@ -56,8 +56,8 @@ class _Flagged(NamedTuple):
 def unchecked_rows(piece: LogRange) -> Unchecked:
     """The rows of a range behind which nothing cascades that is not logged.
 
-    They are of sessions with foreign_key_checks=0, or of MySQL since 9.6, which logs all of it.
-    Those of an XA transaction stand where it is committed.
+    Such rows are of sessions with foreign_key_checks=0, or of MySQL since 9.6, which logs all
+    cascades. Rows of an XA transaction stand where the transaction is committed.
 
     The range is read by the reference decoder; its rows are not decoded.
 
