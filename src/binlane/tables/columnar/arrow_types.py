@@ -21,7 +21,7 @@ from binlane.log.codec.columns import Column
 from binlane.log.codec.types import ColumnType
 
 Converter = Callable[[Any], object]
-"""From a decoded value, never NULL, to what the column's Arrow type takes; None if it has no room."""
+"""Function from a decoded value, never NULL, to one of the column's Arrow type; None without room."""
 
 DECIMAL_DIGITS_MAX: Final = 38
 UNSIGNED_LONG: Final = pa.decimal128(20, 0)
@@ -88,9 +88,9 @@ _BINARY_UNLESS_TEXT: Final = frozenset(
 def arrow_type(column: Column) -> pa.DataType:
     """The Arrow type that holds every value of a column.
 
-    Where the log names no character set (MariaDB's default metadata), CHAR and VARCHAR are taken
-    as text and TEXT and BLOB as bytes: either can be turned into the other without loss. What a
-    schema tells to be a UUID, an address or MariaDB's JSON is text, too.
+    Where the log names no character set (MariaDB's default metadata), CHAR and VARCHAR are taken as
+    text and TEXT and BLOB as bytes: either can be turned into the other without loss. A column that
+    a schema tells to be a UUID, an address or MariaDB's JSON is text, too.
     """
     kind = column.type
     if column.logical is not None:
@@ -116,7 +116,7 @@ def arrow_type(column: Column) -> pa.DataType:
 
 
 def converter(data_type: pa.DataType) -> Converter | None:
-    """What turns a column's decoded values into those of its Arrow type; None if nothing does."""
+    """Return the function that turns a column's decoded values into its Arrow type; None if not needed."""
     if pa.types.is_date(data_type):
         return _date
     if pa.types.is_timestamp(data_type):
@@ -129,7 +129,7 @@ def converter(data_type: pa.DataType) -> Converter | None:
 
 
 def has_zone(data_type: pa.DataType) -> bool:
-    """Whether this is a type of moments, as TIMESTAMP, not of local times, as DATETIME."""
+    """True of a type of moments, as TIMESTAMP has; False of local times, as DATETIME has."""
     return isinstance(data_type, pa.TimestampType) and data_type.tz is not None
 
 

@@ -69,24 +69,24 @@ class ChangeBatcher:
     table whose schema changes gets a new batch. Rows of an XA transaction come at its XA COMMIT.
 
     Args:
-        selection: Which groups and tables.
+        selection: The event groups and the tables whose rows are wanted.
         columns: Names of the tables' columns to keep, all if None.
-        rows_max: Images a batch.
+        rows_max: Row images that a batch holds at most.
         new_builder: Makes the builder of one table's batches.
         catalog: Knows of columns what the log does not tell; logged DDL keeps it up to date.
         change_names: The change columns that batches begin with.
-        tells: Whether statements and what makes rows uncertain are told, too, and such rows left
-            out.
+        tells: Whether statements, and events that make rows uncertain, are given too, and such rows
+            left out.
         prepared: The XA transactions that are prepared; shared by those who read one log.
         as_json: Whether images are to be JSON objects, which `new_builder` must make.
-        may_clash: See `table_schema`.
-        filter_state: What the selection's filter lets through where reading begins; the batcher's
-            own. None if there is no filter.
+        may_clash: As the argument `may_clash` of `table_schema`.
+        filter_state: State of the selection's filter where reading begins; the batcher's own. None
+            if there is no filter.
 
     Attributes:
-        ordinals: Of the transaction that is being read.
-        filter_state: What the filter lets through where the log is read; None without one.
-        is_statement_wanted: Whether it lets the statement through that was learned last.
+        ordinals: Numbers of the changes and images of the transaction that is being read.
+        filter_state: State of the filter where the log is read; None without one.
+        is_statement_wanted: Whether the filter lets the statement through that was learned last.
     """
 
     def __init__(  # noqa: PLR0913 - each argument is a wish of the reader
@@ -157,10 +157,10 @@ class ChangeBatcher:
         """Take a complete group that has effect, at a place.
 
         Args:
-            group: The group.
-            place: Where it counts.
-            is_wanted: Whether it is selected.
-            format_: Of its file, if that is another one.
+            group: A complete group that is not rolled back.
+            place: The place at which the group's rows count.
+            is_wanted: Whether the group passes the selection.
+            format_: The format of the group's file, if that is not the file that is being read.
 
         Raises:
             CodecError: With file and position, if a row cannot be decoded.
@@ -189,8 +189,8 @@ class ChangeBatcher:
         """Take an event that is no row.
 
         Args:
-            event: Of a group that has effect.
-            place: Where it counts.
+            event: An event of a group that has effect.
+            place: The place at which the event counts.
             is_wanted: Whether its group is selected.
 
         Raises:
@@ -214,9 +214,10 @@ class ChangeBatcher:
             )
 
     def is_told(self, event: Event) -> bool:
-        """Whether a statement is told where statements are: where there is a filter of views, too.
+        """True if a statement is given between rows: one about tables or, with a filter, about views.
 
-        They have names as tables do, and who goes on with the filter must know all that it does.
+        Views have names as tables do, and a reader that goes on with the filter needs all that it
+        does.
         """
         return may_concern_tables(event) or (
             self.filter_state is not None and is_about_views(event)
@@ -226,12 +227,12 @@ class ChangeBatcher:
         """Follow DDL.
 
         Args:
-            event: Any but of rows.
-            place: Where it counts.
-            is_wanted: Whether its group is selected.
+            event: Any event but a rows event.
+            place: The place at which the event counts.
+            is_wanted: Whether the event's group is selected.
 
         Returns:
-            Whether columns may now be known otherwise.
+            True if columns may now be known otherwise.
         """
         try:
             self._follow(event, place, is_wanted=is_wanted)
@@ -251,11 +252,11 @@ class ChangeBatcher:
 
     @property
     def follows(self) -> bool:
-        """Whether statements bear on what is read."""
+        """True if statements change what is read: there is a catalog or a filter."""
         return self.catalog is not None or self.filter_state is not None
 
     def wants(self, table: TableName) -> bool:
-        """Whether rows of a table are wanted, where the log is read."""
+        """True if rows of a table are wanted at the place that the reader has come to."""
         selection = self.selection
         return selection.scope.includes(table) and (
             self.filter_state is None
@@ -264,7 +265,7 @@ class ChangeBatcher:
         )
 
     def loses(self, table: TableName) -> bool:
-        """Whether the filter leaves a table out that its rules name, where the log is read."""
+        """True if the filter leaves out a table that its rules name, where the log is read."""
         return (
             self.filter_state is not None
             and self.selection.scope.includes(table)
@@ -443,7 +444,7 @@ class ChangeBatcher:
 
 
 def _is_alike(first: TableSchema, second: TableSchema) -> bool:
-    """Whether rows of two schemas may stand in one batch: also columns that are not wanted count."""
+    """True if rows of two schemas may stand in one batch; columns that are not wanted count, too."""
     return first.columns == second.columns and first.arrow.equals(second.arrow, check_metadata=True)
 
 

@@ -37,12 +37,12 @@ from binlane.tables.columnar.told import (
 
 @dataclass(slots=True)
 class LargeGroup:
-    """What was seen of a group that is looked through before it is read.
+    """Facts about a large group that is looked through before its rows are read.
 
     Attributes:
-        position: Where it begins.
-        events: Those that are no rows.
-        tables: The table maps that its rows have, by number.
+        position: Byte in the file at which the group begins.
+        events: The group's events that are no rows events.
+        tables: The table maps that the group's rows have, by number.
     """
 
     position: int
@@ -54,12 +54,12 @@ class BesideRows:
     """Takes noted events that are no rows.
 
     Args:
-        reference: Has the reader's wishes, the catalog and the prepared transactions.
+        reference: The batcher with the reader's wishes, the catalog and the prepared transactions.
         rows: Gives the rows before something that is told.
         is_prepared: Whether a group is read whose XA transaction commits elsewhere.
 
     Attributes:
-        told: Which events `scan` shall note for it.
+        told: The types of events that `scan` shall note for it.
     """
 
     def __init__(self, reference: ChangeBatcher, rows: NotedRows, *, is_prepared: bool) -> None:
@@ -72,10 +72,11 @@ class BesideRows:
     def pick(self, noted: NotedEvents, wanted: Bytes, is_beside: npt.NDArray[np.bool_]) -> Small:
         """Choose the events that are taken, in log order.
 
-        Of a group that is prepared, or of which rows are uncertain, only the event that says so.
+        Of a group that is prepared, or whose rows are uncertain, only the event that makes it so is
+        taken.
 
         Args:
-            noted: The events.
+            noted: The events to choose from.
             wanted: A flag for each group: whether it is selected.
             is_beside: A flag for each event: whether it is no row.
         """
@@ -92,13 +93,13 @@ class BesideRows:
         return np.flatnonzero(is_taken | (has_rows[noted.groups] & ~is_beside)).astype(np.int32)
 
     def _holds_back(self, noted: NotedEvents, index: int) -> bool | None:
-        """Whether an event prepares its group; None if it is none of those."""
+        """True if an event prepares its group; None if the event is no XA PREPARE at all."""
         if noted.events[layout.EVENT_TYPE, index] != EventType.XA_PREPARE_LOG:
             return None
         return not self._is_prepared and prepared_by(noted.event(index)) is not None
 
     def _is_uncertain(self, noted: NotedEvents, index: int) -> bool:
-        """Whether an event makes the rows of its group uncertain."""
+        """True if an event makes the rows of its group uncertain."""
         kind = int(noted.events[layout.EVENT_TYPE, index])
         if kind == EventType.INCIDENT or not self._reference.tells:
             return self._reference.tells
@@ -114,16 +115,17 @@ class BesideRows:
         """Take an event in its turn.
 
         Args:
-            noted: The events.
-            index: Of the event.
-            window: Where its group stands; None inside of a TRANSACTION_PAYLOAD.
-            is_wanted: Whether its group is selected.
+            noted: The noted events, of which one is taken.
+            index: The number of that event in `noted`.
+            window: The bytes in which the event's group stands; None inside of a
+                TRANSACTION_PAYLOAD.
+            is_wanted: Whether the event's group is selected.
 
         Returns:
-            The group that it brings into effect, whose rows are to be given now.
+            The group that the event brings into effect, whose rows are to be given now.
 
         Raises:
-            CodecError: If it cannot be decoded.
+            CodecError: If the event cannot be decoded.
         """
         event, reference = noted.event(index), self._reference
         place = noted.source(index, event)
@@ -182,14 +184,14 @@ class BesideRows:
         """Take what was seen of a large group, if its rows are not to be given now.
 
         Args:
-            large: What was seen of it.
-            place: Where it counts.
-            end: Where it ends.
-            format_: Of it.
-            is_wanted: Whether it is selected.
+            large: The facts that were found when the group was looked through.
+            place: The place at which the group counts.
+            end: Byte in the file at which the group ends.
+            format_: The format of the group's events.
+            is_wanted: Whether the group passes the selection.
 
         Returns:
-            Whether its rows are to be given now.
+            True if the group's rows are to be given now.
         """
         reference = self._reference
         xid = prepared_in(large.events[-1], format_) if large.events else None
@@ -229,7 +231,7 @@ class BesideRows:
 
 
 def _is_undone(noted: NotedEvents, index: int, window: Window) -> bool:
-    """Whether the statements of an event's group have no effect, which only MariaDB's GTIDs say."""
+    """True if the statements of an event's group have no effect, which only MariaDB's GTIDs tell."""
     start = int(noted.starts[noted.groups[index]]) - window.base
     if start < 0 or window.data[start + 4] != EventType.GTID:
         return False

@@ -31,16 +31,15 @@ _MICROSECONDS: Final = 1_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowsSource:
-    """Where a rows event comes from: what all of its images share.
+    """The origin of a rows event: facts that all of its images share.
 
     Attributes:
-        gtid: Of its event group, as text.
-        timestamp: Of the event, seconds since 1970.
+        gtid: The GTID of the event group, as text.
+        timestamp: The time of the event, in seconds since 1970.
         file: Base name of the binlog file.
-        position: Of the event in it, in bytes.
+        position: Where the event stands in the file, in bytes.
         group: Where its transaction begins, in bytes; negative of an XA transaction that commits.
         micros: Microseconds since 1970 of the commit; 0 where the log does not have them.
-        server_id: Of the event.
     """
 
     gtid: str | None
@@ -53,7 +52,7 @@ class RowsSource:
 
     @property
     def is_xa(self) -> bool:
-        """Whether changes are numbered through the transaction, since its events have one place."""
+        """True if changes are numbered through the transaction, since all of its events have one place."""
         return self.group < 0
 
 
@@ -70,13 +69,13 @@ class BatchBuilder(Protocol):
         """Take all images of one event.
 
         Args:
-            body: The event.
-            source: Where it comes from.
+            body: The rows event, as it is decoded.
+            source: The origin of the event's rows.
             change: Number of its first change.
             image: Number of its first image within the transaction.
 
         Returns:
-            How many changes and images it has.
+            The number of changes and the number of images in the event.
 
         Raises:
             CodecError: If an image is not what the table's columns say.
@@ -93,7 +92,7 @@ class ScalarBatchBuilder:
     """Builds batches from the values that the codec's reference decoder gives.
 
     Args:
-        schema: Of the table.
+        schema: The schema of the table's batches.
     """
 
     def __init__(self, schema: TableSchema) -> None:

@@ -1,4 +1,4 @@
-"""What all images of an event share → the columns that batches begin with."""
+"""Facts that all images of an event share → the columns that batches begin with."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ _OP_TEXTS: Final = np.frombuffer(
 
 
 class FirstNumbers(NamedTuple):
-    """Of each event in a table of events, the numbers of its first change and image."""
+    """Numbers of the first change and image of each event in a table of events."""
 
     changes: Numbers
     images: Numbers
 
 
 def needs_numbers(names: tuple[str, ...], *, is_xa: bool) -> bool:
-    """Whether some change columns need the numbers of changes or images in a transaction."""
+    """True if some change columns need the numbers of changes or images in a transaction."""
     return "_txn_order" in names or (is_xa and "_row" in names)
 
 
@@ -49,9 +49,10 @@ def first_numbers(ordinals: Ordinals, noted: NotedEvents, notes: Sequence[Small]
     """Number the changes and images of some rows events, and count them in.
 
     Args:
-        ordinals: Of the transaction before them, which may go on in them.
-        noted: The events.
-        notes: Of all their images, as the kernel `locate` gives them, a table at a time.
+        ordinals: Numbers of the transaction before the events, which may go on in them.
+        noted: The rows events to number.
+        notes: Facts about all images of the events, as the kernel `locate` gives them, a table at a
+            time.
     """
     count = noted.groups.shape[0]
     owners, ops = np.concatenate([note[:2] for note in notes], axis=1)
@@ -74,7 +75,7 @@ def first_numbers(ordinals: Ordinals, noted: NotedEvents, notes: Sequence[Small]
 
 
 def _from_begin(counts: Numbers, begins: npt.NDArray[np.intp]) -> Numbers:
-    """How many there are before each event within its transaction."""
+    """Return how many there are before each event within the event's transaction."""
     before: Numbers = np.cumsum(counts) - counts
     numbers: Numbers = before - before[begins]
     return numbers
@@ -96,9 +97,9 @@ def change_arrays(
     """The change columns of some images.
 
     Args:
-        names: Which.
-        noted: The events.
-        notes: Of the images, as `locate` gives them.
+        names: The names of the change columns.
+        noted: The events that the images belong to.
+        notes: Facts about the images, as `locate` gives them.
         first: Numbers of the events' first changes and images, where `needs_numbers` says so.
     """
     return [_MAKERS[name](noted, notes, first) for name in names]

@@ -39,12 +39,12 @@ def inflated(
     """Rows events with their images plain, in pieces of a few MiB.
 
     Args:
-        noted: Events of any tables.
+        noted: Noted events of any tables.
         picked: Columns of their table, in log order; compressed and plain ones.
         arena: Room of `ARENA_BYTES` and the padding, in which one piece after the other stands.
 
     Yields:
-        Of each piece the events that it has, and their copies under the same numbers.
+        For each piece the numbers of its events, and their plain copies under the same numbers.
 
     Raises:
         UnexpectedError: If a compressed record is broken.

@@ -1,6 +1,6 @@
 """Columns of row images → Arrow arrays, a column at a time: which kernel a column's type takes.
 
-What no kernel takes goes value by value through the reference decoder, each distinct value once.
+A value that no kernel takes goes through the reference decoder, each distinct value once.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Positions = npt.NDArray[np.int32]
 Converted = tuple["pa.Array[Any]", int]
 """The values, and how many of them were dates that are none."""
 Convert = Callable[[Bytes, Positions, bool], Converted]
-"""From a buffer, where each value stands in it, and whether any is NULL.
+"""Function of a buffer, the place of each value in it, and whether any value is NULL.
 
 Raises:
     UnexpectedError: If a value is not what a server writes.
@@ -54,7 +54,7 @@ _PLAIN_STRINGS: Final = (COUNTED_STRINGS | COUNTED_BLOBS) - {
 
 
 def conversion(column: Column) -> Convert:
-    """What turns the values of a column into an array of its Arrow type."""
+    """Return the function that turns the values of a column into an array of its Arrow type."""
     if column.logical is LogicalType.UUID:
         return _uuid(column)
     if column.logical in LENGTHS:
@@ -307,7 +307,7 @@ def _utf8_table(charset: str) -> Bytes | None:
 
 
 def _has_single_bytes(charset: str) -> bool:
-    """Whether no two bytes are one character."""
+    """True if every character of a character set is one byte."""
     return charset not in {
         *("big5", "cp932", "eucjpms", "euckr", "gb18030", "gb2312", "gbk", "sjis", "ujis"),
         *("ucs2", "utf16", "utf16le", "utf32", "utf8mb3", "utf8mb4"),
@@ -355,12 +355,12 @@ def all_sets(members: Sequence[str]) -> list[str]:
 
 
 def members_of(column: Column, members: Sequence[str], kind: str) -> Convert:
-    """The text of each value.
+    """Return the conversion of stored numbers into texts.
 
     Args:
         column: An ENUM or SET; also any other where a value is the number of a text.
         members: The texts, from that of 0 on; of kind `set` those of the bits.
-        kind: `enum` or `set`.
+        kind: Either `enum` or `set`: one text a value, or one a bit.
     """
     data_type, width = pa.string(), column.pack_length
     texts = [member.encode() for member in members]
@@ -393,12 +393,12 @@ def _by_value(column: Column) -> Convert:
 
 
 def by_value(column: Column, data_type: pa.DataType, finish: Converter | None) -> Convert:
-    """The reference decoder, once for each distinct value of a few thousand.
+    """Return a conversion by the reference decoder, once for each distinct value of a few thousand.
 
     Args:
-        column: The column.
-        data_type: Of the array.
-        finish: What turns decoded values into those of the array; None if nothing does.
+        column: The column whose values are decoded.
+        data_type: The Arrow type of the array.
+        finish: Turns decoded values into those of the array; None if they need no turning.
     """
     length, decode = value_bytes(column), value_decoder(column)
     cached: dict[bytes, object] = {}

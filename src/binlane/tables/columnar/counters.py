@@ -1,4 +1,4 @@
-"""How much was read, and how much of it without kernels."""
+"""Counters of a reader: groups and bytes in all, and those decoded without kernels."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ class ReadCounters:
 
     Attributes:
         groups: Complete event groups that were looked at.
-        bytes: Of the log, those of groups that were not wanted included.
+        bytes: Bytes of the log, those of groups that were not wanted included.
         groups_by_reference: Groups of which something was decoded by the reference decoder.
-        bytes_by_reference: Of the events that it decoded.
-        left_out: What a filter left out of tables that its rules name.
+        bytes_by_reference: Bytes of the events that the reference decoder decoded.
+        left_out: Losses that a filter made in tables that its rules name.
         absent: Columns of which a batch has NULL since the images of an event lack them.
     """
 

@@ -1,7 +1,7 @@
 """Columns of row images → the JSON of their values, a column at a time.
 
-The JSON is that of `codec.json_values`. What no other way is exact for goes value by value through
-the reference decoder, each distinct value once.
+The JSON is that of `codec.json_values`. A value for which no other way is exact goes through the
+reference decoder, each distinct value once.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _Finish = Callable[["pa.Array[Any]"], Any]
 
 
 def json_conversion(column: Column) -> Convert:
-    """What turns the values of a column into their JSON; NULL stays NULL."""
+    """Return the function that turns the values of a column into their JSON; NULL stays NULL."""
     exact = by_value(column, _STRING, lambda value: json_text(json_value(value, column.type)))
     if column.logical is not None or column.has_schema:
         return exact
@@ -72,7 +72,7 @@ def _finished(column: Column, finish: _Finish, exact: Convert) -> Convert:
 
 
 def _finish(column: Column) -> _Finish | None:
-    """How an array of a column's Arrow type becomes JSON; None if it does not tell enough."""
+    """Return the function from an array of the column's Arrow type to JSON; None if it tells not enough."""
     kind = column.type
     if kind in _MOMENTS:
         length = _DATE_TIME + (1 + column.fraction_digits if column.fraction_digits else 0)
@@ -138,9 +138,9 @@ def json_rows(names: Sequence[str], columns: Sequence[pa.Array[Any]], count: int
     """Row images as JSON objects.
 
     Args:
-        names: Of the columns.
+        names: The names of the columns, in their order.
         columns: The JSON of their values; NULL becomes `null`.
-        count: Of the images.
+        count: The number of row images.
     """
     if not columns:
         return pa.repeat("{}", count)

@@ -22,7 +22,7 @@ class JsonBatchBuilder(ScalarBatchBuilder):
     """Builds batches from the values that the codec's reference decoder gives.
 
     Args:
-        schema: Of the table, as JSON.
+        schema: Schema of the table, with images as JSON.
     """
 
     def __init__(self, schema: TableSchema) -> None:
@@ -44,7 +44,7 @@ class LocatedJson(LocatedRows):
     """Makes batches of one table's rows events by kernels.
 
     Args:
-        schema: Of the table, as JSON.
+        schema: Schema of the table, with images as JSON.
         scratch: Room for what lives no longer than it takes to make a batch.
 
     Raises:

@@ -41,7 +41,7 @@ from binlane.tables.columnar.told import GroupPlace, RowItem
 if TYPE_CHECKING:
     from binlane.tables.columnar.payload_rows import PayloadRows
 
-# What an event that is noted may be.
+# Kinds of noted events.
 _ROWS: Final = 0
 _PAYLOAD: Final = 1
 _BESIDE: Final = 2
@@ -57,13 +57,13 @@ def kernel_batches(
     """The row changes of a file as record batches, and what is told between them.
 
     Args:
-        log: The bytes.
-        batcher: Has the reader's wishes, and decodes what kernels cannot.
-        options: How much is held.
-        counters: Told how much was read.
+        log: The bytes of the file, and where they begin.
+        batcher: Collects the rows by the reader's wishes, and decodes events that kernels cannot.
+        options: How much may be held in memory at once.
+        counters: Counters that are kept up to date while the file is read.
 
     Yields:
-        As `batches`.
+        Items as `batches` gives them.
 
     Raises:
         CodecError: At the first fault, with file and position, behind all rows before it.
@@ -191,7 +191,7 @@ class _FileReader:
         window.drop(count)
 
     def _is_known_whole(self) -> bool:
-        """Whether the open group is one that was looked through and found complete."""
+        """True if the open group was looked through before and found complete."""
         return self._window.base + self._scanner.offset < self._known_end
 
     def _is_too_large(self) -> bool:
@@ -239,7 +239,7 @@ class _FileReader:
             self._known_end = end
 
     def _wants_large(self, large: LargeGroup, end: int) -> Generator[RowItem, None, bool]:
-        """Whether the rows of a large group that was looked through are to be given now."""
+        """True if the rows of a large group that was looked through are to be given now."""
         place = self._group_place(0, large.position)
         is_wanted = yield from self._beside.decide_large(
             large, place, end, self._scanner.format, is_wanted=bool(self._wanted_groups(1)[0])
@@ -249,7 +249,7 @@ class _FileReader:
         return is_wanted
 
     def _group_place(self, number: int, start: int) -> GroupPlace:
-        """What all events of a group share."""
+        """Return the facts that all events of a group share."""
         if self._place is not None:
             return self._place
         scanner = self._scanner
@@ -264,7 +264,7 @@ class _FileReader:
         self._counters.bytes += size_bytes
 
     def _wanted_groups(self, count: int) -> Bytes:
-        """Which of the complete groups are selected, a flag each."""
+        """True if the filter leaves out a table that its rules name, where the log is read."""
         scanner, selection = self._scanner, self._reference.selection
         if selection.is_unbounded or self._place is not None:
             return np.ones(count, np.uint8)
@@ -349,7 +349,7 @@ class _FileReader:
         classes = np.where(maps >= 0, _ROWS, _BESIDE)
         types = noted.events[layout.EVENT_TYPE, :count]
         classes[types == EventType.TRANSACTION_PAYLOAD] = _PAYLOAD
-        # What is prepared before the selection may be committed within it.
+        # A transaction that is prepared before the selection may be committed within it.
         for index in np.flatnonzero((classes == _PAYLOAD) & (wanted[noted.groups] == 0)).tolist():
             if prepared_in(noted.event(index), noted.format_) is not None:
                 classes[index] = _BESIDE
@@ -399,7 +399,7 @@ class _FileReader:
         yield from reader.items()
 
     def _payload_rows(self) -> PayloadRows:
-        """What takes transaction payloads in this format; MariaDB's logs do without."""
+        """Return the reader of transaction payloads in this format; MariaDB's logs have no payloads."""
         if self._payloads is None:
             from binlane.tables.columnar.payload_rows import PayloadRows  # noqa: PLC0415 - as it says
 

@@ -46,10 +46,8 @@ class Located:
     """The own columns of some images of one table, before they are a batch.
 
     Attributes:
-        schema: Of the table.
-        arrow: Schema of the batch.
-        arrays: The table's own columns.
-        notes: Of the images, as `locate` gives them.
+        arrow: The Arrow schema of the batch that these columns go into.
+        notes: Facts about the images, as `locate` gives them.
     """
 
     schema: TableSchema
@@ -67,7 +65,7 @@ class LocatedRows:
     """Makes batches of one table's rows events.
 
     Args:
-        schema: Of the table.
+        schema: The schema of the table's batches.
         scratch: Room for what lives no longer than it takes to make a batch.
 
     Raises:
@@ -92,7 +90,7 @@ class LocatedRows:
         """The rows of some events, at most a few thousand at once.
 
         Args:
-            noted: Events of any tables.
+            noted: Noted events of any tables.
             picked: Columns of their table: the events of this table, in log order.
 
         Raises:

@@ -1,4 +1,4 @@
-"""What the fast path is given: bytes of a file, and how much of them it may hold."""
+"""The input of the fast path: bytes of a file, and how much of them may be held."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ HELD_BYTES_MAX: Final = 16 << 20
 
 @dataclass(frozen=True, kw_only=True)
 class KernelOptions:
-    """How much the fast path holds.
+    """Limits of memory of the fast path.
 
     Attributes:
         window_bytes: How many bytes of the file are looked at at once.
-        held_bytes_max: Of an event group; a larger one is read twice, first to see that it ends.
+        held_bytes_max: Bytes of an event group that are held; a larger group is read twice, first
+            to see that it ends.
     """
 
     window_bytes: int = WINDOW_BYTES
@@ -27,14 +28,15 @@ class KernelOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class LogPart:
-    """What is read of a file, from its beginning or from a group on.
+    """The part of a file that is read: from its beginning, or from an event group on.
 
     Attributes:
-        source: Its bytes, from `position` on; decrypted.
-        file: Its name, as messages shall give it.
-        name: Its base name, as rows give it.
+        source: The decrypted bytes of the file from `position` on.
+        file: The file's name as messages give it.
+        name: The file's base name, as rows give it.
         position: Where a group begins, when `format_` is given; else 0.
-        format_: Of the FORMAT_DESCRIPTION before it.
+        format_: The format that the FORMAT_DESCRIPTION before `position` gives; None at the file's
+            beginning.
     """
 
     source: ByteSource

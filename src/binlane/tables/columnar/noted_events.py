@@ -28,16 +28,17 @@ class NotedEvents:
         data: The buffer, in which the images stand.
         headers: The buffer that the events stand in, mostly the same.
         events: The table of noted events, as `scan` makes it.
-        groups: Which of the groups each event belongs to.
+        groups: The number of the group that each event belongs to.
         texts: GTIDs of the groups, `GTID_TEXT_MAX` bytes each.
-        lengths: Of the GTIDs; 0 where there is none.
+        lengths: Lengths of the GTIDs; 0 where there is none.
         starts: Where each group begins, as `RowsSource` has it.
-        micros: Of each group's commit, 0 where the log does not tell; None if it never does.
-        positions: Of each event in the file.
+        micros: Times of the groups' commits, 0 where the log does not tell; None if it never does.
+        positions: The position of each event in the file.
         file: Base name of the file.
-        tables: What the table of events means by its table maps.
-        format_: Of the events.
-        timestamp: What all rows have instead of their event's, in seconds since 1970; None if not.
+        tables: Tables by the table maps of the table of events.
+        format_: The binlog format of the events.
+        timestamp: Time that all rows have instead of their event's, in seconds since 1970; None for
+            their event's.
     """
 
     data: Bytes
@@ -56,11 +57,11 @@ class NotedEvents:
 
     @property
     def is_xa(self) -> bool:
-        """Whether these are the events of an XA transaction that commits."""
+        """True if these are the events of an XA transaction that commits."""
         return bool(self.starts[0] < 0)
 
     def at(self, place: GroupPlace) -> NotedEvents:
-        """The same events, which count at the place of an XA COMMIT."""
+        """Return the same events at the place of an XA COMMIT."""
         assert place.commit is not None, "other groups count where they stand"
         gtid = (place.gtid or "").encode()
         texts = np.zeros(layout.GTID_TEXT_MAX + PADDING, np.uint8)
@@ -95,11 +96,11 @@ class NotedEvents:
         return decode_event(data, self.format_, position=int(self.positions[index]))
 
     def source(self, index: int, event: Event) -> RowsSource:
-        """What the rows of an event share.
+        """Return the origin that the rows of an event share.
 
         Args:
-            index: Of the event.
-            event: The same, decoded.
+            index: The number of the event.
+            event: The same event in decoded form.
         """
         group = int(self.groups[index])
         timestamp = event.header.timestamp if self.timestamp is None else self.timestamp

@@ -71,8 +71,8 @@ class NotedRows:
         """Take rows events of one run in log order.
 
         Args:
-            noted: The events.
-            picked: Which of them; each has a table map.
+            noted: The noted events of the run.
+            picked: Numbers of the events to take; each has a table map.
 
         Raises:
             CodecError: With file and position, if a row cannot be decoded.

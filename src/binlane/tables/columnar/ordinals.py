@@ -7,12 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class Ordinals:
-    """How many changes and images the transaction that is being read has had.
+    """Counts of the changes and images that the transaction being read has had so far.
 
     Attributes:
         group: Where that transaction begins, as `RowsSource` has it; None before the first.
-        changes: Of it, so far.
-        images: Likewise.
     """
 
     group: int | None = None

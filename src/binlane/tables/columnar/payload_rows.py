@@ -39,7 +39,7 @@ class PayloadRows:
         tell: Takes those inside that are no rows.
         hold: Takes a carrier whose XA transaction is only prepared; None if such are read as well.
         file: The file's name, as messages shall give it.
-        told: Which events inside are noted beside rows, as `Scanner` takes it.
+        told: The types of inner events that are noted beside rows, as `Scanner` takes it.
     """
 
     def __init__(

@@ -13,7 +13,7 @@ from binlane.tables.columnar.located_rows import merged
 from binlane.tables.columnar.table_schema import INVALID_DATES, TableSchema
 
 ROWS_ENOUGH: Final = 1024
-"""From here on putting batches together costs more than it gains."""
+"""Number of rows from which putting batches together costs more than it gains."""
 BATCH_BYTES_MAX: Final = 4 << 20
 PENDING_BYTES_MAX: Final = 48 << 20
 

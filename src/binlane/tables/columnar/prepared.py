@@ -16,13 +16,13 @@ from binlane.log.grouping.window import ByteSource
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreparedGroup:
-    """Where the group of a prepared transaction stands.
+    """Place of the event group of a prepared transaction.
 
     Attributes:
-        path: Of the file.
-        start: Where it begins, in bytes.
-        end: Where it ends.
-        format: Of the FORMAT_DESCRIPTION before it.
+        path: Path of the binlog file.
+        start: Where the group begins, in bytes.
+        end: Where the group ends, in bytes.
+        format: The format that the FORMAT_DESCRIPTION before the group gives.
     """
 
     path: str
@@ -32,7 +32,7 @@ class PreparedGroup:
 
 
 class PreparedGroups(Protocol):
-    """What knows the log before the place from which it is read."""
+    """A search of the log before the place from which it is read."""
 
     def source(self, group: PreparedGroup) -> ByteSource:
         """The bytes of a group; good until the next call.
@@ -45,11 +45,11 @@ class PreparedGroups(Protocol):
         """The last group that prepares a transaction, before what is read of the log.
 
         Args:
-            xid: As statements name it.
+            xid: The transaction's xid as statements write it.
 
         Raises:
             CodecError: If the log is damaged there.
-            StoreError: If it cannot be read.
+            StoreError: If the log cannot be read.
         """
 
 
@@ -60,7 +60,7 @@ class Prepared:
         log: Where groups are read again; without it they are held.
 
     Attributes:
-        path: Of the file that is read, as `log` takes it; None if it cannot be read again.
+        path: Path of the file that is read, as `log` takes it; None if it cannot be read again.
     """
 
     def __init__(self, log: PreparedGroups | None = None) -> None:
@@ -82,11 +82,11 @@ class Prepared:
             self.prepare(xid, group.position, group.next_position, format_)
 
     def commit(self, xid: str) -> PreparedGroup | EventGroup | None:
-        """Where the rows of a transaction stand that is committed; None if nobody knows.
+        """Take a transaction out at its commit and give where its rows stand; None if that is not known.
 
         Raises:
             CodecError: If the log before is damaged.
-            StoreError: If it cannot be read.
+            StoreError: If the log before cannot be read.
         """
         found = self._groups.pop(xid, None)
         if found is None and self._log is not None:
@@ -94,7 +94,7 @@ class Prepared:
         return found
 
     def known(self, xid: str) -> PreparedGroup | None:
-        """Where the group of a transaction stands that is still prepared."""
+        """Return the place of the group of a transaction that is still prepared."""
         found = self._groups.get(xid)
         return found if isinstance(found, PreparedGroup) else None
 
@@ -109,6 +109,6 @@ class Prepared:
 
 
 def is_commit(event: Event) -> bool:
-    """Whether an event that finishes an XA transaction commits it."""
+    """True if an event that finishes an XA transaction commits it."""
     query: bytes = getattr(event.body, "query", b"")
     return query.startswith(b"XA COMMIT")

@@ -1,4 +1,4 @@
-"""What a reader wants of a log: which tables, and from where to where."""
+"""A reader's selection of a log: which tables, and from which event group to which."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _PART: Final = re.compile(r"`(?:[^`]|``)+`|[^`.\s]+")
 
 
 class Selectable(Protocol):
-    """What is asked of an event group."""
+    """Facts about an event group that a selection decides by."""
 
     @property
     def file(self) -> str:
@@ -39,15 +39,15 @@ class Selectable(Protocol):
 
     @property
     def position(self) -> int:
-        """Where it begins."""
+        """Position in the file at which the group begins, in bytes."""
 
     @property
     def timestamp(self) -> int:
-        """Of its last event."""
+        """Time of the group's last event, in seconds since 1970."""
 
     @property
     def mariadb_gtid(self) -> Gtid | None:
-        """Its GTID, if it is one of MariaDB's."""
+        """The group's GTID, if it is one of MariaDB's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,9 +56,9 @@ class GroupFacts:
 
     Attributes:
         file: Base name of its file.
-        position: Where it begins.
-        timestamp: Of its last event.
-        gtid_text: Empty if it has none.
+        position: Where the group begins, in bytes.
+        timestamp: Time of the group's last event, in seconds since 1970.
+        gtid_text: The group's GTID; empty if it has none.
     """
 
     file: str
@@ -68,22 +68,22 @@ class GroupFacts:
 
     @property
     def mariadb_gtid(self) -> Gtid | None:
-        """Its GTID, if it is one of MariaDB's."""
+        """The group's GTID, if it is one of MariaDB's."""
         is_mysql = ":" in self.gtid_text
         return None if is_mysql or not self.gtid_text else Gtid.parse(self.gtid_text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """What a reader wants of a log.
+    """A reader's selection of a log.
 
     Attributes:
-        scope: The tables.
+        scope: The tables by databases and names.
         start: The first event group wanted: at or after a file position or time; after a GTID
-            position, which is what is done already. None is the beginning.
+            position, which is done already. None is the beginning.
         stop: Groups before a file position or time; up to and with a GTID position, of whose
             domains only those named are wanted. None is the end.
-        filter_terms: What a filter lets through of the tables; None for all.
+        filter_terms: The terms of the filter that tables pass, too; None for all tables.
         beside: Tables that are read whatever the filter says of them.
     """
 
@@ -95,22 +95,22 @@ class Selection:
 
     @property
     def is_unbounded(self) -> bool:
-        """Whether all groups lie between start and stop."""
+        """True if all groups lie between start and stop."""
         return self.start is None and self.stop is None
 
     def includes(self, group: Selectable) -> bool:
-        """Whether a group lies between start and stop; one without a GTID always passes a GTID."""
+        """True if a group lies between start and stop; a group without a GTID always passes a GTID bound."""
         return (self.start is None or not _is_before(group, self.start)) and (
             self.stop is None or _is_before(group, self.stop)
         )
 
     def places(self, file: str, positions: _Numbers, times: _Numbers) -> _Flags | None:
-        """Which of many groups lie between start and stop; None if that hangs on their GTIDs.
+        """Return a flag for each group that lies between start and stop; None if GTIDs decide.
 
         Args:
             file: Base name of their file.
-            positions: Where they begin.
-            times: Of their last events.
+            positions: Where the groups begin in the file.
+            times: Times of the groups' last events.
         """
         wanted = np.ones(positions.shape[0], bool)
         for bound, is_start in ((self.start, True), (self.stop, False)):
@@ -128,7 +128,7 @@ class Selection:
 
 
 def _is_before(group: Selectable, bound: Bound) -> bool:
-    """Whether a group belongs to what lies before a bound."""
+    """True if a group belongs to the part of the log before a bound."""
     if isinstance(bound, FilePosition):
         place = (file_number(group.file), group.position)
         return place < (file_number(bound.file), bound.position)
@@ -147,11 +147,11 @@ def parse_bound(text: str, *, key: str) -> Bound:
     """Read `orders.000001:4`, `0-1-5,1-1-7` or `2026-01-31T12:00:00` (UTC unless it says a zone).
 
     Args:
-        text: What the user wrote.
+        text: The text that the user wrote.
         key: The option, for the error.
 
     Raises:
-        ConfigError: If it is none of these.
+        ConfigError: If the text is none of these.
     """
     try:
         return GtidPosition.parse(text)

@@ -1,4 +1,4 @@
-"""What a batch of one table's row images looks like: its Arrow schema."""
+"""The Arrow schema of a batch of one table's row images."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ CHANGE_TYPES: Final[Mapping[str, pa.DataType]] = MappingProxyType(
         "_seq": pa.int64(),
     }
 )
-"""What can stand before a table's own columns, and its type.
+"""Columns that can stand before a table's own columns, and their types.
 
 `_op` is one row image's operation (`insert`, `update_before`, `update_after`, `delete`), `_gtid`
 that of its transaction. `_timestamp` is the time of its event, in whole seconds, `_ts` that of the
@@ -50,7 +50,7 @@ Rows of an XA transaction have GTID, time and place of its XA COMMIT, and are nu
 """
 
 CHANGE_NAMES: Final = ("_op", "_gtid", "_timestamp", "_file", "_position", "_row")
-"""What a batch begins with if nobody says otherwise."""
+"""Columns that a batch begins with by default."""
 
 SEQUENCE_COLUMN: Final = "_seq"
 SEQUENCE_FILE_BITS: Final = 40
@@ -65,7 +65,7 @@ def change_schema(names: Iterable[str]) -> pa.Schema:
 CHANGE_COLUMNS: Final = change_schema(CHANGE_NAMES)
 
 JSON_COLUMN: Final = "image"
-"""What stands behind the change columns where images are JSON."""
+"""Name of the column behind the change columns where images are JSON."""
 
 TABLE: Final = b"table"
 DATABASE: Final = b"database"
@@ -80,9 +80,8 @@ class TableSchema:
     """The columns of a table as one or more table maps describe them.
 
     Attributes:
-        name: Of the table.
         columns: All of the table's columns, in table order.
-        chosen: Indexes of those that batches hold.
+        chosen: Indexes of the columns that batches hold.
         change_names: The change columns that batches begin with.
         as_json: Whether images are JSON objects, in one column.
         arrow: Schema of the batches, change columns first; its metadata has `table` (such as
@@ -104,7 +103,7 @@ class TableSchema:
 
 
 def column_name(column: Column) -> str:
-    """Its name, or `@1`, `@2` … where the log has none."""
+    """The name of a column, or `@1`, `@2` … where the log has none."""
     return f"@{column.index + 1}" if column.name is None else _text(column.name)
 
 
@@ -132,12 +131,12 @@ def table_schema(  # noqa: PLR0913 - what a reader may wish of its batches
     """The schema that a table map tells.
 
     Args:
-        table_map: Of the table.
-        flavor: Who wrote it.
+        table_map: The table map of the table.
+        flavor: The server that wrote the table map.
         columns: All of the table's columns, if somebody knows more of them than the table map.
         wanted: Names of the columns to keep; names that the table lacks are ignored. All if None, but
             for those that no SELECT can name.
-        change_names: What batches begin with.
+        change_names: Names of the change columns that batches begin with.
         as_json: Whether images are to be JSON objects.
         may_clash: Whether a column may have the name of a change column: whoever reads the batches
             tells them by their places.
@@ -219,8 +218,8 @@ class AbsentColumns(NamedTuple):
     """Names of the columns that some images of a batch lack; they are NULL there.
 
     Attributes:
-        before: Those that before images lack.
-        after: Those that after images lack, of inserts too.
+        before: Names of the columns that before images lack.
+        after: Names of the columns that after images lack, those of inserts too.
     """
 
     before: frozenset[str] = frozenset()
@@ -230,11 +229,11 @@ class AbsentColumns(NamedTuple):
         return AbsentColumns(self.before | other.before, self.after | other.after)
 
     def without(self, names: Collection[str]) -> AbsentColumns:
-        """Those of them that are not named."""
+        """The absent columns without those that are named."""
         return AbsentColumns(self.before.difference(names), self.after.difference(names))
 
     def metadata(self) -> dict[bytes, bytes]:
-        """As a schema's metadata has them; empty if there are none."""
+        """The absent columns as a schema's metadata has them; empty if there are none."""
         if not (self.before or self.after):
             return {}
         return {ABSENT: json.dumps(list(map(sorted, self)), ensure_ascii=False).encode()}
@@ -253,10 +252,10 @@ def lacking_columns(schema: pa.Schema) -> frozenset[str]:
 
 
 def has_full_images(schema: pa.Schema) -> bool:
-    """Whether images suffice to apply them: whole ones, of before images at least the key."""
+    """True if images suffice to apply them: after images are whole, before images have at least the key."""
     return not lacking_columns(schema)
 
 
 def invalid_dates_of(schema: pa.Schema) -> int:
-    """How many zero or partial dates of a batch became NULL."""
+    """Return how many zero or partial dates of a batch became NULL."""
     return int(schema.metadata.get(INVALID_DATES, b"0"))

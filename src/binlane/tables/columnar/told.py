@@ -1,4 +1,4 @@
-"""What a log holds beside rows, and a reader of rows may want told where it stands among them."""
+"""Items of a log beside rows, which a reader of rows may want given where they stand among the rows."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _HEAD_LENGTH: Final = 512
 
 
 class ToldKind(Enum):
-    """What is told."""
+    """Kinds of items beside rows."""
 
     STATEMENT = "statement"
-    """One that may bear on tables: DDL, or one that changes rows."""
+    """A statement that may bear on tables: DDL, or one that changes rows."""
     INCIDENT = "incident"
     """The source lost changes."""
     ROLLED_BACK = "rolled back"
@@ -43,12 +43,12 @@ class Told:
     """Something that is no row; all rows before it were given before, those behind it come later.
 
     Attributes:
-        kind: What it is.
         event: The event that tells it; None of ROWS.
-        place: Where it counts: mostly its own place, in an XA transaction that of the XA COMMIT.
-        tables: Whose rows are left out, of ROLLED_BACK and ROWS.
-        what: Why, of ROWS.
-        is_wanted: Whether the reader's filter lets it through, of STATEMENT.
+        place: Where the item counts: mostly its own place, in an XA transaction that of the XA
+            COMMIT.
+        tables: Tables whose rows are left out, of ROLLED_BACK and ROWS.
+        what: The reason why rows are left out, of ROWS.
+        is_wanted: Whether the reader's filter lets the item through, of STATEMENT.
     """
 
     kind: ToldKind
@@ -60,19 +60,18 @@ class Told:
 
 
 RowItem = pa.RecordBatch | Told
-"""What a reader of rows gives."""
+"""An item that a reader of rows gives."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupPlace:
-    """What all events of a group share, and, of an XA transaction that commits, their place.
+    """Facts that all events of a group share, and the commit's place if it is an XA transaction.
 
     Attributes:
-        gtid: As text.
         file: Base name of the binlog file.
-        start: Where it begins, as `RowsSource.group` has it.
-        micros: Of its commit, 0 if the log does not tell.
-        commit: The XA COMMIT's place, at which all rows of the group then stand.
+        start: Where the group begins, as `RowsSource.group` has it.
+        micros: Microseconds since 1970 of the group's commit, 0 if the log does not tell.
+        commit: The place of the XA COMMIT, at which all rows of the group then stand.
     """
 
     gtid: str | None
@@ -83,14 +82,14 @@ class GroupPlace:
 
     @classmethod
     def of(cls, group: EventGroup) -> GroupPlace:
-        """Of a decoded group."""
+        """Return the facts of a decoded group."""
         micros = getattr(group.events[0].body, "commit_micros", None)
         gtid = None if group.gtid is None else str(group.gtid)
         return cls(gtid=gtid, file=group.file, start=group.position, micros=micros or 0)
 
     @classmethod
     def of_commit(cls, commit: RowsSource) -> GroupPlace:
-        """Of the group that an XA COMMIT brings into effect."""
+        """Return the facts of the group that an XA COMMIT brings into effect."""
         return cls(
             gtid=commit.gtid,
             file=commit.file,
@@ -100,7 +99,7 @@ class GroupPlace:
         )
 
     def source(self, event: Event) -> RowsSource:
-        """Where an event of the group counts."""
+        """Return the place at which an event of the group counts."""
         header, commit = event.header, self.commit
         return RowsSource(
             gtid=self.gtid,
@@ -122,19 +121,19 @@ def statement_of(event: Event) -> QueryEvent | None:
 
 
 def may_concern_tables(event: Event) -> bool:
-    """Whether an event is a statement that may change tables or their rows, by its first words."""
+    """True if an event is a statement that may change tables or their rows, by its first words."""
     statement = statement_of(event)
     return statement is not None and not is_beside_tables(statement.query)
 
 
 def is_about_views(event: Event) -> bool:
-    """Whether an event may be a statement that makes, renames or drops views, by its first words."""
+    """True if an event may be a statement that makes, renames or drops views, by its first words."""
     statement = statement_of(event)
     return statement is not None and b"VIEW" in statement.query[:_HEAD_LENGTH].upper()
 
 
 def undecided(events: Sequence[Event]) -> tuple[ToldKind, Event] | None:
-    """What makes a group's rows uncertain: lost changes, a transaction rolled back in part."""
+    """Return the event that makes a group's rows uncertain: lost changes, or a rollback of a part."""
     has_rows = any(isinstance(event.body, RowsEvent) for event in events)
     for event in events:
         if isinstance(event.body, IncidentEvent):
@@ -145,7 +144,7 @@ def undecided(events: Sequence[Event]) -> tuple[ToldKind, Event] | None:
 
 
 def is_rollback(event: Event) -> bool:
-    """Whether an event takes back changes of its transaction."""
+    """True if an event takes back changes of its transaction."""
     return isinstance(event.body, QueryEvent) and event.body.query.startswith(b"ROLLBACK")
 
 

@@ -71,7 +71,7 @@ def _common_decimal(first: pa.DataType, second: pa.DataType) -> pa.DataType:
 
 
 def is_same_value(first: pa.DataType, second: pa.DataType) -> bool:
-    """Whether a cast that loses nothing gives what a server calls the same value."""
+    """True if a lossless cast gives what a server calls the same value."""
     if first.equals(second) or pa.types.is_null(first):
         return True
     kinds = (_is_exact, pa.types.is_floating, _is_bytes)

@@ -1,4 +1,4 @@
-"""How many bytes a column's values take in an image, as kernels step over them."""
+"""Bytes that a column's values take in an image, as kernels step over them."""
 
 from __future__ import annotations
 

@@ -42,13 +42,13 @@ def audited_range(
     """Count a range beside its task, and see that the task found as many.
 
     Args:
-        work: Of the task.
-        read: Row images that it decoded, by table, before anything of them was left out.
-        lost: Those that its filter left out of tables that the filter names.
+        work: The work of the range's task.
+        read: Row images that the task decoded, by table, before anything of them was left out.
+        lost: Row images that the task's filter left out of tables that the filter names.
 
     Raises:
-        StoreError: If it found more or fewer of a table that is wanted; fewer are right with a
-            filter that lost none, since it may not name the table.
+        StoreError: If the task found more or fewer of a table that is wanted; fewer are right with
+            a filter that lost none, since it may not name the table.
         CodecError: If the log is damaged.
     """
     logged = logged_rows(work.piece)
@@ -74,10 +74,10 @@ def _place(piece: LogRange) -> str:
 
 
 class Audit:
-    """How many row images each table of a target should have, and has.
+    """The counts of row images that each table of a target should have, and has.
 
     Args:
-        state: Of the journal: has what each table had where the last batch ended.
+        state: The journal's state, which has the count of each table where the last batch ended.
         is_strict: Whether a difference is an error; else what tables have is taken for right.
     """
 
@@ -126,16 +126,16 @@ class Audit:
     def committing(
         self, mode: Mode, table: TableName, now: int | None, pieces: Sequence[Rows]
     ) -> int:
-        """Rows are about to be committed to a table; how many it has then.
+        """Expect rows that are about to be committed to a table; give its count of row images afterwards.
 
         Args:
-            mode: Of the table.
-            table: Its name.
-            now: How many it has; None if nobody counted.
-            pieces: With the rows.
+            mode: The kind of the table.
+            table: The name of the table.
+            now: The count that the table has; None if nobody counted.
+            pieces: Pieces with the rows to commit.
 
         Raises:
-            StoreError: If these are not as many as it should have.
+            StoreError: If the table has not as many as it should have.
         """
         fresh = sum(rows.fresh.get(mode, 0) for rows in pieces)
         expected = self.expect(mode, table, pieces)
@@ -149,13 +149,13 @@ class Audit:
         return now + fresh
 
     def had(self, mode: Mode, table: TableName) -> int:
-        """How many row images a table is to have, as far as the batch was counted."""
+        """Return how many row images a table is to have, as far as the batch was counted."""
         if (mode, table) in self._unknown:
             return 0
         return self._expected[mode].get(table.plain, 0)
 
     def undo(self, mode: Mode, table: TableName, had: int) -> None:
-        """What was to be committed to a table was not."""
+        """Set a table's count back: the rows that were to be committed were not."""
         self._expected[mode][table.plain] = had
 
     def follow(self, steps: Iterable[Step]) -> None:
@@ -186,7 +186,7 @@ class Audit:
             self._touched.add((mode, step.new))
 
     def _forget(self, is_meant: Callable[[str], bool]) -> None:
-        """What is counted of tables begins anew."""
+        """Begin the counts of some tables anew."""
         for mode in (Mode.CURRENT, Mode.HISTORY):
             counts = self._expected[mode]
             self._expected[mode] = {name: n for name, n in counts.items() if not is_meant(name)}

@@ -1,4 +1,4 @@
-"""What is landed together: the next ranges of a log behind a place, up to some bytes."""
+"""Batches of a landing: the next ranges of a log behind a place, up to some bytes."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from binlane.tables.ranges.plan import Planner
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """What is landed together.
+    """Ranges of a log that are landed together.
 
     Attributes:
         pieces: Ranges of the log, in order; there may be none with whole event groups.
-        end: The place behind them.
-        bytes_behind: Bytes of log that are there, those of the batch included.
-        is_last: Whether nothing more was there.
+        end: The place in the log behind the ranges.
+        bytes_behind: Bytes of log that are not landed yet, those of the batch included.
+        is_last: Whether the log had nothing more behind the batch.
     """
 
     pieces: tuple[LogRange, ...]
@@ -39,10 +39,10 @@ def next_batch(
     """The next batch; None if there is nothing new.
 
     Args:
-        planner: Of the log.
-        start: Up to where it is landed.
-        batch_bytes: Of a batch, about.
-        task_bytes: Of a range at most, about.
+        planner: The planner that reads the log.
+        start: The place up to which the log is landed.
+        batch_bytes: Bytes of log that a batch has, about.
+        task_bytes: Bytes of log that a range has at most, about.
         stop: A place where a group ends that a batch must end at, if the log is there.
         cores: A batch that is large enough has at least so many ranges.
 

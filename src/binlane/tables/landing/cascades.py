@@ -1,8 +1,8 @@
-"""What foreign keys do to the rows of children, which MariaDB's log does not tell.
+"""Effects of foreign keys on the rows of child tables, which MariaDB's log does not tell.
 
-InnoDB deletes and changes the children's rows below the log. Here it is done again: from all images
-of parents and children in a stretch of the log, in its order, and from the children's rows before
-it.
+InnoDB deletes and changes the children's rows below the log. This module does the same again: from
+all images of parents and children in a stretch of the log, in its order, and from the children's
+rows before it.
 
 Source: MariaDB 10.11 storage/innobase/row/row0ins.cc, row_ins_foreign_check_on_constraint.
 """
@@ -30,7 +30,7 @@ UNCHECKED: Final = "_unchecked"
 ORDER: Final = "_order"
 """Column of images: the order of those of one `_seq`."""
 IMAGE_COLUMNS: Final = ("_op", "_gtid", "_ts", SEQUENCE_COLUMN, ORDER, UNCHECKED)
-"""What stands before a table's own columns in its images."""
+"""Columns that stand before a table's own columns in its images."""
 
 _LETTERS: Final = "its foreign key is of text with letters beyond ASCII, which only its server compares as it does"
 
@@ -42,12 +42,12 @@ class Link:
     """A foreign key that acts, its columns named as in rows.
 
     Attributes:
-        child: Whose rows it changes.
-        columns: Of the child.
-        parent: That the key refers to.
-        parent_columns: Of the parent.
-        on_delete: What happens to the child's rows when the parent's go.
-        on_update: The same when the parent's columns change.
+        child: The table whose rows the key changes.
+        columns: Names of the child's columns.
+        parent: The table that the key refers to.
+        parent_columns: Names of the parent's columns.
+        on_delete: The action on the child's rows when the parent's rows go.
+        on_update: The action on the child's rows when the parent's columns change.
         is_exact: Whether text is compared byte for byte, not by letters.
     """
 
@@ -61,18 +61,19 @@ class Link:
 
 
 Find = Callable[[Link, set[Values]], pa.Table]
-"""Of a link, and keys of its parent: the child's rows before the stretch that have them."""
+"""Function of a link, and keys of its parent: the child's rows before the stretch that have them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkedTable:
-    """What is known of a table with links.
+    """Facts about a table with links.
 
     Attributes:
-        key: Of its current table; empty if it has none.
-        columns: Names and types of its own.
-        images: All of the stretch in log order, with `IMAGE_COLUMNS`; None if there are none.
-        is_kept: Whether there is a current table of all its rows before the stretch.
+        key: Key of the current table; empty if it has none.
+        columns: Names and types of the table's own columns.
+        images: All images of the stretch in log order, with `IMAGE_COLUMNS`; None if there are
+            none.
+        is_kept: Whether a current table has all of the table's rows before the stretch.
     """
 
     key: tuple[str, ...] = ()
@@ -83,12 +84,12 @@ class LinkedTable:
 
 @dataclass(slots=True)
 class Cascades:
-    """What became of children.
+    """Rows of children after the links acted.
 
     Attributes:
-        runs: Of each child the rows that are other than its own images say: the columns of a run.
-        versions: Of each child all that its rows were on the way, in the same form.
-        unknown: Children of which that cannot be known, and why.
+        runs: By child, the rows that differ from what its own images say: the columns of a run.
+        versions: By child, all versions that its rows had on the way, in the same form.
+        unknown: Children whose rows cannot be known, and why.
     """
 
     runs: dict[TableName, pa.Table] = field(default_factory=dict)
@@ -99,11 +100,11 @@ class Cascades:
 def cascades(
     links: Sequence[Link], tables: Mapping[TableName, LinkedTable], find: Find
 ) -> Cascades:
-    """What links do in a stretch of the log.
+    """Follow the effects of links in a stretch of the log.
 
     Args:
-        links: All that act on tables that are landed, and all that act on their parents.
-        tables: All that are named in links.
+        links: All links that act on tables that are landed, and all that act on their parents.
+        tables: All tables that are named in links.
         find: Looks for rows of tables that are kept.
     """
     parents = {link.parent for link in links}
@@ -129,7 +130,7 @@ def cascades(
 
 
 def holding(rows: pa.Table, link: Link, values: set[Values]) -> pa.Int64Array:
-    """Where rows of a child have one of some keys of its parent."""
+    """Return the indexes of a child's rows that have one of some keys of the parent."""
     column = rows.column(link.columns[0])
     if len(link.columns) == 1 and pa.types.is_integer(column.type):
         wanted = pa.array([each[0] for each in values if _fits(each[0], column.type)], column.type)
@@ -152,7 +153,7 @@ def _fits(value: object, data_type: pa.DataType) -> bool:
     return True
 
 
-# Which rows can be concerned ----------------------------------------------------------------------
+# Rows that can be concerned -----------------------------------------------------------------------
 
 
 def _leaving(images: pa.Table, links: Sequence[Link]) -> dict[Link, set[Values]]:
@@ -182,7 +183,7 @@ def _leaving(images: pa.Table, links: Sequence[Link]) -> dict[Link, set[Values]]
 
 
 def _changed(before: pa.Table, after: pa.Table, names: Sequence[str]) -> Any:
-    """Where any of some columns differs."""
+    """Return a mask of the rows in which any of some columns differs."""
     found: Any = pa.array([False] * before.num_rows, pa.bool_())
     for name in names:
         old, new = before.column(name).combine_chunks(), after.column(name).combine_chunks()
@@ -200,8 +201,8 @@ class _Search:
     """The rows that links may reach, and those of the stretch that decide whether they do.
 
     Attributes:
-        rows: Of each child its rows before the stretch, by key.
-        keys: Of each child the keys of all rows that may be reached.
+        rows: By child, its rows before the stretch, by key.
+        keys: By child, the keys of all rows that may be reached.
         unknown: Children whose rows cannot be found, and why.
     """
 
@@ -302,7 +303,7 @@ def _of(row: Mapping[str, Any], names: Iterable[str]) -> Values:
     return tuple(row[name] for name in names)
 
 
-# What happened to them ----------------------------------------------------------------------------
+# Effects on these rows ----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,8 +326,8 @@ class _Replay:
     """The stretch, done again with its links.
 
     Attributes:
-        effects: Of each child the last state of its rows that links made.
-        versions: All that they made of them.
+        effects: By child, the last state of its rows that links made.
+        versions: By child, all states of its rows that links made.
     """
 
     def __init__(self, links: Sequence[Link], search: _Search) -> None:
@@ -447,7 +448,7 @@ def _deciding(known: LinkedTable, wanted: set[Values], *, is_parent: bool) -> pa
 
 
 def _run(rows: Iterable[dict[str, Any]], known: LinkedTable) -> pa.Table:
-    """What links made of rows, in the form of a run: sorted by key, and by `_seq`."""
+    """Give the rows that links made the form of a run: sorted by key, and by `_seq`."""
     moment = pa.timestamp("us", tz="UTC")
     added = [
         pa.field("_gtid", pa.string()),

@@ -51,7 +51,7 @@ class ChangeTables:
         return self._tables.names()
 
     def applied(self, table: TableName) -> int:
-        """Up to which `_seq` the log is in a table."""
+        """The `_seq` up to which the log is in a table."""
         try:
             return self._tables.applied(table)
         except UnusableTableError as error:
@@ -59,7 +59,7 @@ class ChangeTables:
             return 0
 
     def images(self, table: TableName) -> int | None:
-        """How many row images of the log a table has; None if nobody counted, or goes on with it."""
+        """Return how many row images of the log a table has; None if nobody counted, or goes on with it."""
         return None if table in self._lost else self._tables.images(table)
 
     def lack(self, tables: Iterable[TableName], reason: str) -> None:
@@ -83,12 +83,12 @@ class ChangeTables:
                 del self.gaps[name]
 
     def seed(self, table: TableName, files: Sequence[DataFile], applied: int) -> None:
-        """Add the rows of a snapshot, behind which nothing is missing; done again, nothing happens.
+        """Add a snapshot's rows, with which nothing is missing; a second call changes nothing.
 
         Args:
-            table: Their table.
-            files: URIs elsewhere.
-            applied: Up to which `_seq` the log is in the table with them.
+            table: The table of the rows.
+            files: Files elsewhere with the rows, by URI.
+            applied: The `_seq` up to which the log is in the table with these rows.
 
         Raises:
             StoreError: If the table cannot be written.

@@ -1,4 +1,4 @@
-"""What ALTER TABLE does to columns, and to values in rows, for a reader who keeps a copy of them.
+"""Effects of ALTER TABLE on columns and on values in rows, for a reader who keeps a copy of them.
 
 No log writes the rows anew after an ALTER TABLE.
 """
@@ -24,14 +24,15 @@ class AddColumn:
     """A new column.
 
     Attributes:
-        column: Its definition; the table's character set is not in it.
-        value: Its default as text, if that is a constant; None of NULL, and without a DEFAULT.
-        has_value: Whether `value` tells what rows get which are already there, where no DEFAULT
-            means NULL or the type's own.
-        is_numbered: Rows get numbers that the text does not tell: it is AUTO_INCREMENT.
-        is_first: It becomes the first.
-        after: It comes behind this one; None with `is_first` False: at the end.
-        may_exist: If there is such a column already, it stays.
+        column: The column's definition; the table's character set is not in it.
+        value: The default as text, if it is a constant; None of NULL, and without a DEFAULT.
+        has_value: Whether `value` tells what existing rows get; None then means NULL or the type's
+            own default.
+        is_numbered: Whether rows get numbers that the text does not tell: the column is
+            AUTO_INCREMENT.
+        is_first: Whether the column becomes the table's first.
+        after: The column before this one; None with `is_first` False: the column comes at the end.
+        may_exist: Whether a column of this name that already exists stays.
     """
 
     column: TableColumn
@@ -44,7 +45,7 @@ class AddColumn:
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """The name of the new column."""
         return self.column.name
 
 
@@ -68,10 +69,10 @@ class ModifyColumn:
     """A column with another definition, to which the server converts the values.
 
     Attributes:
-        column: Its new definition; the table's character set is not in it.
-        old_name: Before the statement.
-        is_first: It becomes the first.
-        after: It comes behind this one; None with `is_first` False: it stays where it is.
+        column: The column's new definition; the table's character set is not in it.
+        old_name: The column's name before the statement.
+        is_first: Whether the column becomes the table's first.
+        after: The column before this one; None with `is_first` False: the column stays where it is.
     """
 
     column: TableColumn = field(compare=False)
@@ -81,7 +82,7 @@ class ModifyColumn:
 
     @property
     def name(self) -> str:
-        """Its name after the statement."""
+        """The column's name after the statement."""
         return self.column.name
 
 
@@ -90,8 +91,8 @@ class ChangeRows:
     """Rows come or go with their partition or tablespace.
 
     Attributes:
-        action: Its words.
-        is_all: All rows of the table go, and none comes.
+        action: The words of the statement's action.
+        is_all: Whether all rows of the table go, and none comes.
     """
 
     action: str
@@ -103,14 +104,14 @@ ColumnChange = AddColumn | DropColumn | RenameColumn | ModifyColumn | ChangeRows
 _CHANGES_ROWS: Final = frozenset(
     {"DROP", "TRUNCATE", "EXCHANGE", "CONVERT", "CONVERT TABLE", "DISCARD", "IMPORT"}
 )
-"""What is done to partitions that changes rows."""
+"""Actions on partitions that change rows."""
 
 
 def column_changes(facts: StatementFacts) -> tuple[ColumnChange, ...]:
-    """What an ALTER TABLE does to columns and rows, in the order of the text.
+    """Return the changes that an ALTER TABLE makes to columns and rows, in the order of the text.
 
     Args:
-        facts: Of the statement; names of the table, keys and options are left out.
+        facts: Facts of the statement; names of the table, keys and options are left out.
     """
     node = facts.tree
     assert isinstance(node, AlterTable)

@@ -1,9 +1,10 @@
-"""What MODIFY and CHANGE do to the values of a column, value by value, as the servers do it.
+"""Effects of MODIFY and CHANGE on the values of a column, value by value, as the servers have them.
 
-Neither server logs the rows anew. What is provably the same on both is followed; where a server
-does what the log does not tell (a local time becomes a moment, a number text in its own style), it
-is said that nobody knows. In strict mode a value that does not fit ends the ALTER TABLE, so such
-values are never met; without it they are cut to what fits, which is done here, too.
+Neither server logs the rows anew. A conversion that is provably the same on both servers is
+followed; where a server depends on facts that the log does not tell (a local time becomes a moment,
+a number text in the server's own style), `NotToldError` says that nobody knows. In strict mode a
+value that does not fit ends the ALTER TABLE, so such values are never met; without strict mode the
+servers cut them to what fits, and so does this module.
 """
 
 from __future__ import annotations
@@ -88,18 +89,18 @@ _LONG_MAX: Final = (1 << 63) - 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conversion:
-    """From one definition of a column to another one.
+    """The conversion of values from one definition of a column to another one.
 
     Attributes:
-        old: Before; None if the log never told it.
-        new: Afterwards.
-        type: Of the values afterwards; `null` if it stays.
+        old: The definition before; None if the log never told it.
+        new: The definition after the statement.
+        type: The Arrow type of the values afterwards; `null` if it stays.
         is_strict: Whether a value that does not fit would have ended the statement.
         rounds: Whether fractions of seconds that have no room are rounded, not cut; None if the log
             does not tell.
-        flavor: Of the server; None if the log does not tell.
-        takes_bytes: Whether it is by CONVERT TO CHARACTER SET, for which a member of an ENUM or SET
-            is one of those in the new character set that has the same bytes.
+        flavor: The kind of server; None if the log does not tell.
+        takes_bytes: Whether the change is by CONVERT TO CHARACTER SET, for which a member of an
+            ENUM or SET is the one in the new character set that has the same bytes.
     """
 
     old: TableColumn | None
@@ -114,7 +115,7 @@ class Conversion:
         """The values afterwards.
 
         Args:
-            values: Of the column, all or some of them.
+            values: All or some values of the column.
 
         Raises:
             NotToldError: If it is not known what the server made of one of them.
@@ -145,10 +146,10 @@ class Conversion:
         assert self.old is not None, "literals have a type"
         return self._converter(family_of(self.old), pa.string())(value)
 
-    # What the values were and are -----------------------------------------------------------------
+    # Values before and after ----------------------------------------------------------------------
 
     def _keeps_all(self, old_type: pa.DataType) -> bool:
-        """Whether only attributes changed that no value depends on."""
+        """True if only attributes changed that no value depends on."""
         old, new = self.old, self.new
         if new.is_generated:
             if old is None or old.generated != new.generated or not is_alike(old, new):
@@ -177,13 +178,13 @@ class Conversion:
         return pa.types.is_temporal(old_type) and not pa.types.is_temporal(self.type)
 
     def _without_nulls(self, values: Values, old_type: pa.DataType) -> Values:
-        """NULL where there can be none any more: what the server puts there."""
+        """Replace NULL, where there can be none any more, by the server's value."""
         new = self.new
         if new.is_nullable or not values.null_count:
             return values
         was_nullable = self.old is None or self.old.is_nullable
         if pa.types.is_temporal(self.type):
-            # They are zero dates, or become such; but a TIMESTAMP becomes the time of the moment.
+            # NULLs are zero dates, or become such; but a TIMESTAMP becomes the time of the moment.
             if has_zone(self.type) and was_nullable and has_zone(old_type):
                 raise NotToldError("NULL became the time of the statement, or is a zero date")
             return values
@@ -396,7 +397,7 @@ class Conversion:
         return ",".join(each for each in value.split(",") if self._has_same_bytes(each))
 
     def _has_same_bytes(self, text: str) -> bool:
-        """Whether a text has the same bytes in both character sets."""
+        """True if a text has the same bytes in both character sets."""
         charsets = [each.charset or "" for each in (self.old, self.new) if each is not None]
         if text.isascii() and not WIDE.intersection(charsets):
             return True
@@ -467,7 +468,7 @@ class Conversion:
         return value + timedelta(microseconds=self._change(rest, 10 ** (6 - digits)))
 
     def _change(self, rest: int, unit: int) -> int:
-        """What is added to a fraction so that nothing is left over of it."""
+        """Return the number that, added to a value, rounds or cuts its fraction off."""
         if self.rounds is None:
             raise NotToldError(
                 "the log does not tell whether fractions of seconds were rounded or cut"

@@ -1,4 +1,4 @@
-"""What ADD COLUMN puts into rows that are there: a literal as the server stores it, or the type's own."""
+"""Values that ADD COLUMN puts into existing rows: a literal as the server stores it, or the type's own."""
 
 from __future__ import annotations
 
@@ -34,12 +34,13 @@ def value_in_old_rows(change: AddColumn, conversion: Conversion, timestamp: int)
     """The value of a new column in rows that exist.
 
     Args:
-        change: The column comes.
-        conversion: Into its definition, in the statement's session; from nothing.
-        timestamp: When the statement ran, in seconds since 1970.
+        change: The change that adds the column.
+        conversion: The conversion from nothing into the column's definition, in the statement's
+            session.
+        timestamp: Time of the statement, in seconds since 1970.
 
     Raises:
-        NotToldError: If the log does not tell it.
+        NotToldError: If the log does not tell the value.
     """
     definition = conversion.new
     if definition.default_form == "now":
@@ -83,7 +84,7 @@ def _typed(text: str, definition: TableColumn) -> tuple[TableColumn, Any]:
 
 
 def _implicit(conversion: Conversion) -> object:
-    """What NOT NULL without a DEFAULT gives; zero dates are NULL here as everywhere."""
+    """Return the value of NOT NULL without a DEFAULT; zero dates are NULL here as everywhere."""
     definition, data_type = conversion.new, conversion.type
     if pa.types.is_temporal(data_type):
         return None

@@ -35,7 +35,7 @@ _FAMILIES: Final = {
 CHARACTERS: Final = frozenset({"utf8mb4", "utf16", "utf16le", "utf32", "gb18030"})
 """Character sets that have all characters."""
 WIDE: Final = frozenset({"ucs2", "utf16", "utf16le", "utf32"})
-"""Those in which ASCII has other bytes."""
+"""Character sets in which ASCII has other bytes."""
 _OF_UTF8MB3: Final = frozenset({"ascii", "latin1", "ucs2"})
 _FLOAT_DIGITS_MAX: Final = 24
 _DECIMAL_DEFAULT: Final = (10, 0)
@@ -58,7 +58,7 @@ def integer_range(column: TableColumn) -> tuple[int, int]:
 
 
 def is_alike(old: TableColumn, new: TableColumn) -> bool:
-    """Whether two definitions mean the same values."""
+    """True if two definitions mean the same values."""
     return (
         (family_of(old), old.type_name in FIXED_CHARS, old.type_name == "BINARY")
         == (family_of(new), new.type_name in FIXED_CHARS, new.type_name == "BINARY")
@@ -73,7 +73,7 @@ def is_alike(old: TableColumn, new: TableColumn) -> bool:
 
 
 def keeps_values(old: TableColumn, new: TableColumn) -> bool:
-    """Whether every value of a definition is the same in another one."""
+    """True if every value of a definition is the same in another definition."""
     if is_alike(old, new):
         return True
     family = family_of(old)
@@ -90,7 +90,7 @@ def keeps_values(old: TableColumn, new: TableColumn) -> bool:
 
 
 def has_all_of(charset: str | None, other: str | None) -> bool:
-    """Whether a character set is known to have all characters of another one."""
+    """True if a character set is known to have all characters of another one."""
     return (
         charset == other
         or charset in CHARACTERS
@@ -118,6 +118,6 @@ def first_number(column: TableColumn) -> int | None:
 
 
 def type_text(column: TableColumn) -> str:
-    """Its type, such as `VARCHAR(50)`."""
+    """The type of a column as text, such as `VARCHAR(50)`."""
     arguments = f"({','.join(column.arguments)})" if column.arguments else ""
     return f"{column.type_name}{arguments}"

@@ -48,7 +48,7 @@ def mapped(values: Values, convert: Convert, data_type: pa.DataType) -> Values:
 
 
 def is_encodable(text: str, codec: str) -> bool:
-    """Whether a text can be said in a character set."""
+    """True if a codec can encode a text that is not empty."""
     try:
         return bool(text.encode(codec))
     except UnicodeEncodeError:
@@ -61,12 +61,12 @@ def same(value: Any) -> Any:
 
 
 def is_number(data_type: pa.DataType) -> bool:
-    """Whether values of a type are numbers."""
+    """True if values of a type are numbers."""
     return bool(pa.types.is_decimal(data_type) or pa.types.is_integer(data_type))
 
 
 def of_decimal(convert: Convert) -> Convert:
-    """From a number that is a text, since it has too many digits."""
+    """Return the conversion for a number that is a text, since it has too many digits."""
     return lambda value: convert(Decimal(value))
 
 
@@ -109,10 +109,10 @@ def exactly() -> AbstractContextManager[Context]:
 
 
 def instead_of_null(column: TableColumn, data_type: pa.DataType, flavor: Flavor | None) -> object:
-    """What stands where NULL stood, without strict mode, and in rows that get a column of NOT NULL.
+    """Return the value that replaces NULL without strict mode, and in rows that get a NOT NULL column.
 
     Raises:
-        NotToldError: If the log does not tell it.
+        NotToldError: If the log does not tell the value.
     """
     family = family_of(column)
     if family == "JSON" and flavor is not Flavor.MARIADB:

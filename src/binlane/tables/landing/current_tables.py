@@ -1,6 +1,6 @@
 """Current tables: the rows of each table as they are, kept by changes and by statements.
 
-What the log does not tell is never guessed: such a table is given up, which the journal remembers,
+Nothing that the log does not tell is guessed: the table is given up, which the journal remembers,
 so that no later rows make a table that looks right and is not.
 """
 
@@ -52,7 +52,7 @@ class CurrentTables:
     """The current tables of a target.
 
     Attributes:
-        notes: What the reader of the tables must know.
+        notes: Notes that a reader of the tables must know.
     """
 
     def __init__(self, tables: TableStore, journal: Journal, audit: Audit) -> None:
@@ -79,12 +79,12 @@ class CurrentTables:
         return missing_names(definitions.columns(table), self._own(table))
 
     def images(self, table: TableName) -> int | None:
-        """How many row images of the log a table has; None if nobody counted, or keeps it now."""
+        """Return how many row images of the log a table has; None if nobody counted, or keeps it now."""
         is_kept = table.plain not in self.abandoned and not self._awaits_rows(table)
         return self._tables.images(table) if is_kept else None
 
     def exists(self, table: TableName) -> bool:
-        """Whether there is a table; one that cannot be read is given up."""
+        """True if the table exists; a table that cannot be read is given up."""
         try:
             return self._tables.exists(table)
         except UnusableTableError as error:
@@ -92,11 +92,11 @@ class CurrentTables:
             return False
 
     def applied(self, table: TableName) -> int:
-        """Up to which `_seq` the log is in a table; 0 where there is none that can be read."""
+        """The `_seq` up to which the log is in a table; 0 if no such table can be read."""
         return self._tables.applied(table) if self.exists(table) else 0
 
     def linked(self, scope: Tables) -> LinkedTables:
-        """Those whose rows change with others'."""
+        """The current tables whose rows change with others'."""
         return LinkedTables(self._tables, scope)
 
     def given_up_now(self) -> list[str]:
@@ -106,7 +106,7 @@ class CurrentTables:
     # Statements -----------------------------------------------------------------------------------
 
     def concerns(self, step: Step) -> bool:
-        """Whether a step is about a table that is kept or was given up."""
+        """True if a step is about a table that is kept or was given up."""
         if isinstance(step, Abandon | AbandonAll | Create | CreateLike | Relink):
             return True
         if isinstance(step, DropDatabase):
@@ -114,11 +114,11 @@ class CurrentTables:
         return any(table.plain in self.abandoned or self.exists(table) for table in tables_of(step))
 
     def do(self, step: Step, seq: int) -> None:
-        """Do one step; done again, or about tables that are not kept, it changes nothing.
+        """Do one step; a repeated step, or one about tables that are not kept, changes nothing.
 
         Args:
-            step: Of a statement before which all rows are applied.
-            seq: `_seq` of the statement.
+            step: A step of a statement before which all rows are applied.
+            seq: The `_seq` of the step's statement.
         """
         try:
             self._do(step, seq)
@@ -214,21 +214,21 @@ class CurrentTables:
         schema: pa.Schema,
         applied: int,
     ) -> None:
-        """Give a table all of its rows, in place of those that it has; done again, nothing happens.
+        """Replace all rows of a table by those of some files; a second call changes nothing.
 
         Args:
-            table: Also one that was given up.
-            files: URIs elsewhere.
+            table: The table, which may have been given up.
+            files: Files elsewhere with the rows, by URI.
             key: Names of the key's columns.
-            schema: The source's columns.
-            applied: Up to which `_seq` the log is in them.
+            schema: Schema of the source's own columns.
+            applied: The `_seq` up to which the log is in the rows.
 
         Raises:
             StoreError: If the table cannot be written.
         """
         state = self._journal.state
         if {self.abandoned.pop(table.plain, None), state.partial.pop(table.plain, None)} != {None}:
-            # Else its files would be gone after a crash behind this.
+            # Without this save the table's files would be gone after a crash behind it.
             self._journal.save()
         self._audit.seed(Mode.CURRENT, table)
         try:
@@ -247,13 +247,13 @@ class CurrentTables:
         is_told: bool,
         generated: Collection[str] = (),
     ) -> None:
-        """Apply runs, which have what is not applied already, in log order.
+        """Apply the rows of runs that are not applied already, in log order.
 
         Args:
-            table: Their table.
-            pieces: With the runs.
+            table: The table of the rows.
+            pieces: Pieces of the log's rows, each with its run.
             is_told: Whether the log told of the table's beginning.
-            generated: Names of its generated columns, in small letters.
+            generated: Names of the table's generated columns, in small letters.
 
         Raises:
             StoreError: If the table cannot be written.
@@ -276,7 +276,7 @@ class CurrentTables:
             self._audit.leave_out(GIVEN_UP, table, pieces)
 
     def _awaits_rows(self, table: TableName) -> bool:
-        """Whether the rows that were there before come later, by a snapshot."""
+        """True if a snapshot is still to bring the rows that the table had before."""
         return table.plain in self._journal.state.snapshots and not self.exists(table)
 
     def _merge(
@@ -365,7 +365,7 @@ class CurrentTables:
         """
         own = self._own(table)
         if self._tables.has_rows(table):
-            # What either has not is not known of all rows.
+            # A generated column that only one of both has is not known of all rows.
             own = shared(own, columns.names, generated)
             names = shared(columns.names, own, generated)
             columns = pa.schema([columns.field(name) for name in names])
@@ -388,5 +388,5 @@ class CurrentTables:
 
 
 def _shape(rows: Rows) -> tuple[object, ...]:
-    """What rows have in common that are merged at once."""
+    """Return the facts that rows must have in common to be merged at once."""
     return rows.columns, rows.key, rows.is_full, rows.why_not

@@ -1,7 +1,7 @@
-"""What the log told of its tables' definitions: columns before an ALTER TABLE, foreign keys.
+"""Tables' definitions as the log told them: columns before an ALTER TABLE, foreign keys.
 
-Kept in a file of its own beside the journal, which names it, so that a batch that is run again finds
-the definitions of its beginning.
+They are kept in a file of their own beside the journal, which names the file, so that a batch that
+is run again finds the definitions of its beginning.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Definitions:
     """The definitions at one place of a log.
 
     Args:
-        catalog: What is known of the tables there.
+        catalog: The tables as they are known there.
         triggered: Tables that have, or had, triggers.
     """
 
@@ -40,7 +40,7 @@ class Definitions:
 
     @property
     def catalog(self) -> SchemaCatalog:
-        """What a reader of the log behind this place needs to know; not to be changed."""
+        """The catalog that a reader of the log behind this place needs; not to be changed."""
         return self._catalog
 
     def table(self, name: TableName) -> Table | None:
@@ -55,15 +55,15 @@ class Definitions:
         return {column.name.lower(): column for column in definition.columns}
 
     def is_told(self, name: TableName) -> bool:
-        """Whether the log has a table's CREATE TABLE, understood or not."""
+        """True if the log has a table's CREATE TABLE, understood or not."""
         return self.table(name) is not None or self._catalog.is_unknown(name)
 
     def is_plain(self, name: TableName) -> bool:
-        """Whether a name is known to be that of a table, and one without triggers."""
+        """True if a name is known to be that of a table, and of one without triggers."""
         return self.is_told(name) and name not in self._triggered
 
     def is_temporary(self, name: TableName) -> bool:
-        """Whether a statement can only mean a temporary table."""
+        """True if a statement that has this name can only mean a temporary table."""
         return self.table(name) is None and self._catalog.table(name) is not None
 
     def acting_keys(self) -> list[ForeignKey]:
@@ -72,7 +72,7 @@ class Definitions:
         return [key for table in tables if table for key in acting(table.foreign_keys)]
 
     def acting_children(self, parent: TableName) -> list[ForeignKey]:
-        """Those of them that refer to a table."""
+        """The acting foreign keys that refer to a table."""
         return list(acting(self._catalog.children(parent)))
 
     def primary_key(self, name: TableName) -> tuple[str, ...]:
@@ -102,7 +102,7 @@ class Definitions:
         self._triggered |= {new for old, new in effects.renames if old in self._triggered}
 
     def copy(self) -> Definitions:
-        """Others that change by themselves."""
+        """Return definitions that change independently of these."""
         return Definitions(self._catalog.copy(), self._triggered)
 
     def after(self, statement: Statement) -> Definitions:
@@ -112,7 +112,7 @@ class Definitions:
         return found
 
     def fields(self) -> dict[str, Any]:
-        """As JSON has it; attributes that are as usual are left out."""
+        """The definitions as JSON has them; attributes that are as usual are left out."""
         tables = (self.table(name) for name in self._catalog.tables)
         return {
             "tables": [_fields(table, {"create_statement"}) for table in tables if table],

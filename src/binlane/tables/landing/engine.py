@@ -1,8 +1,8 @@
-"""Who runs the works of a landing: this process and some of its own, or a cluster.
+"""Engines that run the works of a landing: this process and some of its own, or a cluster.
 
-The embedded engine starts its processes once, when the first large batch comes. They are programs
-of their own that take works from a pipe, so that the caller's main module is never run again, Ctrl-C
-at a terminal does not reach them, and they end by themselves when the caller is gone.
+The embedded engine starts its processes once, when the first large batch comes. The processes are
+programs of their own that take works from a pipe, so that the caller's main module is never run
+again, Ctrl-C at a terminal does not reach them, and they end by themselves when the caller is gone.
 """
 
 from __future__ import annotations
@@ -33,23 +33,23 @@ class Engine(Protocol):
     """Runs a function over works."""
 
     def run(self, function: Callable[[Work], Result], works: Sequence[Work]) -> Iterator[Result]:
-        """The results, in the order of the works, as they come.
+        """Run a function over works; give the results in the order of the works, as they come.
 
         Args:
-            function: Of a module that binlane has, so that it can be named to other processes.
-            works: What can be pickled.
+            function: A function in a module of binlane, so that it can be named to other processes.
+            works: Arguments of the function, one a call, which can be pickled.
 
         Raises:
-            BinlaneError: The first one that the function raises, in the order of the works.
+            BinlaneError: The first error that the function raises, in the order of the works.
         """
 
     @property
     def cores(self) -> int:
-        """How many works run at the same time."""
+        """The number of works that run at the same time."""
 
     @property
     def merger(self) -> Merger | None:
-        """What merges runs into current tables by a statement of its own, if something does."""
+        """The merger of runs into current tables by its own statements; None if tasks merge."""
 
 
 class EmbeddedEngine:
@@ -61,7 +61,7 @@ class EmbeddedEngine:
         processes: How many; by default one a core.
 
     Attributes:
-        notes: Of workers that died and were replaced.
+        notes: Notes on workers that died and were replaced.
     """
 
     merger: Final = None
@@ -69,7 +69,7 @@ class EmbeddedEngine:
     def __init__(self, processes: int | None = None) -> None:
         self._processes = processes or len(os.sched_getaffinity(0))
         self._idle: list[_Worker] = []
-        # Of each run that is under way: whoever takes results may run other works in between.
+        # One entry for each run under way: whoever takes results may run other works in between.
         self._busy: list[dict[Connection, _Worker]] = []
         self.notes: list[str] = []
 
@@ -86,7 +86,7 @@ class EmbeddedEngine:
 
     @property
     def cores(self) -> int:
-        """How many works run at the same time."""
+        """The number of works that run at the same time."""
         return self._processes
 
     def run(self, function: Callable[[Work], Result], works: Sequence[Work]) -> Iterator[Result]:
@@ -137,7 +137,7 @@ class EmbeddedEngine:
             self._busy = [each for each in self._busy if each is not busy]
 
     def _is_ahead(self, todo: deque[tuple[int, Any]], following: int) -> bool:
-        """Whether the next work is near enough to what is waited for: results are held."""
+        """True if the next work is near enough to the awaited one; results behind that are held."""
         return todo[0][0] < following + 4 * self._processes
 
     def _start(
@@ -173,8 +173,8 @@ class _Worker:
     """A process that waits for works.
 
     Attributes:
-        connection: To it.
-        number: Of the work that it has.
+        connection: The driver's end of the pipe.
+        number: The number of the work that the process has.
     """
 
     def __init__(self) -> None:
@@ -199,7 +199,7 @@ class _Worker:
             self.connection.send((function, work))
 
     def answer(self) -> tuple[bool, Any] | None:
-        """Whether the work was done, and its result or error; None if the process died."""
+        """Return whether the work was done, and its result or error; None if the process died."""
         try:
             answer: tuple[bool, Any] = self.connection.recv()
         except (EOFError, ConnectionResetError):

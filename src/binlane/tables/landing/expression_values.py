@@ -39,7 +39,7 @@ _WIDE_DIGITS: Final = 76
 _DECIMAL_DIGITS_MAX: Final = 38
 _SCALE_MAX: Final = 30
 UNKNOWN_CHARSET: Final = "unknown"
-"""That of columns whose definitions name none, in a database of which nothing is known."""
+"""Character set of columns whose definitions name none, in a database of which nothing is known."""
 _UTF8: Final = frozenset({"utf8mb4", "utf8mb3"})
 _CHARS_MAX: Final = "65535"
 _TEMPORAL: Final = frozenset({"DATE", "DATETIME"})
@@ -56,10 +56,10 @@ class Typed:
 
     Attributes:
         column: INTEGER are BIGINT, signed or not; DOUBLE, DECIMAL, VARCHAR, DATE, DATETIME.
-        values: Of BIGINT in `decimal128(20, 0)`, of DOUBLE in `float64`.
-        is_null: It is the literal NULL, which has the type of whatever it stands beside.
+        values: The values; those of BIGINT are `decimal128(20, 0)`, those of DOUBLE `float64`.
+        is_null: Whether it is the literal NULL, which has the type of whatever it stands beside.
         constant: The number of a literal; None of all else.
-        is_mixed: It is of numbers with several scales, each of which it has as text.
+        is_mixed: Whether it has numbers of several scales, each of which it has as text.
     """
 
     column: TableColumn
@@ -106,11 +106,11 @@ def of_column(column: TableColumn, values: Values) -> Typed:
     """The values of a column in a table's rows.
 
     Args:
-        column: Its definition.
-        values: As rows have them.
+        column: The definition of the column.
+        values: The values as rows have them.
 
     Raises:
-        NotComputableError: If its values in rows are not all that the server has of it.
+        NotComputableError: If the values in rows are not all that the server has of the column.
     """
     family, kind = family_of(column), values.type
     if family == "INTEGER" and (pa.types.is_integer(kind) or kind == UNSIGNED_LONG):
@@ -132,10 +132,10 @@ class Computing:
     """Expressions over some rows.
 
     Attributes:
-        text: That the tree stands for.
+        text: The statement's text that the tree stands for.
         column: The values of a column by its name in small letters; raises `NotComputableError` as
             `of_column`, also where there is none.
-        rows: How many there are.
+        rows: The number of the rows.
     """
 
     text: StatementText
@@ -218,7 +218,7 @@ class Computing:
         return long(_as_number(pc.invert(found) if node.is_negated else found))
 
     def _condition(self, node: Operation) -> Values | None:
-        """Of an operator that holds or does not; None of others."""
+        """The values of an operator that holds or does not; None of other operators."""
         operator, operands = node.operator, node.operands
         if operator in _LOGICAL:
             return reduce(_LOGICAL[operator], [self.holds(each) for each in operands])
@@ -245,13 +245,13 @@ class Computing:
         return None
 
     def holds(self, node: Expression) -> Values:
-        """Whether a condition holds; NULL where that is NULL."""
+        """Return a condition's values as booleans; NULL where the condition is NULL."""
         value = self.value(node)
         if value.family not in _NUMERIC:
             raise NotComputableError(self._shown(node))
         return pc.not_equal(value.values, pa.scalar(0).cast(value.values.type))
 
-    # What chooses ---------------------------------------------------------------------------------
+    # Functions that choose ------------------------------------------------------------------------
 
     def _case(self, node: Case) -> Typed:
         if node.operand is None:

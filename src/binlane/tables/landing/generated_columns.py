@@ -51,9 +51,9 @@ from binlane.tables.landing.expression_values import (
 from binlane.tables.ranges.statements import Statement
 
 WHY_NOT: Final = b"why_not"
-"""Of a batch: why current tables cannot take it, beside columns that it lacks."""
+"""Key of a batch's metadata: why current tables cannot take it, beside columns that it lacks."""
 Columns = Mapping[str, TableColumn]
-"""A table's, in table order, by their names in small letters."""
+"""Definitions of a table's columns, in table order, by their names in small letters."""
 
 _STORABLE: Final = {
     "INTEGER": frozenset({"INTEGER", "DECIMAL", "DOUBLE", "TEXT"}),
@@ -63,11 +63,11 @@ _STORABLE: Final = {
     "DATE": frozenset({"DATE", "DATETIME"}),
     "DATETIME": frozenset({"DATETIME", "DATE"}),
 }
-"""What a column of a type can take without a session's settings."""
+"""Families of values that a column of a family can take without a session's settings."""
 
 
 def flavor_of(gtid: str | None) -> Flavor | None:
-    """Of the server that wrote a GTID; None without one."""
+    """The kind of the server that wrote a GTID; None without one."""
     if gtid is None:
         return None
     # Domain, server and number; MySQL's is a UUID and a number.
@@ -95,16 +95,16 @@ def generated_names(columns: Columns) -> list[str]:
 
 
 def is_computed(column: TableColumn) -> bool:
-    """Whether a column is one of an expression."""
+    """True if a column is computed from an expression."""
     return column.is_generated and not (column.generated or "ROW ").startswith("ROW ")
 
 
 def dependent(columns: Columns, names: Iterable[str]) -> set[str]:
-    """The generated columns that hang on some columns, those among them included.
+    """The generated columns that depend on some columns, those among them included.
 
     Args:
-        columns: The table's.
-        names: In small letters.
+        columns: Definitions of the table's columns.
+        names: Names of the columns, in small letters.
     """
     found = set(names)
     for name in generated_names(columns):
@@ -114,22 +114,22 @@ def dependent(columns: Columns, names: Iterable[str]) -> set[str]:
 
 
 def shared(names: Sequence[str], others: Collection[str], generated: Collection[str]) -> list[str]:
-    """Names of columns, without generated ones that are not among others.
+    """Names of columns, without the generated ones that other rows do not have.
 
     Args:
-        names: In their order.
-        others: Likewise, of other rows of the table.
-        generated: Those of its generated columns, in small letters.
+        names: Names of the columns, in their order.
+        others: Names of the columns of other rows of the table.
+        generated: Names of the table's generated columns, in small letters.
     """
     return [name for name in names if name in others or name.lower() not in generated]
 
 
 def missing_names(columns: Columns, names: Iterable[str]) -> tuple[str, ...]:
-    """The names of generated columns that are not among others.
+    """The names of generated columns that rows do not have.
 
     Args:
-        columns: The table's.
-        names: Of the columns that rows have.
+        columns: Definitions of the table's columns.
+        names: Names of the columns that rows have.
     """
     own = {name.lower() for name in names}
     return tuple(columns[each].name for each in generated_names(columns) if each not in own)
@@ -139,9 +139,9 @@ def left_out(columns: Columns, schema: pa.Schema, flavor: Flavor | None) -> list
     """The names of the columns that rows of a table never have, since nothing tells their values.
 
     Args:
-        columns: The table's.
-        schema: Of all of them.
-        flavor: Of the server.
+        columns: Definitions of the table's columns.
+        schema: Schema of all the table's columns.
+        flavor: The kind of server; None if not known.
     """
     if flavor is not Flavor.MARIADB:
         return []
@@ -161,10 +161,10 @@ def with_computed(
     """Rows with the values of generated columns; a column is left out that is not computable.
 
     Args:
-        rows: With all columns that are to be computed; what else they have stays.
-        columns: The table's.
-        wanted: Names of those to compute, in small letters.
-        flavor: Of the server.
+        rows: Rows with all columns that are to be computed; their other columns stay.
+        columns: Definitions of the table's columns.
+        wanted: Names of the columns to compute, in small letters.
+        flavor: The kind of server; None if not known.
         hides_dates: Whether NULL may stand for a zero date.
 
     Raises:
@@ -192,13 +192,12 @@ def with_computed(
 
 @dataclass(frozen=True, slots=True)
 class Computed:
-    """How a generated column is computed.
+    """The computation of a generated column.
 
     Attributes:
-        columns: The table's.
-        name: Its own, in small letters.
-        type: Of its values in rows.
-        flavor: Of the server.
+        columns: Definitions of the table's columns.
+        name: The generated column's name, in small letters.
+        type: The Arrow type of the column's values in rows.
         hides_dates: Whether NULL may stand for a zero date.
     """
 
@@ -209,11 +208,11 @@ class Computed:
     hides_dates: bool
 
     def of(self, rows: pa.Table) -> Values:
-        """Its values in some rows.
+        """The column's values in some rows.
 
         Raises:
-            NotComputableError: If they cannot be computed, whatever the rows are.
-            NotToldError: If one cannot be known.
+            NotComputableError: If the values cannot be computed, whatever the rows are.
+            NotToldError: If a value cannot be known.
         """
         column = self.columns[self.name]
         tree, text = _parsed(column.generated or "", column.generated_modes)
@@ -312,8 +311,8 @@ class LoggedRows:
     """The rows of a range of a log, with what it does not tell of generated columns.
 
     Args:
-        definitions: Those before the range; they are changed.
-        added: How many columns batches begin with that are no table's.
+        definitions: Definitions before the range; they are changed.
+        added: Number of columns of a batch in front of the table's own.
     """
 
     def __init__(self, definitions: Definitions, added: int = len(CHANGE_NAMES)) -> None:
@@ -329,8 +328,8 @@ class LoggedRows:
     def whole(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """A batch with the values of its table's generated columns as the table has them.
 
-        Columns that are not computable are left out where the log's values cannot be trusted. What
-        cannot be known is NULL, and counts as lacking.
+        Columns that are not computable are left out where the log's values cannot be trusted. A
+        value that cannot be known is NULL, and counts as lacking.
         """
         table = table_of(batch.schema)
         columns = self._known.get(table)

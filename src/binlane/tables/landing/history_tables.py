@@ -70,7 +70,7 @@ class HistoryTables:
         return missing_names(definitions.columns(table), self._tables.schema(table).names)
 
     def exists(self, table: TableName) -> bool:
-        """Whether there is a table; one that cannot be read is not gone on with."""
+        """True if the table exists; a history that cannot be read ends."""
         try:
             return self._tables.exists(table)
         except UnusableTableError as error:
@@ -78,7 +78,7 @@ class HistoryTables:
             return False
 
     def applied(self, table: TableName) -> int:
-        """Up to which `_seq` the log is in a table; 0 where there is none that can be read."""
+        """The `_seq` up to which the log is in a table; 0 if no such table can be read."""
         return self._tables.applied(table) if self.exists(table) else 0
 
     def given_up_now(self) -> set[str]:
@@ -94,11 +94,11 @@ class HistoryTables:
         self._journal.save()
 
     def images(self, table: TableName) -> int | None:
-        """How many row images of the log a table has; None if nobody counted, or goes on with it."""
+        """Return how many row images of the log a table has; None if nobody counted, or goes on with it."""
         return None if table.plain in self.abandoned else self._tables.images(table)
 
     def concerns(self, step: Step) -> bool:
-        """Whether a step is about a table that is kept or was given up."""
+        """True if a step is about a table that is kept or was given up."""
         if isinstance(step, Create | CreateLike):
             return False
         if isinstance(step, Abandon | AbandonAll):
@@ -108,12 +108,12 @@ class HistoryTables:
         return any(table.plain in self.abandoned or self.exists(table) for table in tables_of(step))
 
     def do(self, step: Step, seq: int, seconds: int) -> None:
-        """Do one step; done again, or about tables that are not kept, it changes nothing.
+        """Do one step; a repeated step, or one about tables that are not kept, changes nothing.
 
         Args:
-            step: Of a statement before which all rows are applied.
-            seq: `_seq` of the statement.
-            seconds: When it was executed, since 1970.
+            step: A step of a statement before which all rows are applied.
+            seq: The `_seq` of the step's statement.
+            seconds: Time of the statement's execution, in seconds since 1970.
         """
         try:
             self._do(step, seq, seconds)
@@ -178,15 +178,15 @@ class HistoryTables:
         applied: int,
         seconds: int,
     ) -> None:
-        """Begin anew with all rows of a table, each a version; done again, nothing happens.
+        """Begin anew with all rows of a table, each a version; a second call changes nothing.
 
         Args:
-            table: Also one that was given up; its versions end.
-            files: URIs elsewhere, whose rows have `_ts`, the moment that they were read.
+            table: The table, which may have been given up; its versions end.
+            files: Files by URI elsewhere, whose rows have `_ts`, the moment that they were read.
             key: Names of the key's columns.
-            schema: The source's columns.
-            applied: Up to which `_seq` the log is in them.
-            seconds: When they were read, since 1970.
+            schema: Schema of the source's own columns.
+            applied: The `_seq` up to which the log is in the rows.
+            seconds: Time at which the rows were read, in seconds since 1970.
 
         Raises:
             StoreError: If the table cannot be written.
@@ -227,12 +227,12 @@ class HistoryTables:
     def merge(
         self, table: TableName, pieces: Sequence[Rows], *, generated: Collection[str] = ()
     ) -> None:
-        """Apply versions, which are not applied already, in log order.
+        """Apply the versions that are not applied already, in log order.
 
         Args:
-            table: Their table.
-            pieces: With the versions.
-            generated: Names of its generated columns, in small letters.
+            table: The table of the versions.
+            pieces: Pieces of the log's rows, each with its versions.
+            generated: Names of the table's generated columns, in small letters.
 
         Raises:
             StoreError: If the table cannot be written.
@@ -250,7 +250,7 @@ class HistoryTables:
 
     def _merge(self, table: TableName, pieces: Sequence[Rows], generated: Collection[str]) -> None:
         last = pieces[-1]
-        # What foreign keys do is found out anew behind a crash.
+        # The effects of foreign keys are found out anew behind a crash.
         applied = self._tables.applied(table)
         runs = [
             rows.versions

@@ -1,9 +1,9 @@
-"""What a landing remembers beside its tables: who it is, how far it is, what it gave up.
+"""The journal of a landing, beside its tables: its identity, its progress, the tables given up.
 
-One small JSON file, replaced as a whole. It makes statements that concern tables as such (DROP,
-RENAME …), which no table's own transactions can record, happen exactly once. Each holder of the
-target's lease writes a file of its own, of which the latest counts: what a driver writes that has
-lost the lease is read by nobody.
+The journal is one small JSON file, replaced as a whole. By it, statements that concern tables as
+such (DROP, RENAME …), which no table's own transactions can record, happen exactly once. Each
+holder of the target's lease writes a file of its own, and the latest file counts: nobody reads what
+a driver writes that has lost the lease.
 """
 
 from __future__ import annotations
@@ -33,31 +33,35 @@ _DEFINITIONS: Final = "definitions-"
 
 @dataclass(slots=True, kw_only=True)
 class JournalState:
-    """The contents.
+    """The contents of a journal.
 
     Attributes:
         app_id: Names this landing in the tables' transactions.
-        terms: What it lands; a landing that goes on must land the same.
-        began: Where in the log it began, as `position`; None before the first batch.
+        terms: The settings that say what is landed; a landing that goes on must have the same.
+        began: Place in the log at which the landing began, as `position`; None before the first
+            batch.
         is_bound: Whether the target may know it already; if it does not, nothing was begun.
-        position: Up to where the log is landed, as the planner writes it; None for its beginning.
-        done: `_seq` of the last statement whose steps are all done; what lies before it is done.
-        doing: `_seq` of the statement whose steps are being done, 0 for none.
-        step: The step of it that may have been begun.
+        position: Place up to which the log is landed, as the planner writes it; None for the log's
+            beginning.
+        done: The `_seq` of the last statement whose steps are all done, as are those of all before
+            it.
+        doing: The `_seq` of the statement whose steps are being done, 0 for none.
+        step: The step of that statement that may have been begun.
         abandoned: Tables that `current` no longer keeps, and why.
-        ended_histories: Tables of which `history` is not gone on with, and why.
+        ended_histories: Tables whose `history` is not gone on with, and why.
         partial: Current tables that may lack rows, and why.
         gaps: Change tables that lack changes of the log, and why.
         skipped: GTIDs of event groups that were passed over, and the tables of their rows.
         definitions: Name of the file of the tables' definitions at `position`; empty for none.
-        snapshots: Tables whose rows were or are taken from the server, by name, until the log is
-            landed beyond what was seen of them: see `snapshot.record`.
-        run_id: Of the landing that is under way or died; empty if the last one ended well.
+        snapshots: Tables whose rows were or are taken from the server, by name; each stays until
+            the log is landed beyond the place up to which its snapshot saw it (see
+            `snapshot.record`).
+        run_id: Name of the landing that is under way or died; empty if the last one ended well.
         landed: How many row images of the log each table has at `position`, by mode and table.
-        logged: How many the log had of each table up to there.
-        left_out: How many of those are in no table, by table and why.
+        logged: How many row images the log had of each table up to `position`.
+        left_out: How many of the images in `logged` are in no table, by table and why.
         seeded: Tables that have rows of a snapshot, by mode.
-        followed: What the filter remembers of names at `position`.
+        followed: The filter's memory of names at `position`.
         cdf: Whether current tables that are made have a change data feed.
     """
 
@@ -96,8 +100,8 @@ class Journal:
     Args:
         target: URI or path of the folder in the target.
         folder: URI or path of the folder that holds it.
-        epoch: Of the lease under which it is written.
-        state: What was read, or the beginning.
+        epoch: Epoch of the lease under which it is written.
+        state: The state that was read, or the beginning.
     """
 
     def __init__(self, target: str, folder: str, epoch: int, state: JournalState) -> None:
@@ -124,8 +128,8 @@ class Journal:
         Args:
             into: URI or path of the target.
             checkpoint: URI or path of the folder of the journal; None for one in the target.
-            terms: What is to be landed, by setting.
-            epoch: Of the lease that the caller holds.
+            terms: The settings that say what is landed, by name.
+            epoch: Epoch of the lease that the caller holds.
             kept: Terms that remain as they are where the target was landed before.
 
         Raises:
@@ -167,11 +171,11 @@ class Journal:
 
     @staticmethod
     def read(into: str, checkpoint: str | None) -> JournalState:
-        """What a target's landing remembers, also while it runs.
+        """Read the state of a target's landing, also while it runs.
 
         Raises:
             ConfigError: If nothing was landed there.
-            StoreError: If it cannot be read.
+            StoreError: If the journal cannot be read.
         """
         _refuse_earlier(into)
         known = _latest(checkpoint or f"{into}/{FOLDER}")
@@ -196,14 +200,14 @@ class Journal:
         return made
 
     def reach(self, position: dict[str, Any], definitions: Definitions) -> None:
-        """Note up to where the log is landed.
+        """Note the place up to which the log is landed.
 
         Args:
-            position: As the planner writes it.
-            definitions: Of the tables there.
+            position: The place as the planner writes it.
+            definitions: Definitions of the tables at that place.
 
         Raises:
-            StoreError: If that cannot be written.
+            StoreError: If the journal cannot be written.
         """
         state, before = self.state, self.state.definitions
         if definitions.version != self._known:
@@ -297,14 +301,15 @@ def _load(filesystem: fs.FileSystem, path: str) -> dict[str, Any]:
 
 
 def read_file_whole(filesystem: fs.FileSystem, path: str) -> Any:
-    """What `write_file_whole` wrote, also while it is written again.
+    """Read the JSON of a file of `write_file_whole`, also while the file is written again.
 
-    A file in an object store is asked for its size, and then for so many bytes: of one that was
-    replaced in between these are too few or too many. What reads as the same twice is there.
+    A file in an object store is asked for its size, and then for so many bytes: if the file is
+    replaced in between, these are too few or too many. Broken JSON is an error only if it reads as
+    the same twice.
 
     Raises:
-        OSError: If it cannot be read.
-        ValueError: If no JSON is in it.
+        OSError: If the file cannot be read.
+        ValueError: If the file has no JSON.
     """
     before: bytes | None = None
     while True:

@@ -1,4 +1,4 @@
-"""Which of a log's tables are landed: those of lists that a filter lets through, where the log stands."""
+"""The tables of a log that are landed: those of lists that a filter lets through, where the log stands."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ if TYPE_CHECKING:
 
 
 class Tables(Protocol):
-    """What tells which tables are landed."""
+    """A test of names: which tables are landed."""
 
     def includes(self, table: TableName, /) -> bool:
-        """Whether a table is."""
+        """True if a table is landed."""
 
 
 class LandedTables:
     """The tables that are landed, at the place that a landing has come to.
 
     Args:
-        scope: The lists.
-        state: What the filter lets through there; None without one.
+        scope: The lists of databases and tables.
+        state: State of the filter at that place; None without a filter.
 
     Attributes:
-        notes: With a place each, what the filter left out or doubted of tables that it names, since
-            somebody looked.
+        notes: Statements that the filter left out or doubted of tables that it names, since the
+            notes were last taken; each with a place.
     """
 
     def __init__(self, scope: Scope, state: FilterState | None) -> None:
@@ -40,7 +40,7 @@ class LandedTables:
         self._state = state
 
     def includes(self, table: TableName, /) -> bool:
-        """Whether a table is landed."""
+        """True if a table is landed."""
         return self._scope.includes(table) and (self._state is None or self._state.includes(table))
 
     def after(self, statement: Statement) -> LandedTables:
@@ -68,13 +68,13 @@ class LandedTables:
 
     @property
     def unmatched(self) -> str:
-        """What a user should know if no statement was about what a filter names; else empty."""
+        """Return a warning if no statement was about what a filter names; else empty text."""
         state = self._state
         return state.unmatched if state is not None and state.is_unmatched else ""
 
     @property
     def followed(self) -> Saved:
-        """What the filter remembers of names."""
+        """The names that the filter remembers."""
         return {} if self._state is None else self._state.saved
 
 

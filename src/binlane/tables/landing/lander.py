@@ -49,12 +49,12 @@ _TOLD_BY_DEFINITIONS: Final = frozenset({"UUID", "INET4", "INET6"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchTerms:
-    """What the tasks of a batch need beside their ranges.
+    """Terms that the tasks of a batch need beside their ranges.
 
     Attributes:
-        links: See `RangeWork.links`.
-        catalogs: What is known of tables where each range begins; for those behind the last one, as
-            for that.
+        links: The tables that links need, as `RangeWork.links`.
+        catalogs: Catalogs of the tables as they are known where each range begins; ranges behind
+            the last catalog have the last one.
     """
 
     links: Mapping[TableName, frozenset[str] | None]
@@ -66,20 +66,20 @@ class BatchTerms:
 
 
 class Lander:
-    """Lands in one target.
+    """The applier of a landing's results to one target.
 
     Args:
-        journal: Of the target.
+        journal: The journal of the target.
         current: The current tables, None to keep none.
         changes: The change tables, None to keep none.
         history: The history tables, None to keep none.
-        tables: Those to land.
+        tables: A test of which tables are landed.
         audit: Holds what the tables get against what the log has.
-        progress: Takes what is done.
-        snapshots: Of tables whose rows are taken from the server.
+        progress: Counters of the landing, which are kept up to date.
+        snapshots: Snapshots of tables whose rows are taken from the server.
 
     Attributes:
-        definitions: What the log told of the tables so far.
+        definitions: Definitions of the tables as the log told them so far.
         source: The place in the log that is being applied; None before the first one.
     """
 
@@ -114,7 +114,7 @@ class Lander:
         # `_seq` of the last statement of the batch that was done.
         self._done = 0
         self._changed: set[TableName] = set()
-        # Those that had generated columns before they changed.
+        # Tables that had generated columns before they changed.
         self._computed: set[TableName] = set()
         self._linked = None if current is None else current.linked(tables)
         self._cascaded: dict[TableName, int] = {}
@@ -140,7 +140,7 @@ class Lander:
         """Apply one batch.
 
         Args:
-            results: Of its ranges, in log order.
+            results: Results of the batch's ranges, in log order.
 
         Raises:
             StaleBatchError: If statements in it bear on what its tasks read: begin it again.
@@ -184,7 +184,7 @@ class Lander:
         self._audit.reach(self.progress)
 
     def _is_stale(self, item: RangeItem) -> bool:
-        """Whether rows were read without what an earlier range tells of their table."""
+        """True if rows were read without facts that an earlier range tells of their table."""
         if not isinstance(item, Rows) or item.table not in self._changed:
             return False
         # With a key the log tells all else itself.
@@ -204,7 +204,7 @@ class Lander:
                     self._audit.expect(mode, item.table, (item,))
                 return
             if item.first_seq <= self._done:
-                # Who begins here again would take them for applied.
+                # A landing that begins here again would take these rows for applied.
                 raise StoreError(
                     f"rows up to GTID {item.last_gtid} came behind a statement that they precede; they"
                     " are not landed",
@@ -243,7 +243,7 @@ class Lander:
             self._changes.lack(tables, f"{trouble.what} ({where})")
 
     def applied(self) -> dict[Mode, dict[TableName, int]]:
-        """Up to which `_seq` the log is in each table; those that cannot be read are given up."""
+        """The `_seq` up to which the log is in each table; tables that cannot be read are given up."""
         return {
             mode: {table: kept.applied(table) for table in kept.names()}
             for mode, kept in self._kept.items()
@@ -283,7 +283,7 @@ class Lander:
         self._skipped[item.gtid] = known
 
     def look(self) -> Progress:
-        """What was done, and how the tables are now."""
+        """Bring the progress up to date with the state of the tables, and return it."""
         self._look_for_columns()
         for gtid, tables in self._skipped.items():
             rows = f", with rows of {', '.join(tables)}" if tables else ""
@@ -356,7 +356,7 @@ class Lander:
         ):
             return
         if is_resumed:
-            # What precedes a statement was flushed before its first step was written down.
+            # All rows before a statement were flushed before its first step was written down.
             self._pending.clear()
         else:
             self._flush()
@@ -390,7 +390,7 @@ class Lander:
             self._snapshots.see(step, seq)
 
     def _is_pending(self, step: Step) -> bool:
-        """Whether rows wait that a step is about."""
+        """True if rows wait that a step is about."""
         if isinstance(step, DropDatabase | AbandonAll):
             return step.database is None or any(
                 table.database == step.database for table in self._pending
@@ -424,7 +424,7 @@ class Lander:
         self._pending.clear()
 
     def _come_to(self, seq: int, gtid: str | None) -> None:
-        """What is committed next comes from a place in the log."""
+        """Set the place in the log that the next commits come from."""
         number, position = place_of(seq)
         self.source = Source(gtid=gtid, file=self._file_names.get(number, ""), position=position)
 

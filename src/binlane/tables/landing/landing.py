@@ -54,7 +54,7 @@ from binlane.tables.ranges.plan import Planner, PlanOptions
 from binlane.tables.ranges.scopes import read_scope
 
 Observer = Callable[[Progress], None]
-"""Told of progress, often: after each range of the log, and each time that there is nothing new."""
+"""Function that is told of progress: after each range of the log, and each time that nothing is new."""
 
 
 def land(
@@ -75,9 +75,9 @@ def land(
     Args:
         source: Files, a directory, or `DATA#name`.
         into: URI or path of the target: gets `current/<database>/<table>` and `changes/…`.
-        settings: Else the defaults.
-        engine: Who runs the tasks; by default processes of this machine.
-        observer: Told of progress.
+        settings: Settings of the landing; the defaults if None.
+        engine: The engine that runs the tasks; processes of this machine if None.
+        observer: Told of progress while the landing runs.
 
     Raises:
         CodecError: With file and position, if the log is damaged or holds what cannot be landed.
@@ -94,14 +94,14 @@ class Landing:
     """One landing, as a context manager that holds the target.
 
     Args:
-        source: As of `land`; so are the others.
+        source: Files, a directory, or `DATA#name`, as of `land`.
         into: URI or path of the target.
-        settings: Else the defaults.
-        engine: Who runs the tasks.
-        observer: Told of progress.
+        settings: Settings of the landing; the defaults if None.
+        engine: The engine that runs the tasks; processes of this machine if None.
+        observer: Told of progress while the landing runs.
 
     Attributes:
-        progress: What was done so far.
+        progress: Counters of the landing so far.
     """
 
     def __init__(
@@ -231,8 +231,8 @@ class Landing:
     def run(self, until: Offset | None = None) -> None:
         """Land what there is; following, go on until stopped.
 
-        What the source writes meanwhile is left to the next run, unless it follows: a source that
-        never rests would hold it for ever.
+        Changes that the source writes meanwhile are left to the next run, unless it follows: a
+        source that never rests would hold it for ever.
 
         Args:
             until: Land no more than up to this place in the log.
@@ -245,7 +245,7 @@ class Landing:
         except StoreLockedError:
             raise
         except (BinlaneError, OSError):
-            # Who has taken the target over has swept away what this one staged, and misses now.
+            # A driver that took the target over may have removed files that are missed here.
             self._check_held()
             raise
 
@@ -328,10 +328,10 @@ class Landing:
         self._stopped.set()
 
     def report(self, error: str = "") -> LandingReport:
-        """What was done so far.
+        """Return a report of the landing so far.
 
         Args:
-            error: What ended it, if it did not end well.
+            error: The error that ended the landing; empty if it ended well.
         """
         self._lander.look()
         progress = self.progress
@@ -398,7 +398,7 @@ class Landing:
         self._observe(self.progress)
 
     def _is_wanted(self, table: TableName) -> bool:
-        """Whether a snapshot is to be taken of a table: one that is missing, or asked for."""
+        """True if a snapshot is to be taken of a table: the table is missing, or asked for."""
         state, tables = self._journal.state, self._settings.tables
         if not self._tables.includes(table):
             return False
@@ -435,8 +435,7 @@ class Landing:
         self._is_first = False
 
     def _works(self, batch: Batch, terms: BatchTerms) -> list[RangeWork]:
-        # What a landing before this one did of the batch is known to the tables only; behind it
-        # nothing is landed that we have not landed.
+        # Only the tables know what an earlier landing did of the first batch; the rest is ours.
         applied = self._lander.applied() if self._is_first else {}
         selection = self._want.selection
         scope = selection.scope.with_tables(terms.links)
@@ -477,5 +476,5 @@ def scope_of(tables: str) -> Scope:
 
 
 def _cpu_seconds() -> float:
-    """Of this process and of its children that ended."""
+    """CPU seconds of this process and of its children that ended."""
     return sum(os.times()[:4])

@@ -1,11 +1,11 @@
-"""One driver a target: who holds it, told by files in the target, on a disk or in an object store.
+"""One driver a target: files in the target, on a disk or in an object store, tell who holds it.
 
-Each holder has an epoch, one more than the one before it, and a file named by it. Whoever wants the
-target writes the file of the next epoch, looks who else did, and holds it if nobody did; of several
-who come at once all step back that see another, and try again. That needs no more of a store than
-that a file that was written is listed. The holder writes its file again every few seconds; one that
-does not is taken for dead. Before each commit a driver looks for a higher epoch: where there is
-one, it has lost the target, and commits nothing more.
+Each holder has an epoch, one more than the holder before it, and a file named by the epoch. A driver
+that wants the target writes the file of the next epoch, looks for files of others, and holds the
+target if there is none; of several drivers that come at once all that see another step back, and
+try again. The store must do no more than list a file that was written. The holder writes its file
+again every few seconds; a holder that does not is taken for dead. Before each commit a driver looks
+for a higher epoch: if there is one, the driver has lost the target, and commits nothing more.
 """
 
 from __future__ import annotations
@@ -58,10 +58,10 @@ class Lease:
 
     Args:
         into: URI or path of the target.
-        claim: Our file.
+        claim: The file by which this process claims the target.
 
     Attributes:
-        epoch: Grows from holder to holder.
+        epoch: A number that grows from holder to holder.
     """
 
     def __init__(self, into: str, claim: _Claim) -> None:
@@ -113,10 +113,10 @@ class Lease:
             return lease
 
     def check(self) -> None:
-        """Whether the target is still ours: to be asked before each commit.
+        """Check before a commit that the target is still this holder's.
 
         Raises:
-            StoreLockedError: If it is not.
+            StoreLockedError: If another driver has taken the target over.
         """
         for claim in self._files.claims():
             if claim.epoch > self.epoch:
@@ -193,7 +193,7 @@ class _Files:
         return sorted(_Claim(int(name[:12]), name) for name in names if name.endswith(".json"))
 
     def read(self, claim: _Claim) -> dict[str, Any] | None:
-        """What one says; None if it is gone by now."""
+        """Return the content of a claim's file; None if the file is gone by now."""
         try:
             content: dict[str, Any] = read_file_whole(
                 self._filesystem, f"{self._folder}/{claim.name}"
@@ -217,7 +217,7 @@ class _Files:
 
 
 def _is_candidate(content: Mapping[str, Any]) -> bool:
-    """Whether somebody is just about to take the target, and not dead."""
+    """True if a claim's writer is about to take the target, and not dead."""
     return (
         content["state"] == _CLAIMS
         and _is_process_there(content)
@@ -268,7 +268,7 @@ def _user() -> str:
 
 
 def _place() -> str:
-    """Where numbers of processes mean the same: a running kernel and a container in it."""
+    """Return the name of the space in which process numbers are unique: a running kernel and container."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
         return f"{boot} {Path('/proc/self/ns/pid').readlink()}"
@@ -277,7 +277,7 @@ def _place() -> str:
 
 
 def _process_start(pid: int) -> str:
-    """When a process began, in the kernel's own unit; empty if it does not run any more."""
+    """Return the start time of a process, in the kernel's own unit; empty if it does not run any more."""
     try:
         state, *facts = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:

@@ -1,4 +1,4 @@
-"""What landings leave lying about: staged runs of a batch that is done or of a driver that died."""
+"""Removal of what landings leave behind: staged runs of a batch that is done or of a dead driver."""
 
 from __future__ import annotations
 

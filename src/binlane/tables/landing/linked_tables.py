@@ -41,11 +41,11 @@ class StaleBatchError(Exception):
 
 @dataclass(slots=True)
 class Linked:
-    """What became of linked tables in a stretch of the log.
+    """Effects of foreign keys on linked tables in a stretch of the log.
 
     Attributes:
-        runs: What foreign keys did, to be merged behind the tables' own runs.
-        given_up: Tables of which that cannot be known, and why.
+        runs: Rows that foreign keys changed, to be merged behind the tables' own runs.
+        given_up: Tables whose rows cannot be known, and why.
     """
 
     runs: dict[TableName, Rows] = field(default_factory=dict)
@@ -56,8 +56,8 @@ class LinkedTables:
     """The linked tables of a landing.
 
     Args:
-        tables: The current tables.
-        scope: What is landed.
+        tables: The store of the current tables.
+        scope: The test of which tables are landed.
     """
 
     def __init__(self, tables: TableStore, scope: Tables) -> None:
@@ -67,10 +67,10 @@ class LinkedTables:
         self._read: frozenset[TableName] = frozenset()
 
     def to_read(self, definitions: Definitions) -> dict[TableName, frozenset[str] | None]:
-        """What tasks are to read for foreign keys: see `RangeWork.links`.
+        """Return the tables and columns that tasks are to read for foreign keys, as `RangeWork.links`.
 
         Args:
-            definitions: Those of the batch's beginning.
+            definitions: Definitions at the batch's beginning.
         """
         found: dict[TableName, set[str]] = {table: set() for table in self._more}
         for key in self._keys(definitions):
@@ -89,16 +89,16 @@ class LinkedTables:
         definitions: Definitions,
         is_given_up: Callable[[TableName], bool],
     ) -> Linked:
-        """What foreign keys did in a stretch of the log.
+        """Work out the effects of foreign keys in a stretch of the log.
 
         Args:
-            pending: The rows in it.
-            definitions: In the stretch.
+            pending: The rows of the stretch, by table.
+            definitions: The tables' definitions in the stretch.
             is_given_up: Whether there can be no current table.
 
         Raises:
-            StaleBatchError: If tasks have not read what is needed; next time they do.
-            UnusableTableError: If a table cannot be read, which is then to be given up.
+            StaleBatchError: If tasks have not read all tables needed; next time they do.
+            UnusableTableError: If a table cannot be read; the table is then to be given up.
             StoreError: If files cannot be read or written.
         """
         keys = list(self._keys(definitions))
@@ -242,7 +242,7 @@ def _last(rows: pa.Table) -> int:
 
 
 def _staged(table: TableName, made: Cascades, known: LinkedTable, folder: str, file: str) -> Rows:
-    """What foreign keys made of a table, as tasks give it that read a binlog file."""
+    """Stage the rows that foreign keys made of a table, in the form of a task that read a binlog file."""
     versions, run = made.versions[table], made.runs[table]
     last = versions.sort_by(SEQUENCE_COLUMN).slice(versions.num_rows - 1).to_pylist()[0]
     seqs: Any = versions.column(SEQUENCE_COLUMN)

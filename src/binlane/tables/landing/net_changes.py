@@ -1,6 +1,6 @@
-"""What is left of many row changes: the last image of each key, or how often each row comes and goes.
+"""Net effects of many row changes: the last image of each key, or how often each row comes and goes.
 
-Pure Arrow; which of the two a table needs is decided by whether the log tells its primary key.
+Pure Arrow; a table whose primary key the log tells needs the first, any other the second.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _REMOVES: Final = pa.array(["delete", "update_before"])
 
 
 def is_gone(changes: pa.Table) -> pa.ChunkedArray[Any]:
-    """Of each image, whether it says what is no more."""
+    """Return a flag for each image: whether it is of a row that is no more."""
     found: Any = pc.is_in(changes.column("_op"), value_set=_REMOVES)
     return pa.chunked_array(found) if isinstance(found, pa.Array) else found
 
@@ -44,12 +44,12 @@ def last_images(changes: pa.Table, key: Sequence[str]) -> pa.Table:
 
 
 def counted(changes: pa.Table, columns: Sequence[str]) -> pa.Table:
-    """How often each distinct row comes more than it goes; rows that come as often are left out.
+    """Count how often each distinct row comes more than it goes; rows that come as often are left out.
 
     Args:
         changes: Row images in any order with `_op`.
-        columns: Names of the columns that make rows equal; NULLs are equal, too. Of the others
-            the last value is kept.
+        columns: Names of the columns that make rows equal; NULLs are equal, too. Of the other
+            columns the last value is kept.
 
     Returns:
         The columns of `changes` without `_op`, and `COUNT`.

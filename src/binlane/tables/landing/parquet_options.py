@@ -1,7 +1,7 @@
-"""How columns are written to Parquet: what their values, looked at in passing, make cheap.
+"""Options for writing columns to Parquet, chosen by a look at the columns' values in passing.
 
 Encoding and compressing costs more than decoding the log. A dictionary pays where values repeat;
-where they do not, it is built, thrown away, and the column written plain.
+where values do not repeat, the dictionary is built, thrown away, and the column written plain.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ ROW_GROUP_ROWS: Final = 1 << 16
 """A merge reads the row groups in which its rows lie."""
 _SAMPLE_ROWS: Final = 4096
 _DICTIONARY_BYTES_MAX: Final = 1 << 20  # Arrow's own limit; behind it the rest is written plain
-# They grow by little from row to row.
+# Columns that grow by little from row to row.
 _GROWING: Final = frozenset({"_pos", "_seq", "_ts"})
 
 
@@ -26,7 +26,7 @@ def parquet_options(
     """Keyword arguments of `pq.write_table`.
 
     Args:
-        rows: What is to be written.
+        rows: The rows to be written.
         known: Columns of which readers are to have the bounds of each row group.
         is_staged: Whether the file is read once and then removed.
     """
@@ -52,7 +52,7 @@ def parquet_options(
 
 
 def _is_repeated(values: pa.ChunkedArray[Any]) -> bool:
-    """Whether a dictionary of a row group's values is worth its making, as a sample tells."""
+    """True if a dictionary of a row group's values is worth its making, as a sample tells."""
     if pa.types.is_dictionary(values.type):
         return True
     if pa.types.is_boolean(values.type) or pa.types.is_null(values.type) or not len(values):
@@ -62,7 +62,7 @@ def _is_repeated(values: pa.ChunkedArray[Any]) -> bool:
     repeats = count - pc.count_distinct(sample, mode="all").as_py()
     if not repeats:
         return False
-    # As many values as give so many repeats by chance (birthdays).
+    # Number of distinct values that gives so many repeats by chance (birthdays).
     distinct = count * count / (2 * repeats)
     size_bytes = distinct * sample.nbytes / count
     return distinct <= min(len(values), ROW_GROUP_ROWS) / 2 and size_bytes <= _DICTIONARY_BYTES_MAX

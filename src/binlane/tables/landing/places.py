@@ -1,4 +1,4 @@
-"""Where things lie below a target's URI, and how names of tables become paths."""
+"""Places of a landing's files below the target's URI, and paths from names of tables."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from binlane.tables.landing.work import Format, Mode
 from binlane.tables.ranges.filesystems import shown
 
 FOLDER: Final = "_binlane"
-"""What landing keeps beside the tables."""
+"""Folder of the files that landing keeps beside the tables."""
 _HINT: Final = "name a directory, or a URI such as s3://bucket/lake"
 _SCHEME: Final = re.compile("[A-Za-z][A-Za-z0-9+.-]*://")
 _IN_URIS: Final = "%:/?#[]@!$&'()*+,;="
@@ -61,20 +61,20 @@ def table_uri(into: str, mode: Mode, table: TableName) -> str:
 
 
 def staging_uri(into: str, run_id: str) -> str:
-    """Where a landing puts what only its own batch needs."""
+    """Return the folder of a landing for files that only its own batch needs."""
     return f"{into.rstrip('/')}/{FOLDER}/staging/{run_id}"
 
 
 def snapshot_uri(into: str, snapshot_id: str) -> str:
-    """Where the rows of a table's snapshot wait until they are landed."""
+    """Return the folder in which the rows of a table's snapshot wait until they are landed."""
     return f"{into.rstrip('/')}/{FOLDER}/snapshots/{snapshot_id}"
 
 
 def segment(name: str) -> str:
     """A name as one segment of a path, as the servers name files: `@0022` for a quotation mark.
 
-    Unlike theirs it leaves letters of any script, and blanks and hyphens, as they are. What
-    percent-encoding gives would be decoded by delta-rs.
+    Unlike the servers' form it leaves letters of any script, and blanks and hyphens, as they are. A
+    percent-encoded name would be decoded by delta-rs.
     """
     if set(name) <= {"."}:
         return name.replace(".", "@002e")

@@ -1,4 +1,4 @@
-"""What a landing did: counted while it runs, reported at its end."""
+"""The counts of a landing: kept while it runs, reported at its end."""
 
 from __future__ import annotations
 
@@ -12,23 +12,24 @@ from binlane.names import TableName
 
 @dataclass(slots=True)
 class TableReport:
-    """What landing did to one table.
+    """The counts of a landing for one table.
 
     Attributes:
-        rows: Row images landed.
-        logged: Row images of it in the log of the batches that were landed, counted by themselves.
-        left_out: Those of them that were not landed, by why.
+        rows: Row images that were landed in it.
+        logged: Row images of the table in the log of the batches that were landed, counted by
+            themselves.
+        left_out: Row images of `logged` that were not landed, by why.
         snapshot_rows: Rows taken from the server.
-        snapshot_expected: Rows that it estimated there to be.
+        snapshot_expected: Rows that the server estimated the table to have.
         invalid_dates: Zero or partial dates that became NULL.
-        is_current: Whether `current` has it now.
-        why_not: Why it has not, where there is a reason.
-        lacks: Why rows may be missing in it; empty if none are.
-        without: Names of its generated columns whose values nothing tells.
-        no_history: Why its history does not go on; empty if it does, or if none is kept.
-        gap: Why its change table lacks changes; empty if it has all.
-        has_absent: Its change table has NULL for columns that row images lack.
-        committed: When it was last committed to, in seconds since 1970; 0 if it was not.
+        is_current: Whether `current` has the table now.
+        why_not: Why `current` has the table not, where there is a reason.
+        lacks: Why rows may be missing in the table; empty if none are.
+        without: Names of the table's generated columns whose values nothing tells.
+        no_history: Why the table's history does not go on; empty if it does, or if none is kept.
+        gap: Why the change table lacks changes; empty if it has all.
+        has_absent: Whether the change table has NULL for columns that row images lack.
+        committed: Time of the last commit to the table, in seconds since 1970; 0 if there was none.
     """
 
     rows: int = 0
@@ -49,23 +50,24 @@ class TableReport:
 
 @dataclass(slots=True)
 class Progress:
-    """What landing did so far.
+    """The counts of a landing so far.
 
     Attributes:
-        tables: By name, such as `shop.orders`.
+        tables: Counts by table name, such as `shop.orders`.
         batches: Batches that were not empty.
-        size_bytes: Bytes of log landed.
-        bytes_behind: Bytes of log that are there and not landed.
-        outside: Row images in it of tables that are not wanted.
+        size_bytes: Bytes of log that were landed.
+        bytes_behind: Bytes of log that can be read and are not landed.
+        outside: Row images in the landed log of tables that are not wanted.
         by_reference: Row images that the kernels left to the reference decoder.
         last_seq: `_seq` of the last change or statement.
-        last_gtid: Its GTID.
-        last_timestamp: When it was written, in seconds since 1970.
-        caught_up: When nothing more was there, in seconds since 1970; 0 while there is.
-        reading: How far the table is whose rows are being taken from the server; empty for none.
-        notes: What the reader of the tables must know.
+        last_gtid: GTID of the last change or statement.
+        last_timestamp: Time of the last change or statement, in seconds since 1970.
+        caught_up: Time at which the end of the log was reached, in seconds since 1970; 0 while more
+            is left.
+        reading: Progress of the table whose rows are being taken from the server; empty for none.
+        notes: Notes that a reader of the tables must know.
         given_up: Names of tables that were given up, of one kind or another.
-        left_out: What a filter left out of tables that its rules name, in batches that are landed.
+        left_out: Losses of tables that the filter's rules name, in batches that are landed.
     """
 
     tables: dict[str, TableReport] = field(default_factory=dict)
@@ -106,23 +108,23 @@ class Progress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LandingReport:
-    """What a landing did.
+    """The final account of a landing.
 
     Attributes:
-        source: What was landed, as the user named it.
+        source: The log that was landed, as the user named it.
         into: URI or path of the target.
-        terms: How, by setting.
-        tables: By name, such as `shop.orders`: also those that were there before.
+        terms: The settings of the landing, by name.
+        tables: Counts by table name, such as `shop.orders`: also of tables that were there before.
         batches: Batches that were not empty.
-        size_bytes: Bytes of log landed.
-        seconds: From start to end.
-        cpu_seconds: Of this process and those that it waited for.
-        last_gtid: Of the last change or statement applied; None if there was nothing to do.
+        size_bytes: Bytes of log that were landed.
+        seconds: Seconds from the landing's start to its end.
+        cpu_seconds: CPU seconds of this process and of those that it waited for.
+        last_gtid: GTID of the last change or statement applied; None if there was nothing to do.
         outside: Row images in the log of tables that are not wanted.
         by_reference: Row images that the kernels left to the reference decoder.
-        notes: What the reader of the tables must know.
+        notes: Notes that a reader of the tables must know.
         given_up: Names of tables that were given up, of one kind or another.
-        error: What ended it; empty if it ended well.
+        error: The error that ended the landing; empty if it ended well.
     """
 
     source: str = ""

@@ -27,7 +27,7 @@ _HEAD: Final = (
 
 
 def text_report(report: LandingReport) -> str:
-    """For people at a terminal."""
+    """Return the report for people at a terminal."""
     head = (
         f"{report.rows} row images, {report.batches} batches, {report.seconds:.1f} s, "
         f"up to GTID {report.last_gtid or '(nothing new)'}"
@@ -46,12 +46,12 @@ def text_report(report: LandingReport) -> str:
 
 
 def json_report(report: LandingReport) -> str:
-    """For programs."""
+    """Return the report for programs, as JSON."""
     return json.dumps({**asdict(report), "rows": report.rows}, ensure_ascii=False, indent=2) + "\n"
 
 
 def html_report(report: LandingReport) -> str:
-    """For people with a browser; one page that needs nothing else."""
+    """Return the report for people with a browser; one page that needs nothing else."""
     facts = {
         "Source": report.source,
         "Target": report.into,
@@ -99,7 +99,7 @@ def report_as(report: LandingReport, file: str) -> str:
 
 
 def state_of(table: TableReport) -> str:
-    """How a table is now, in words."""
+    """Tell the state of a table in words."""
     told = []
     if table.is_current:
         buts = [table.lacks] if table.lacks else []
@@ -134,7 +134,7 @@ def _dates(table: TableReport) -> str:
 
 
 def _audit(report: LandingReport) -> Iterator[str]:
-    """What the log was counted to have, and what of it is not landed."""
+    """Tell how many row images the log has as counted, and which of them are not landed."""
     logged = sum(table.logged for table in report.tables.values())
     if logged or report.outside:
         yield (

@@ -25,7 +25,7 @@ def reshaped(
 
     Args:
         rows: Any of the table's, with its columns in their order.
-        step: What happens to the columns.
+        step: The step with the changes of the columns.
         added: Names of columns that are landing's own; they stay, behind the others.
         keeps_dropped: Whether columns stay that are dropped, as those of a history do; one makes
             way for another column of its name.
@@ -139,6 +139,6 @@ def _insert(columns: list[Named], column: Named, change: AddColumn | ModifyColum
 
 
 def _find(columns: Sequence[Named], name: str) -> int | None:
-    """Where a column stands; the servers compare their names without regard to case."""
+    """Return the index of a column, or None; the servers compare column names without regard to case."""
     lower = name.lower()
     return next((i for i, (each, _) in enumerate(columns) if each.lower() == lower), None)

@@ -1,4 +1,4 @@
-"""How to land: everything that the command line and `binlane.land` take beside source and target."""
+"""Settings of a landing: all that the command line and `binlane.land` take beside source and target."""
 
 from __future__ import annotations
 
@@ -21,20 +21,21 @@ _GTID: Final = re.compile(r"\d+-\d+-\d+|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LandingSettings:
-    """How to land.
+    """Settings of a landing.
 
     Attributes:
-        modes: Which kinds of tables.
-        tables: Which of the log's tables: `shop.orders, crm`, or the lists of CREATE BINLOG:
-            `LOG(shop), IGNORE(shop.secret)`; all if empty.
-        format: Of the tables.
+        modes: The kinds of tables that are kept.
+        tables: The tables of the log that are landed: `shop.orders, crm`, or the lists of CREATE
+            BINLOG: `LOG(shop), IGNORE(shop.secret)`; all if empty.
+        format: The format of the target's tables.
         checkpoint: URI of the folder of the journal; by default in the target.
-        follow_s: How often to look for more, in seconds; None ends with what there is now.
-        batch_bytes: Bytes of log of a batch, about.
+        follow_s: Seconds between two looks for more; None ends with the log that there is now.
+        batch_bytes: Bytes of log that a batch has, about.
         task_bytes: Bytes of log that one task takes, about.
         soft_deletes: Whether rows that are deleted stay in current tables, with `_deleted_at`.
         keep_hours: How long files of earlier versions of tables are kept, for their readers.
-        catalog: Of Iceberg tables, as pyiceberg takes it, with `name`; empty for one in the target.
+        catalog: Settings of the Iceberg catalog, as pyiceberg takes them, with `name`; empty for
+            one in the target.
         snapshot: URL of the server whose rows are to be taken first, as of a source that is a
             server; empty for none.
         chunk_rows: Rows of a range of a snapshot; by default as many as have about 48 MB.
@@ -43,8 +44,8 @@ class LandingSettings:
         keys: Path of the key file of encrypted logs; tasks read it, too. None for none.
         is_audited: Whether each range of the log is counted beside the task that decodes it, and a
             difference between that, the task and the tables ends the landing.
-        filter_terms: Which of those tables, by the options of the filter, renames followed; None
-            for all.
+        filter_terms: Options of the filter that narrows `tables`, with renames followed; None for
+            all.
         cdf: Whether the commits of current tables tell which rows they change, in Delta's change
             data feed; None goes on as before.
     """
@@ -70,7 +71,7 @@ class LandingSettings:
 
     @property
     def terms(self) -> dict[str, str]:
-        """What a landing that goes on must have in common with the one before."""
+        """The settings, by name, that a landing that goes on must have in common with the one before."""
         return {
             "mode": ",".join(sorted(mode.value for mode in self.modes)),
             "tables": self.tables,

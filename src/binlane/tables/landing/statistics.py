@@ -1,6 +1,6 @@
-"""What Delta's log says of a file: least and greatest values, and how many NULLs.
+"""Statistics of a file for Delta's log: least and greatest values, and how many NULLs.
 
-A column of which nothing exact can be said is left out; readers then read the file.
+A column whose statistics would not be exact is left out; readers then read the file.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def statistics(rows: pa.Table, columns: Iterable[str]) -> dict[str, Any]:
 
 
 def _is_ordered(data_type: pa.DataType) -> bool:
-    """Whether Delta's readers order values of this type as Arrow does."""
+    """True if Delta's readers order values of this type as Arrow does."""
     return bool(
         pa.types.is_integer(data_type)
         or pa.types.is_string(data_type)

@@ -1,4 +1,4 @@
-"""What statements do to the tables of a target: steps, in order, that can each be done again."""
+"""Effects of statements on the tables of a target: steps, in order, that can each be done again."""
 
 from __future__ import annotations
 
@@ -98,14 +98,14 @@ class Reshape:
     """A table's columns change, all at once.
 
     Attributes:
-        table: Whose.
-        changes: As the statement has them; columns that change and go have their names from before
-            it, columns to stand behind those from after it.
-        names: Of the columns before; empty if the log never told them.
-        place: Of the statement in the log; empty if nobody told.
-        columns: The definitions afterwards; likewise.
+        table: The table whose columns change.
+        changes: The changes as the statement has them; columns that change and go have their names
+            from before it, columns to stand behind those from after it.
+        names: Names of the columns before; empty if the log never told them.
+        place: Place of the statement in the log; empty if nobody told.
+        columns: The definitions afterwards; empty if the log never told them.
         computed: Names in small letters of generated columns that may have other values then.
-        flavor: Of the server; None if the log does not tell.
+        flavor: The kind of server; None if the log does not tell.
     """
 
     table: TableName

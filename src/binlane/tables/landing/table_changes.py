@@ -87,7 +87,7 @@ _OF_TABLES: Final = frozenset(
         StatementKind.UNKNOWN,
     }
 )
-"""What a statement may be that does something to tables or their rows."""
+"""Kinds of statements that may do something to tables or their rows."""
 _AS_TEXT: Final = frozenset({"UUID", "INET4", "INET6"})
 """Types whose rows are bytes in the log, and text for who knows the definition."""
 _MAY_REMOVE_DUPLICATES: Final = frozenset({"MODIFY COLUMN", "CHANGE COLUMN", "CONVERT"})
@@ -103,9 +103,9 @@ _TIME_ROUND_FRACTIONAL: Final = 1 << 34
 
 
 def may_have_steps(statement: Statement) -> bool:
-    """Whether a statement may do anything to tables, whatever definitions and scopes `steps` has.
+    """True if a statement may do anything to tables, whatever definitions and scopes `steps` has.
 
-    A task knows neither, and has the rows before such a statement end before it.
+    A task knows neither definitions nor scopes, and ends its rows before such a statement.
     """
     effects = statement.effects()
     if effects.kind not in _OF_TABLES:
@@ -117,13 +117,13 @@ def may_have_steps(statement: Statement) -> bool:
 def steps(
     statement: Statement, scope: Tables, definitions: Definitions, after: Tables | None = None
 ) -> tuple[Step, ...]:
-    """What a statement does to tables, in order.
+    """Return the steps by which a statement changes tables, in order.
 
     Args:
-        statement: Of the log.
+        statement: A statement of the log.
         scope: The tables that are landed; what a rename takes out of it or into it follows.
-        definitions: Those before the statement.
-        after: The tables that are landed behind it; None if these are the same.
+        definitions: The definitions of tables before the statement.
+        after: The tables that are landed behind the statement; None if these are the same.
     """
     effects = statement.effects()
     if effects.stopped_at is not None:
@@ -139,7 +139,7 @@ def steps(
 
 
 def steps_of_trouble(trouble: Trouble, scope: Tables, definitions: Definitions) -> tuple[Step, ...]:
-    """What a group that cannot be followed does to tables: those that it concerns are given up."""
+    """Return the steps of a group that cannot be followed: the tables that it concerns are given up."""
     reason = f"{trouble.what} ({trouble.file}:{trouble.position})"
     if trouble.hint:
         reason += f"; {trouble.hint}"
@@ -188,7 +188,7 @@ def _rows_changed(
         f"{_shortened(statement.text)}"
     )
     tables = [table for table in effects.writes if not definitions.is_temporary(table)]
-    # What a view, a trigger or a routine writes is not known.
+    # Nobody knows which tables a view, a trigger or a routine writes.
     is_known = effects.writes and not effects.calls and not statement.calls_stored_functions()
     if is_known and all(definitions.is_plain(table) for table in tables):
         yield from (Abandon(table, reason) for table in definitions.with_children(tables))
@@ -274,7 +274,7 @@ def _alter_steps(
 
 
 def _is_versioned_by(node: CreateTable) -> bool:
-    """Whether a CREATE TABLE says WITH SYSTEM VERSIONING, of the table or a column."""
+    """True if a CREATE TABLE says WITH SYSTEM VERSIONING, of the table or a column."""
     words = "WITH SYSTEM VERSIONING"
     return any(option.name == words for option in node.options) or any(
         isinstance(each, Column) and words in each.words for each in node.elements
@@ -291,7 +291,7 @@ def _becomes_versioned(node: AlterTable) -> bool:
 
 
 def _may_link(node: AlterTable) -> bool:
-    """Whether a statement may be about a foreign key."""
+    """True if a statement may be about a foreign key."""
     return any(
         action.kind in _LINKS
         or any(key.kind == "FOREIGN" for key in _keys(action))
@@ -320,10 +320,10 @@ def _reshape(
     changes: Sequence[ColumnChange],
     definitions: Definitions,
 ) -> Reshape | None:
-    """What becomes of the columns.
+    """Return the step that gives a table the columns of an ALTER TABLE; None if no column changes.
 
     Raises:
-        NotToldError: If the log does not tell it.
+        NotToldError: If the log does not tell the columns or their values.
     """
     table = effects.writes[0]
     before = definitions.columns(table)
@@ -370,7 +370,7 @@ def _reshape(
 
 
 def _is_same_column(old: TableColumn, new: TableColumn) -> bool:
-    """Whether a generated column has the same values by its definition before."""
+    """True if a generated column has the same values by its definition before."""
     texts = [(each.generated, each.generated_modes) for each in (old, new)]
     return texts[0] == texts[1] and is_alike(old, new)
 
@@ -403,7 +403,7 @@ def _other_charsets(
 
 @dataclass(frozen=True, slots=True)
 class _Session:
-    """What a statement's session decides about values that do not fit."""
+    """Facts of a statement's session that decide about values that do not fit."""
 
     is_strict: bool
     rounds: bool | None

@@ -34,13 +34,13 @@ from binlane.tables.landing.tables.keys import sorted_by_key
 from binlane.tables.landing.work import DataFile, Mode, RangeWork, Rows, sequence
 from binlane.tables.ranges.unchecked import Unchecked, unchecked_rows
 
-# What readers call them, and what tables do.
+# Names of columns: those of readers, and those in tables.
 _SHORT: Final = {"_timestamp": "_ts", "_position": "_pos"}
 CHANGE_COLUMNS: Final = (
     *("_op", "_gtid", "_ts", "_file", "_pos", "_row", "_txn_order", "_server_id"),
     SEQUENCE_COLUMN,
 )
-"""What a change table begins with, as far as the log tells it."""
+"""Columns that a change table begins with, as far as the log tells them."""
 ADDED: Final = frozenset(
     {*CHANGE_COLUMNS, *IMAGE_COLUMNS, GONE, COUNT, "_deleted_at", "valid_from", "valid_to"}
 )
@@ -49,7 +49,7 @@ ADDED: Final = frozenset(
 
 @dataclass(slots=True)
 class Shape:
-    """What batches have in common that become one file."""
+    """Facts that batches of one file have in common."""
 
     schema: pa.Schema
     key: tuple[str, ...]
@@ -69,12 +69,12 @@ class TableFiles:
     """Collects batches of one table and one shape, in log order, and writes them.
 
     Args:
-        work: Of the task.
-        table: Theirs.
-        shape: Likewise.
+        work: The work of the task.
+        table: The table of the batches.
+        shape: The shape of the batches.
 
     Attributes:
-        size_bytes: Of the batches, in memory.
+        size_bytes: Bytes that the collected batches have in memory.
     """
 
     def __init__(self, work: RangeWork, table: TableName, shape: Shape) -> None:
@@ -193,7 +193,7 @@ class TableFiles:
 
 
 def _added(images: pa.Table | None) -> int:
-    """How many rows images add, less how many they remove."""
+    """Return how many rows images add, less how many they remove."""
     if images is None:
         return 0
     found: Any = pc.value_counts(images.column("_op"))
@@ -202,7 +202,7 @@ def _added(images: pa.Table | None) -> int:
 
 
 def _are_in(images: pa.Table, rows: Unchecked) -> Any:
-    """Of each image, whether it is one of some rows."""
+    """Return a flag for each image: whether it is one of some rows."""
     positions: Any = images.column("_pos")
     found: Any = pc.is_in(positions, value_set=pa.array(rows.positions, pa.int64()))
     for run in rows.runs:
@@ -238,14 +238,14 @@ def write_file(
     """Write rows as a Parquet file.
 
     Args:
-        rows: At least one.
+        rows: The rows to write, at least one.
         folder: URI or path; made where it is missing.
-        name: Of the file.
-        known: Columns of which statistics shall be known.
-        is_staged: Whether it is read once and then removed.
+        name: The name of the file.
+        known: Names of the columns that get statistics.
+        is_staged: Whether the file is read once and then removed.
 
     Raises:
-        StoreError: If it cannot be written.
+        StoreError: If the file cannot be written.
     """
     filesystem, path = resolve(folder)
     place = f"{path}/{name}"
@@ -271,15 +271,15 @@ def write_file(
 
 
 def move_file(file: DataFile, folder: str, prefix: str = "") -> DataFile:
-    """Move a file to a folder, by its URI; one that is there already stays.
+    """Move a file to a folder, by its URI; a file of that name in the folder stays.
 
     Args:
-        file: With its URI.
-        folder: URI or path.
-        prefix: To be put before its name.
+        file: The file, whose path is a URI.
+        folder: The folder's URI or path.
+        prefix: Text to be put before the file's name.
 
     Raises:
-        StoreError: If it can be neither moved nor found there.
+        StoreError: If the file can be neither moved nor found in the folder.
     """
     name = prefix + file.path.rpartition("/")[2]
     filesystem, source = resolve(file.path)
@@ -307,7 +307,7 @@ def _make_folder(filesystem: fs.FileSystem, path: str) -> None:
 
 
 def plain_schema(schema: pa.Schema) -> pa.Schema:
-    """What readers of a file find that was written with dictionaries."""
+    """Return the schema that readers find in a file that was written with dictionaries."""
     return pa.schema(
         [
             field.with_type(field.type.value_type)

@@ -1,7 +1,8 @@
-"""What a task of a landing does with its range: decode it, write files, say what stands in it.
+"""The task of a landing with its range: decode it, write files, name the statements in it.
 
-It runs anywhere: in this process, in a worker of the embedded engine, in Spark's. Memory is bounded
-whatever the range holds: what waits to be written is, and a table may get several files.
+A task runs anywhere: in this process, in a worker of the embedded engine, in Spark's. Memory is
+bounded whatever the range holds, since the rows that wait to be written are bounded; a table may
+get several files.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from binlane.tables.ranges.statements import Statement
 TABLE_BYTES_MAX: Final = 64 << 20
 """Bytes of images in memory behind which a table's files end."""
 WAITING_BYTES_MAX: Final = 160 << 20
-"""Of all tables; then the largest are written."""
+"""Bytes of the batches of all tables that wait in memory; beyond them the largest are written."""
 
 BY_FILTER: Final = "left out by the filter"
 UNCERTAIN: Final = "of transactions that were rolled back in part"
@@ -83,9 +84,9 @@ class _Counts:
     """Row images of a range, by table.
 
     Attributes:
-        read: Those that were decoded.
-        passed_over: Those of them that are not handed on, by why.
-        counters: Of who decodes.
+        read: Row images that were decoded.
+        passed_over: Row images of `read` that are not handed on, by why.
+        counters: Counters of the reader that decodes.
     """
 
     def __init__(self) -> None:
@@ -130,7 +131,7 @@ def _items(work: RangeWork, counts: _Counts) -> Iterator[RangeItem]:
 def _without_skipped(
     items: Iterable[Read], skip: frozenset[str], counts: _Counts
 ) -> Iterator[Read | Skipped]:
-    """What was read, without the event groups that are to be passed over."""
+    """Hand on the items that were read, without the event groups that are to be passed over."""
     for item in items:
         if not skip:
             yield item

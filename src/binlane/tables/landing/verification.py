@@ -50,9 +50,9 @@ class Lake:
         into: URI or path of the target.
         sources: The log, as `land` takes it: from where the landing began, at least up to where it
             is.
-        checkpoint: As the landing had it.
+        checkpoint: Folder of the journal, as the landing had it.
         keys: Path of the key file of an encrypted log.
-        catalog: Of Iceberg tables, as the landing had it.
+        catalog: Settings of the Iceberg catalog, as the landing had them.
     """
 
     into: str

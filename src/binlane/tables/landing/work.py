@@ -1,7 +1,7 @@
-"""What a landing hands to tasks and gets back: ranges of a log in, files, statements, troubles out.
+"""Messages between a landing and its tasks: ranges of a log in, files, statements, troubles out.
 
-All of it can be pickled. No rows are in it: a task writes them where the tables are, and the files
-that it names are nobody's until a table's commit names them, too.
+All of the messages can be pickled. No rows are in them: a task writes rows where the tables are,
+and the files that it names are nobody's until a table's commit names them, too.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Mode(Enum):
 
 
 class Format(Enum):
-    """What the tables are for those who read them."""
+    """Formats that the tables have for their readers."""
 
     DELTA = "delta"
     ICEBERG = "iceberg"
@@ -60,12 +60,11 @@ class DataFile:
     """A Parquet file that a task wrote.
 
     Attributes:
-        path: Relative to the table's directory, or of a staged run its URI.
-        rows: In it.
-        size_bytes: Of it.
-        schema: Of its columns, without metadata.
-        stats: As Delta's JSON has them: `numRecords`, `minValues`, `maxValues`, `nullCount`; of
-            columns that are not named there nothing is known.
+        path: Path relative to the table's directory, or of a staged run its URI.
+        rows: The number of rows in the file.
+        schema: Schema of the file's columns, without metadata.
+        stats: Statistics as Delta's JSON has them: `numRecords`, `minValues`, `maxValues`,
+            `nullCount`; of columns that are not named there nothing is known.
     """
 
     path: str
@@ -80,32 +79,32 @@ class Rows:
     """Row images of one table that follow each other in the log.
 
     Attributes:
-        table: Theirs.
+        table: The table of the images.
         first_seq: `_seq` of the first image, of those that were not applied before.
-        last_seq: Of the last one.
-        last_gtid: Of the last one; None if it has none.
-        last_timestamp: When the last one was written, in seconds since 1970.
-        images: How many there are.
-        decoded: How many there were with those that were applied before.
-        fresh: Of each mode for which they are, how many its table has not.
-        added: How many rows those for the current table add less how many they remove; None of what
-            foreign keys did.
-        invalid_dates: Zero or partial dates in them that became NULL.
+        last_seq: `_seq` of the last image.
+        last_gtid: GTID of the last image; None if it has none.
+        last_timestamp: Time of the last image, in seconds since 1970.
+        images: The number of images, without those that were applied before.
+        decoded: The number of images with those that were applied before.
+        fresh: By mode that the images are for, how many of them its table has not yet.
+        added: How many rows the images for the current table add less how many they remove; None of
+            rows that foreign keys made.
+        invalid_dates: Zero or partial dates in the images that became NULL.
         key: Names of the primary key's columns; empty if the log tells none.
-        is_full: Whether the images hold what current tables need.
-        has_absent: Whether some lack columns.
-        why_not: Why they do not, beside columns that they lack.
+        is_full: Whether the images hold all that current tables need.
+        has_absent: Whether some images lack columns.
+        why_not: Why the images are not full, beside columns that they lack.
         columns: Names and types of the table's own columns.
-        file: Name of the binlog file that they were read from; empty if nobody told.
-        changes: All images in log order, in the directory of the change table.
-        fault: Why that could not be written, where that may be the table's own fault.
-        run: One row a key, the last one, sorted by key: the own columns, `_gtid`, `_seq`, `_gone`;
-            without a key one row for each distinct row, with `_count`, how often it comes more than
-            it goes. Staged.
-        versions: All images but those before an update that keeps its key, sorted by key and
-            `_seq`: the columns of a run and `_ts`. Staged; for history.
-        links: All images in log order, with `cascades.IMAGE_COLUMNS`, of a table whose rows change
-            with those of others, or others' with its. Staged.
+        file: Name of the binlog file that the images were read from; empty if nobody told.
+        changes: A file of all images in log order, in the directory of the change table.
+        fault: Why `changes` could not be written, where that may be the table's own fault.
+        run: A staged file with one row a key, the last one, sorted by key: the own columns,
+            `_gtid`, `_seq`, `_gone`; without a key one row for each distinct row, with `_count`,
+            how often it comes more than it goes.
+        versions: A staged file for history, with all images but those before an update that keeps
+            its key, sorted by key and `_seq`: the columns of a run and `_ts`.
+        links: A staged file of all images in log order, with `cascades.IMAGE_COLUMNS`, of a table
+            whose rows change with those of others, or others' with its.
     """
 
     table: TableName
@@ -137,18 +136,18 @@ class Rows:
 
     @property
     def place(self) -> str:
-        """Where the first image stands: `binlog.000001:256`."""
+        """Place of the first image in the log, such as `binlog.000001:256`."""
         return f"{self.file}:{place_of(self.first_seq)[1]}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Skipped:
-    """What of an event group was passed over, as the user asked.
+    """The part of an event group that was passed over, as the user asked.
 
     Attributes:
-        gtid: Of the group.
-        tables: Whose rows were.
-        statement: That was not followed; None for rows.
+        gtid: The GTID of the event group.
+        tables: The tables whose rows were passed over.
+        statement: The statement that was not followed; None for rows.
     """
 
     gtid: str
@@ -164,17 +163,17 @@ class RangeWork:
     """A range of the log, to be landed by one task.
 
     Attributes:
-        piece: The range.
-        want: What of it.
-        modes: For which kinds of tables.
+        piece: The range of the log.
+        want: The reader's wishes for the range.
+        modes: The kinds of tables to write files for.
         into: URI or absolute path of the target.
-        format: Of the tables.
-        run_id: Names the landing in what it writes, so that what a dead one left can be told.
-        done: All rows up to this `_seq` are in all tables.
-        applied: Up to which `_seq` rows are in a table, by kind and table, where that is more.
+        format: The format of the target's tables.
+        run_id: Name of the landing in its files, by which the files of a dead landing are found.
+        done: The `_seq` up to which all rows are in all tables.
+        applied: The `_seq` up to which rows are in a table, by kind and table, where that is more.
         skip: GTIDs of event groups to pass over.
-        lost: Tables whose changes are not written, since their change tables could not be.
-        links: Tables of which all images are needed, for what foreign keys do: the columns of those
+        lost: Tables whose changes are not written, since their change tables could not be written.
+        links: Tables of which all images are needed, to follow foreign keys: the columns of those
             that are read for that alone, None for all columns of a table that is landed.
         is_audited: Whether the range is counted beside the task.
     """
@@ -201,18 +200,18 @@ class RangeWork:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RangeResult:
-    """What became of a range.
+    """The result of a task for its range.
 
     Attributes:
-        items: In log order; rows of several tables between two statements in any order.
-        groups: Event groups read; 0 if nobody counted.
-        size_bytes: Bytes of log read.
-        logged: Row images in the range, by table, counted beside whoever decoded it; of the tables
-            that are wanted.
-        not_landed: Those of them that are not landed, by why and table.
+        items: Items in log order; rows of several tables between two statements in any order.
+        groups: Number of event groups read; 0 if nobody counted.
+        size_bytes: Bytes of log that were read.
+        logged: Row images in the range of the tables that are wanted, by table, counted beside the
+            decoder.
+        not_landed: Row images of `logged` that are not landed, by why and table.
         outside: Row images in the range of tables that are not wanted.
         by_reference: Row images that the kernels left to the reference decoder.
-        left_out: What the filter left out of tables that its rules name.
+        left_out: Losses that the filter made in tables that its rules name.
     """
 
     items: tuple[RangeItem, ...]

@@ -1,4 +1,4 @@
-"""What a reader of a log plans and reads: files anywhere, ranges of them, and what stands in those.
+"""Planning and reading of logs: files anywhere, ranges of them, and the items in ranges.
 
-Used by Spark's data source and by landing; nothing here knows of either.
+Used by Spark's data source and by landing; nothing in this package knows of either.
 """

@@ -26,23 +26,23 @@ RANGE_BYTES_MIN: Final = 4 << 20
 
 
 class Wish(Protocol):
-    """What a reader wants of a log, as far as facts can tell."""
+    """A reader's selection of a log, as far as facts about files can decide it."""
 
     def wants_file(self, name: str) -> bool:
-        """Whether a file may hold anything wanted, by its base name alone."""
+        """True if a file may hold anything wanted, by its base name alone."""
 
     def wants_piece(self, name: str, facts: FileFacts, piece: Piece) -> bool:
-        """Whether what stands between two cut points of a file may."""
+        """True if the part of a file between two cut points may hold anything wanted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cuts:
-    """How what is read is cut.
+    """Terms by which the part of a log to read is cut into ranges.
 
     Attributes:
-        size_bytes: Of a range at most, about.
-        cores: There are at least so many ranges, if each has 4 MiB then.
-        wish: What is to be read; pieces that hold nothing of it are left out. All if None.
+        size_bytes: Bytes that a range has at most, about.
+        cores: Least number of ranges, if each has 4 MiB then.
+        wish: The reader's selection; pieces that hold nothing of it are left out. All if None.
     """
 
     size_bytes: int = RANGE_BYTES_DEFAULT
@@ -72,7 +72,7 @@ class _Run(NamedTuple):
 
 
 class Log(NamedTuple):
-    """What is read of a log."""
+    """The part of a log that is read, with all of the log's files."""
 
     spans: Sequence[Span]
     files: Sequence[LogFile]
@@ -80,17 +80,17 @@ class Log(NamedTuple):
 
 
 Part = tuple[LogRange, ...]
-"""What one task reads, in log order."""
+"""Ranges that one task reads, in log order."""
 
 
 class Cutter:
     """Cuts parts of a log's files.
 
     Args:
-        facts: Of the files.
+        facts: The known facts of the files.
         keys: Path of the key file with which ranges are decrypted.
         has_history: Whether ranges carry what the log tells before them.
-        filter_at: Of the reader; None without a filter.
+        filter_at: The reader's filter and its place; None without a filter.
     """
 
     def __init__(
@@ -111,9 +111,9 @@ class Cutter:
         """Cut parts of files into ranges.
 
         Args:
-            spans: The parts, in order.
-            cuts: How.
-            files: All of the log, in order.
+            spans: The parts of files, in order.
+            cuts: Terms by which the parts are cut.
+            files: All files of the log, in order.
 
         Raises:
             StoreError: If a file cannot be read.
@@ -133,8 +133,8 @@ class Cutter:
         Where there are more parts than cores, they are so many that each core has as many.
 
         Args:
-            logs: What is read of each, with all of its files.
-            cuts: How.
+            logs: For each log the part that is read, with all of its files.
+            cuts: Terms by which the parts are cut.
 
         Raises:
             StoreError: If a file cannot be read.
@@ -172,7 +172,7 @@ class Cutter:
         if cuts.wish is not None and not cuts.wish.wants_file(file.name):
             return
         facts = self._facts.of(file, since=low, until=high)
-        # Whoever reads up to there raises what is wrong.
+        # The reader of the range up to there raises the error.
         is_faulty = facts.end < high and bool(facts.fault or facts.is_cut)
         start, bounds = low, list[int]()
         for piece, begin, stop in facts.cuts(low, high):
@@ -212,7 +212,7 @@ class Cutter:
         )
 
     def _catalog(self, history: LogHistory, facts: FileFacts, piece: LogRange) -> SchemaCatalog:
-        """What is known of the tables that a range has rows of; of all if it has statements."""
+        """The catalog of the tables that a range has rows of; of all tables if it has statements."""
         if any(_is_in(query.event.position, piece) for query in facts.queries):
             return history.catalog.copy()
         assert piece.stop is not None, "ranges that are planned have an end"
@@ -236,7 +236,7 @@ class Cutter:
                 yield self.bare(file, its_facts, group.start, group.stop)
 
     def advance(self, span: Span, limits: Limits) -> tuple[FileFacts, int, Limits]:
-        """How far limits reach in a part of a file, and what is left of them."""
+        """Return how far limits reach in a part of a file, and the limits that are left."""
         file, low, high = span
         until = high if limits.size_bytes is None else min(low + limits.size_bytes, high)
         facts = self._facts.of(file, since=low, until=until)
@@ -272,7 +272,7 @@ class Cutter:
     def _after_groups(
         self, file: LogFile, facts: FileFacts, low: int, high: int, groups: int
     ) -> tuple[int, int]:
-        """Where so many groups end, but not behind `high`; how many are left to take."""
+        """Return where so many groups end, but not behind `high`, and how many are left to take."""
         for piece, start, stop in facts.cuts(low, high):
             if (start, stop) == (piece.start, piece.stop) and piece.groups <= groups:
                 groups -= piece.groups
@@ -290,7 +290,7 @@ class Cutter:
     def _after_rows(
         self, piece: LogRange, facts: FileFacts, rows: int, scope: Scope
     ) -> tuple[int, int]:
-        """Where the group ends that has the last of so many row changes; how many are left."""
+        """Return where the group ends that has the last of so many row changes, and how many are left."""
         for group in read_groups_of(piece):
             rows -= row_changes(group, facts.format, scope)
             if rows <= 0:
@@ -299,7 +299,7 @@ class Cutter:
         return piece.stop, rows
 
     def _group_ends(self, file: LogFile, facts: FileFacts, start: int, stop: int) -> Iterator[int]:
-        """Where the groups of a piece end."""
+        """Give the end of each event group of a piece."""
         with closing(open_range(self.bare(file, facts, start, stop))) as source:
             items = raw_groups(
                 source, file=named(file.uri), name=file.name, position=start, format_=facts.format
@@ -308,7 +308,7 @@ class Cutter:
                 if isinstance(item, RawRun):
                     yield from item.groups[layout.GROUP_STOP].tolist()
                 elif isinstance(item, LargeGroup):
-                    # It fills the piece to its end.
+                    # The group fills the piece to its end.
                     yield stop
                     return
                 elif not item.is_control and item.is_complete:
@@ -329,12 +329,12 @@ class Cutter:
 
 
 def _count(total: int, cuts: Cuts) -> int:
-    """How many ranges so many bytes are cut into at least."""
+    """Return the least number of ranges that so many bytes are cut into."""
     return max(-(-total // cuts.size_bytes), min(cuts.cores, total // RANGE_BYTES_MIN), 1)
 
 
 def _stops(run: _Run, wants: Iterable[int]) -> Iterator[int]:
-    """Where ranges end: at the last bound up to each place that is wanted, and at the run's end."""
+    """Give the ends of ranges: the last bound up to each wanted place, and the run's end."""
     for want in wants:
         yield run.bounds[max(bisect_right(run.bounds, want) - 1, 0)]
     yield run.bounds[-1]

@@ -24,25 +24,25 @@ _ROWS_OF_KERNELS: Final = 65536
 
 
 def are_kernels_ready() -> bool:
-    """Whether the kernels that decode rows were compiled ahead."""
+    """True if the kernels that decode rows were compiled ahead."""
     return is_compiled(KERNEL_MODULES)
 
 
 def rows_max_of(*, by_kernels: bool) -> int:
-    """How many rows a batch best has."""
+    """Return the number of rows that a batch best has."""
     return _ROWS_OF_KERNELS if by_kernels else ROWS_MAX_DEFAULT
 
 
 def decoded(
     piece: LogRange, batcher: ChangeBatcher, *, by_kernels: bool, counters: ReadCounters
 ) -> Iterator[RowItem]:
-    """What stands in a range.
+    """Decode the items of a range.
 
     Args:
-        piece: The range.
-        batcher: Has the reader's wishes.
-        by_kernels: Whether kernels read it, or the reference decoder alone.
-        counters: Told how much was read.
+        piece: The range of the log.
+        batcher: Collects the rows, by the reader's wishes.
+        by_kernels: Whether kernels read the range, or the reference decoder alone.
+        counters: Counters that are kept up to date while the range is read.
 
     Raises:
         CodecError: With file and position, behind all rows before it.

@@ -28,13 +28,14 @@ _NO_GROUP: Final = Selection(stop=FilePosition("", 0))
 
 
 class LogBefore:
-    """Finds and opens what stands before a range.
+    """Finds and opens event groups before a range.
 
-    It goes backwards in pieces, each read forwards, where groups can be found from any byte on.
+    The search goes backwards in pieces, each read forwards, where groups can be found from any byte
+    on.
 
     Args:
-        piece: The range.
-        piece_bytes: How much of a file is looked through at once.
+        piece: The range before which groups are sought.
+        piece_bytes: Bytes of a file that are looked through at once.
     """
 
     def __init__(self, piece: LogRange, *, piece_bytes: int = PIECE_BYTES) -> None:

@@ -1,7 +1,7 @@
-"""What is known of a file of a log without reading it again.
+"""Facts about a file of a log that save reading it again.
 
 Facts are about whole event groups only: from `start`, the file's beginning or a group, to `end`,
-where a group ends. Whoever surveys a file that grew goes on from there.
+where a group ends. A survey of a file that grew goes on from there.
 """
 
 from __future__ import annotations
@@ -23,15 +23,16 @@ PIECE_BYTES: Final = 2 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Piece:
-    """What stands between two cut points.
+    """Facts about the part of a file between two cut points.
 
     Attributes:
-        start: Position of the first, where an event group begins or the file does.
-        stop: Of the second.
-        groups: How many event groups.
+        start: Position of the first point, where an event group begins or the file does.
+        stop: Position of the second cut point.
+        groups: Number of event groups in the part.
         first_timestamp: The least of the groups' times, in seconds since 1970.
-        last_timestamp: The greatest.
-        gtids: Of the groups, as a position's text: MariaDB's last of each domain, MySQL's set.
+        last_timestamp: The greatest of the groups' times, in seconds since 1970.
+        gtids: GTIDs of the groups, as a position's text: MariaDB's last of each domain, MySQL's
+            set.
         has_anonymous: Whether there are groups without a GTID.
         maps: Numbers of the table maps of its rows; None where nobody knows which.
     """
@@ -51,10 +52,10 @@ class LoggedQuery:
     """A statement that changes no rows itself.
 
     Attributes:
-        event: Its QUERY event, with its position.
-        group: Where its event group begins.
-        stop: Where that ends.
-        gtid: Of the group as text; empty if it has none.
+        event: The statement's QUERY event, with its position.
+        group: Position at which the event group begins.
+        stop: Position at which the event group ends.
+        gtid: GTID of the group as text; empty if it has none.
     """
 
     event: Event
@@ -68,10 +69,10 @@ class XaPlace:
     """A group that prepares, or finishes, an XA transaction.
 
     Attributes:
-        xid: As statements name it.
-        start: Where the group begins.
-        stop: Where it ends.
-        is_prepare: Whether it prepares the transaction; else it commits it or rolls it back.
+        xid: The transaction's xid as statements write it.
+        start: Position at which the group begins.
+        stop: Position at which the group ends.
+        is_prepare: Whether the group prepares the transaction; else it commits it or rolls it back.
     """
 
     xid: str
@@ -82,25 +83,24 @@ class XaPlace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileFacts:
-    """What is known of a file.
+    """Facts about a file, so that it need not be read again.
 
     Attributes:
-        fingerprint: Of the file.
-        server_id: Who wrote its FORMAT_DESCRIPTION.
-        head: Its bytes up to and with its FORMAT_DESCRIPTION.
-        format: Which that gives.
-        begin: What was done before the start, as text; None where nothing says that.
-        start: Where the facts begin.
-        end: Where they end.
+        server_id: Id of the server that wrote the file's FORMAT_DESCRIPTION.
+        head: The file's bytes up to and with its FORMAT_DESCRIPTION.
+        format: The format that the FORMAT_DESCRIPTION gives.
+        begin: The position that is done before the start, as text; None where nothing says that.
+        start: Position at which the facts begin.
+        end: Position at which the facts end.
         check: The last bytes before the end, which tie the facts to the file.
-        pieces: Without gaps, from `start` to `end`; the last may still grow.
-        table_maps: All that differ, in order; their ids are 0.
+        pieces: Parts without gaps, from `start` to `end`; the last may still grow.
+        table_maps: All table maps that differ, in order; their ids are 0.
         queries: Statements that may change tables, in order.
         xa: Places of XA transactions, in order.
-        incidents: Where an INCIDENT stands.
+        incidents: Positions at which an INCIDENT stands.
         is_cut: Whether an event begins behind the end that is not there to its own end.
-        fault: What else is wrong behind the end; empty if nothing.
-        read_to: The size of the file when it was looked at to its end, where nothing was cut; else 0.
+        fault: Any other damage behind the end; empty if there is none.
+        read_to: The size of the file when it was read to its end, where nothing was cut; else 0.
     """
 
     fingerprint: str
@@ -141,7 +141,7 @@ class FileFacts:
         return frozenset(TableName(table.database, table.table) for table in maps)
 
     def done_at(self, position: int) -> Position | None:
-        """What is done at a cut point or behind the end; None elsewhere, or where nothing says it."""
+        """Return the position that is done at a cut point or behind the end; None where it is not known."""
         found = bisect_right(self.pieces, position, key=lambda piece: piece.stop)
         is_cut = position == self.start or (found and self.pieces[found - 1].stop == position)
         if self.begin is None or not (is_cut or position >= self.end):

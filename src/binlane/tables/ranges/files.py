@@ -23,10 +23,10 @@ class LogFile:
         uri: Where it is: a path, or a URI that `storage` opens.
         name: Base name without compression suffix, as events and offsets have it.
         number: At the end of its name.
-        size_bytes: Of the file as it is stored.
+        size_bytes: Bytes of the file as it is stored.
         is_plain: Whether positions in it are positions in the log: neither compressed nor encrypted.
         is_live: Whether its server may still be writing it.
-        server: What tells the server of the log from others, where it is asked; else None.
+        server: A name that tells the server of the log from others, where it is asked; else None.
     """
 
     uri: str
@@ -41,7 +41,7 @@ class LogFile:
 def open_range(piece: LogRange) -> LogBytes:
     """The bytes of a range, from `start` on; `reread` takes positions in the log.
 
-    They end at `stop`, behind which a server may be writing.
+    The bytes end at `stop`, behind which a server may be writing.
 
     Raises:
         StoreError: If the file cannot be opened.

@@ -1,7 +1,7 @@
 """Files on any file system that `pyarrow.fs` opens: `s3://`, `gs://`, `hdfs://` and the like.
 
 The options of a file system stand in the query of a URI (`?endpoint_override=…&region=…`) or in its
-environment. What messages say of a URI has neither query nor account.
+environment. Messages give a URI without query and account.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _READ_BYTES_MAX: Final = 8 << 20
 
 
 def is_server(place: str) -> bool:
-    """Whether a place is a server, or a file of its log."""
+    """True if a place is a server, or a file of its log."""
     return place.startswith(("mariadb://", "mysql://"))
 
 
 def is_remote(uri: str) -> bool:
-    """Whether a place is a URI of a file system other than the local one."""
+    """True if a place is a URI of a file system other than the local one."""
     return "://" in uri and not uri.startswith("file://")
 
 
@@ -131,10 +131,10 @@ class ObjectBytes:
     """The bytes of a plain file, by large ranged reads; the first is small.
 
     Args:
-        uri: Of the file.
+        uri: The URI of the plain file.
 
     Raises:
-        StoreError: If it cannot be opened.
+        StoreError: If the file cannot be opened.
     """
 
     def __init__(self, uri: str) -> None:

@@ -1,4 +1,4 @@
-"""What a log tells before a place in it: its tables, and the XA transactions that are prepared."""
+"""The history of a log before a place in it: its tables, and the XA transactions that are prepared."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class _Cursor:
-    """How far the log is followed.
+    """State of the log at the place up to which it is followed.
 
     Attributes:
-        fingerprint: Of the file; empty before the first.
-        number: Of the file.
-        position: In it.
-        catalog: What is known there.
-        prepared: Where the group stands that prepared each transaction.
-        filter_state: What a filter lets through there; None without one.
+        fingerprint: Fingerprint of the file; empty before the first.
+        number: Number of the file; 0 before the first.
+        position: Position in the file, in bytes.
+        catalog: The tables as they are known there.
+        prepared: Place of the group that prepared each transaction, by xid.
+        filter_state: State of a filter there; None without one.
     """
 
     fingerprint: str = ""
@@ -40,12 +40,12 @@ class _Cursor:
 
 @dataclass(frozen=True, slots=True)
 class FilterAt:
-    """What a filter lets through at a place, from which on its reader goes.
+    """The state of a filter at a place, from which on its reader goes.
 
     Attributes:
-        state: Likewise.
-        number: Of the file; 0 for the beginning of the log.
-        position: In it.
+        state: State of the filter at that place.
+        number: Number of the file; 0 for the beginning of the log.
+        position: Position in the file, in bytes.
     """
 
     state: FilterState
@@ -57,8 +57,8 @@ class LogHistory:
     """Follows a log through the facts of its files, forwards where it can.
 
     Args:
-        facts: Of the files.
-        filter_at: Of the reader; None without a filter.
+        facts: The known facts of the log's files.
+        filter_at: The reader's filter and its place; None without a filter.
     """
 
     def __init__(self, facts: KnownFacts, filter_at: FilterAt | None = None) -> None:
@@ -72,12 +72,12 @@ class LogHistory:
 
     @property
     def filter_state(self) -> FilterState | None:
-        """What the filter lets through where the log is followed to; None without one."""
+        """State of the filter where the log is followed to; None without a filter."""
         return self._at.filter_state
 
     @property
     def catalog(self) -> SchemaCatalog:
-        """What the log's statements tell of tables up to where it is followed."""
+        """The tables as the log's statements tell them up to where the log is followed."""
         return self._at.catalog
 
     @property
@@ -89,13 +89,13 @@ class LogHistory:
         """Follow the log up to a place.
 
         Args:
-            files: All of the log, in order.
-            file: That of the place.
-            position: In it, where a group begins.
+            files: All files of the log, in order.
+            file: The file in which the place is.
+            position: Where in the file a group begins, in bytes.
 
         Raises:
             CodecError: If a file does not begin as a binlog file.
-            StoreError: If one cannot be read.
+            StoreError: If a file cannot be read.
         """
         if not self._fits(files) or (self._at.number, self._at.position) > (file.number, position):
             self._at = self._start()
@@ -110,12 +110,12 @@ class LogHistory:
                 self._at.number, self._at.position = each.number, stop
 
     def _fits(self, files: Sequence[LogFile]) -> bool:
-        """Whether the log is still the one that was followed."""
+        """True if the log is still the one that was followed."""
         if not self._at.fingerprint:
             return True
         file = next((file for file in files if file.number == self._at.number), None)
         if file is None:
-            # Its file was purged; what is known from it still holds.
+            # The followed file was purged; the facts from it still hold.
             return files[0].number > self._at.number
         return self._facts.first(file).fingerprint == self._at.fingerprint
 

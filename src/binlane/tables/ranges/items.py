@@ -1,4 +1,4 @@
-"""What stands in a range of a log: batches of row images, statements, and what cannot be followed."""
+"""Items of a range of a log: batches of row images, statements, and groups that cannot be followed."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ class TroubleKind(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trouble:
-    """A group that cannot be followed; whoever reads decides what becomes of its tables.
+    """A group that cannot be followed; the reader decides what becomes of its tables.
 
     Attributes:
-        kind: Of the trouble.
-        what: One line for people.
-        hint: What to do.
-        tables: The tables that it concerns; empty where the log does not tell, so all of them.
-        gtid: Of the group, as text.
+        what: The trouble in one line for people.
+        hint: Advice on what to do about it.
+        tables: The tables that the group concerns; empty where the log does not tell, so all of
+            them.
+        gtid: GTID of the group, as text.
         file: Base name of the binlog file.
-        position: Of the event in it, in bytes.
+        position: Position of the event in that file, in bytes.
     """
 
     kind: TroubleKind
@@ -55,18 +55,19 @@ class Trouble:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Want:
-    """What a reader wants of a range.
+    """A reader's wishes for a range.
 
     Attributes:
-        selection: Which tables and groups.
+        selection: The tables and event groups that are wanted.
         columns: Names of the tables' columns to keep, all if None.
         rows_max: Row images of a batch at most; None for as many as serve well.
         has_statements: Whether statements and troubles come too, in log order: a batch ends before
-            each. Of statements only those that may concern tables. Columns with the names of change
-            columns are then left out, see `table_schema`, which are an error else.
+            each. Only statements that may concern tables come. Columns with the names of change
+            columns, which are an error else, are then left out, see `table_schema`.
         change_columns: The change columns that batches begin with, of `CHANGE_TYPES`.
         as_json: Whether images are JSON objects, in the one column `JSON_COLUMN`.
-        may_clash: Whether tables may have columns of those names: the reader goes by their places.
+        may_clash: Whether tables may have columns of those names: the reader goes by the columns'
+            places.
     """
 
     selection: Selection = field(default_factory=Selection)

@@ -32,7 +32,7 @@ _KEPT_S: Final = 90 * 86_400
 
 
 def default_directory() -> Path:
-    """Where facts are kept if nobody says so: `$XDG_CACHE_HOME/binlane/facts`."""
+    """Return the directory of facts if none is set: `$XDG_CACHE_HOME/binlane/facts`."""
     try:
         cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     except RuntimeError:  # a user without a name, as containers have them: nothing can be kept

@@ -13,7 +13,7 @@ from binlane.tables.ranges.storage import bytes_before
 from binlane.tables.ranges.survey import first_facts, survey
 
 KEPT_BYTES: Final = 4 << 20
-"""How much must be new in a file that is written for its facts to be kept again."""
+"""Bytes that must be new in a file that is written for its facts to be kept again."""
 
 
 class KnownFacts:
@@ -39,11 +39,11 @@ class KnownFacts:
         self._known: dict[str, FileFacts] = {}
 
     def first(self, file: LogFile) -> FileFacts:
-        """What a file's first events tell, read anew.
+        """Read the facts that a file's first events tell, anew each time.
 
         Raises:
-            CodecError: If it does not begin as a binlog file.
-            StoreError: If it cannot be read.
+            CodecError: If the file does not begin as a binlog file.
+            StoreError: If the file cannot be read.
         """
         return first_facts(file, keys=self._keys)
 
@@ -58,15 +58,15 @@ class KnownFacts:
         """The facts of a file, at least between two positions.
 
         Args:
-            file: As it is now.
-            since: The file's beginning or where an event group begins. What lies before is not read
-                for it; it may be known all the same.
-            until: Enough if this position is reached; None for the end.
-            begin: What is done at `since`, where the caller knows that.
+            file: The file with its present size.
+            since: The file's beginning or where an event group begins. The part before it is not
+                read for it; that part may be known all the same.
+            until: Position up to which facts are enough; None for the end.
+            begin: The position that is done at `since`, where the caller knows it.
 
         Raises:
             CodecError: If the file does not begin as a binlog file.
-            StoreError: If it cannot be read.
+            StoreError: If the file cannot be read.
         """
         first = self.first(file)
         known = self._fitting(file, first, self._known.get(file.uri))
@@ -100,7 +100,7 @@ class KnownFacts:
     def _fitting(
         self, file: LogFile, first: FileFacts, known: FileFacts | None
     ) -> FileFacts | None:
-        """What is known of a file, if it still is that file."""
+        """Return known facts if the file is still the one that they are about, else None."""
         if known is None or known.fingerprint != first.fingerprint:
             return None
         if file.is_plain and (

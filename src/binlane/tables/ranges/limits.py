@@ -1,4 +1,4 @@
-"""How much of a log is taken at once."""
+"""Limits of how much of a log is taken at once."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from binlane.statements.scope.scope import Scope
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """How much is taken at once, about: event groups stay whole, and at least one is taken.
+    """Limits of one taking, about: event groups stay whole, and at least one is taken.
 
     Attributes:
-        size_bytes: Of log.
-        groups: Event groups.
-        rows: Row changes.
+        size_bytes: Bytes of log at most; None without a limit.
+        groups: Event groups at most; None without a limit.
+        rows: Row changes at most; None without a limit.
         scope: The tables whose rows count.
     """
 
@@ -25,17 +25,17 @@ class Limits:
 
     @property
     def are_used_up(self) -> bool:
-        """Whether nothing more is to be taken."""
+        """True if nothing more is to be taken."""
         return any(left is not None and left <= 0 for left in self._given())
 
     @property
     def are_exceeded(self) -> bool:
-        """Whether more was taken than wanted, in bytes."""
+        """True if more bytes were taken than wanted."""
         return self.size_bytes is not None and self.size_bytes < 0
 
     @property
     def is_unlimited(self) -> bool:
-        """Whether all there is may be taken."""
+        """True if everything in the log may be taken."""
         return all(left is None for left in self._given())
 
     def _given(self) -> tuple[int | None, ...]:

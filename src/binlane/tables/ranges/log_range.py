@@ -1,4 +1,4 @@
-"""What a task reads of a log; light, since every process that reads anything knows it."""
+"""The range of a log that a task reads; a light module, since every process that reads knows it."""
 
 from __future__ import annotations
 
@@ -14,24 +14,25 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogRange:
-    """What one task reads: whole event groups of one file.
+    """Whole event groups of one file, which one task reads.
 
     Attributes:
-        uri: Of the file.
-        name: As events have it.
-        number: At the end of the name.
-        start: Where an event group begins, or the file's first event does.
-        stop: Where a group or the file ends; None for the end of the file.
+        uri: URI or path of the file.
+        name: The file's base name, as events have it.
+        number: The number at the end of the name.
+        start: Position at which an event group begins, or the file's first event does.
+        stop: Position at which a group or the file ends; None for the end of the file.
         head: The file's bytes up to and with its FORMAT_DESCRIPTION; None if they are to be read.
-        is_plain: As of the file; one that is not is read from its beginning.
+        is_plain: Whether the file is neither compressed nor encrypted; any other is read from its
+            beginning.
         keys: Path of the key file with which the file is to be decrypted.
-        catalog: What the log's statements before the range tell of its tables; None if nobody
+        catalog: The tables as the log's statements before the range tell them; None if nobody
             looked.
-        earlier: URIs of the log's files before this one, newest first, where nobody knows what is
-            prepared; else none.
+        earlier: URIs of the log's files before this one, newest first, where it is not known which
+            transactions are prepared; else none.
         prepared: The groups before the range that prepared the XA transactions that it finishes.
-        filter_state: What the reader's filter lets through where the range begins; None if there is
-            none, or if nobody looked.
+        filter_state: State of the reader's filter where the range begins; None if there is no
+            filter, or if nobody looked.
     """
 
     uri: str

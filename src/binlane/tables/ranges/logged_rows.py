@@ -1,9 +1,9 @@
-"""How many row images a range of a log has of each table, counted beside whoever decodes them.
+"""Counts of the row images that a range has of each table, counted beside the range's decoder.
 
-A landing holds what its tasks decoded against these counts. So nothing here asks what a reader
-wants, and no value is looked at: a kernel steps over the rows by the lengths of their columns.
-Where it does not know its way (transactions of more than rows, formats of old) events are decoded
-one by one.
+A landing holds the rows that its tasks decoded against these counts. So no reader's wishes are
+asked here, and no value is looked at: a kernel steps over the rows by the lengths of their columns.
+Where the kernel does not know its way (transactions of more than rows, formats of old) events are
+decoded one by one.
 """
 
 from __future__ import annotations
@@ -61,9 +61,10 @@ class LoggedRows:
     """The row images of a range: one of an INSERT or DELETE, two of an UPDATE.
 
     Attributes:
-        images: By table, of what takes effect in the range. Those of an XA transaction count where
-            it is committed.
-        uncertain: By table, of transactions that are rolled back in part: nobody knows which stay.
+        images: Images by table that take effect in the range. Images of an XA transaction count
+            where the transaction is committed.
+        uncertain: Images by table of transactions that are rolled back in part: nobody knows which
+            of these stay.
         uncounted: Tables with rows whose lengths nobody knows, which are not counted.
     """
 
@@ -101,11 +102,11 @@ class LoggedRows:
 
 
 def logged_rows(piece: LogRange, *, by_kernels: bool | None = None) -> LoggedRows:
-    """Count a range.
+    """Count the row images of a range.
 
     Args:
-        piece: The range.
-        by_kernels: Whether the kernel counts; None where it was compiled ahead.
+        piece: The range of the log.
+        by_kernels: Whether the kernel counts; None to use it where it was compiled ahead.
 
     Raises:
         CodecError: With file and position, if the log is damaged, or rows end inside of a value.

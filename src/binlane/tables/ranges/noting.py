@@ -1,4 +1,4 @@
-"""What a survey notes of event groups: pieces between cut points, and what stands in them."""
+"""Notes of a survey about event groups: pieces between cut points, and the events of interest in them."""
 
 from __future__ import annotations
 
@@ -24,14 +24,15 @@ from binlane.tables.ranges.facts import (
 
 @dataclass(slots=True, kw_only=True)
 class GroupNotes:
-    """What is noted of one event group beside its rows.
+    """Notes about one event group beside its rows.
 
     Attributes:
-        start: Where it begins.
-        stop: Where it ends.
-        gtid: As text; empty if it has none.
-        is_undone: Whether its statement has no effect.
-        events: Its statements, XA_PREPARE, INCIDENT and TRANSACTION_PAYLOAD events, in order.
+        start: Position at which the group begins.
+        stop: Position at which the group ends.
+        gtid: GTID of the group as text; empty if it has none.
+        is_undone: Whether the group's statement has no effect.
+        events: The group's statements, XA_PREPARE, INCIDENT and TRANSACTION_PAYLOAD events, in
+            order.
     """
 
     start: int
@@ -45,7 +46,7 @@ class Notes:
     """Facts that grow.
 
     Args:
-        facts: What is known so far.
+        facts: The facts that are known so far.
         piece_bytes: Least distance of two cut points.
     """
 
@@ -87,7 +88,7 @@ class Notes:
 
     @property
     def cut_due(self) -> int:
-        """From where on a group's end is a cut point."""
+        """Position from which on a group's end is a cut point."""
         return self._start + self._piece_bytes
 
     def number_of(self, table_map: TableMapEvent) -> int:
@@ -152,9 +153,9 @@ class Notes:
 
         Args:
             check: The last bytes before the end.
-            is_cut: As the facts have it.
-            fault: As the facts have it.
-            read_to: As the facts have it.
+            is_cut: Value of `FileFacts.is_cut` at the end.
+            fault: Value of `FileFacts.fault` at the end.
+            read_to: Value of `FileFacts.read_to` at the end.
         """
         pieces = self._pieces
         if self.end > self._start:

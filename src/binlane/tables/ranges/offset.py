@@ -12,16 +12,16 @@ from binlane.tables.columnar.selection import file_number
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offset:
-    """Up to where a log is read.
+    """The place up to which a log is read.
 
     Attributes:
         file: Base name of the file.
-        position: In it, where an event group ends, or the beginning or the end of the file.
-        fingerprint: Of the file.
+        position: Position in that file where an event group ends, or the beginning or the end of
+            the file.
         check: The last four bytes before the position as hexadecimal digits; empty if not known.
-        gtids: What is done there, as text; None where the log does not tell at once.
-        server_id: Of the server that wrote the file; None if not known.
-        server: What else tells the server from others; None for files.
+        gtids: The position that is done there, as text; None where the log does not tell at once.
+        server_id: Id of the server that wrote the file; None if not known.
+        server: A name that tells the server from others; None for files.
     """
 
     file: str
@@ -34,7 +34,7 @@ class Offset:
 
     @property
     def number(self) -> int:
-        """Of the file."""
+        """The number of the file."""
         return file_number(self.file)
 
     @property
@@ -49,7 +49,7 @@ class Offset:
         return cls(**{**known, "position": int(values["position"])})
 
     def json(self) -> dict[str, Any]:
-        """As a dictionary of plain values, without what is not known."""
+        """The offset as a dictionary of plain values, without those that are not known."""
         return {name: value for name, value in asdict(self).items() if value not in (None, "")}
 
     def __str__(self) -> str:

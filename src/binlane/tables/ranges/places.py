@@ -1,4 +1,4 @@
-"""Whether a log still holds the place where a reader stands, and what to say where it does not."""
+"""Checks that a log still holds the place where a reader stands, and errors if it does not."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def check_gaps(files: Sequence[LogFile]) -> None:
 
 
 def purged(oldest: LogFile, start: Position, begin: str) -> StoreError:
-    """What lies behind a GTID position is not in the log any more."""
+    """Return the error that the log no longer has the groups behind a GTID position."""
     return StoreError(
         f"what follows {start or 'the beginning'} is not in the log any more: it begins with "
         f"{oldest.name}, before which {begin} is done",

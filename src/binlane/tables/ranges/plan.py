@@ -1,7 +1,7 @@
-"""Which ranges of a log are read next: what a landing or a stream asks before it reads.
+"""The planner of ranges: a landing or a stream asks it for the ranges to read next.
 
-A planner looks only at what it must: the files' first events, and what lies behind the last place
-that is known. Whatever it answers can be asked again by another process that reaches the files.
+A planner looks only at the files' first events, and at the part of the log behind the last place
+that is known. Each of its answers can be asked again by another process that reaches the files.
 """
 
 from __future__ import annotations
@@ -44,16 +44,16 @@ from binlane.tables.ranges.table_columns import Columns, columns_in
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanOptions:
-    """How files are read.
+    """Settings for the reading of files.
 
     Attributes:
         keys: Path of a key file, for encrypted files.
         piece_bytes: Least distance of two places where a file may be cut.
-        has_history: Whether ranges carry what the log tells before them: `catalog`, `prepared`. All
+        has_history: Whether ranges carry the log's history before them: `catalog`, `prepared`. All
             of the log must be surveyed once for it.
         cache: Directory in which facts of files are kept from run to run; empty for nowhere, None
             for `$XDG_CACHE_HOME/binlane/facts`.
-        filter_at: What the reader's filter lets through, and where; None without one.
+        filter_at: State of the reader's filter, and where it holds; None without a filter.
     """
 
     keys: str | None = None
@@ -68,7 +68,7 @@ class Planner:
 
     Args:
         sources: Files in order, a directory, or `DATA#name`.
-        options: Else the defaults.
+        options: Settings for the reading of files; the defaults if None.
     """
 
     def __init__(self, sources: str | Sequence[str], options: PlanOptions | None = None) -> None:
@@ -136,12 +136,12 @@ class Planner:
         return self._offset(files[0], first, len(MAGIC))
 
     def end(self, after: Offset | None = None) -> Offset:
-        """Where the log ends now: behind a whole event group.
+        """Return the place where the log ends now: behind a whole event group.
 
-        Where damage stands there it is behind that, so that whoever reads it says so.
+        If damage stands there, the place is behind the damage, so that whoever reads it says so.
 
         Args:
-            after: What lies before it is not looked at.
+            after: A place that is known; the log before it is not looked at.
 
         Raises:
             StoreError: If the log is not the one any more that `after` stands in, or has a gap.
@@ -154,7 +154,7 @@ class Planner:
                     file, since=since, begin=after.gtids if after and since else None
                 )
             except TruncatedError:
-                # Its server is making it.
+                # The file's server is still making it.
                 if file is files[0]:
                     return after or Offset(file=file.name)
                 continue
@@ -163,12 +163,12 @@ class Planner:
         raise AssertionError("a log has files")
 
     def next(self, start: Offset, limits: Limits, *, end: Offset | None = None) -> Offset:
-        """The end of what is to be read next.
+        """Return the end of the part that is to be read next.
 
         Args:
-            start: From where on.
-            limits: How much; of several the first that is reached.
-            end: Not beyond; what there is now by default.
+            start: The place from which the reading goes on.
+            limits: Limits of the part; the first that is reached counts.
+            end: The last place to reach; by default the log's end now.
 
         Raises:
             StoreError: If the log is not the one any more that `start` stands in, or has a gap.
@@ -195,15 +195,15 @@ class Planner:
         size_bytes: int = RANGE_BYTES_DEFAULT,
         cores: int = 1,
     ) -> list[LogRange]:
-        """What lies between two places, in ranges that one task each reads.
+        """Cut the log between two places into ranges that one task each reads.
 
-        They begin and end with whole event groups, and lie in one file each.
+        Ranges begin and end with whole event groups, and lie in one file each.
 
         Args:
-            start: From where on.
-            end: Up to where.
-            size_bytes: Of a range at most, about.
-            cores: There are at least so many ranges, if each has 4 MiB then.
+            start: The place from which the log is read.
+            end: The place up to which the log is read.
+            size_bytes: Bytes that a range has at most, about.
+            cores: Least number of ranges, if each has 4 MiB then.
 
         Raises:
             StoreError: If the log is not the one any more that an offset stands in, or has a gap.
@@ -216,14 +216,14 @@ class Planner:
         )
 
     def parts(self, start: Offset, end: Offset, cuts: Cuts) -> list[Part]:
-        """What lies between two places, in parts of about one size that one task each reads.
+        """Cut the log between two places into parts of about one size that one task each reads.
 
         A part may hold ranges of several files, each as `ranges` gives it.
 
         Args:
-            start: From where on.
-            end: Up to where.
-            cuts: How large, how many, and what of it.
+            start: The place from which the log is read.
+            end: The place up to which the log is read.
+            cuts: Terms of the cutting: size and number of the parts, and the reader's selection.
 
         Raises:
             StoreError: If the log is not the one any more that an offset stands in, or has a gap.
@@ -235,7 +235,7 @@ class Planner:
         """All that there is, as `parts` gives it; the files need not be those of one log.
 
         Args:
-            cuts: How large, how many, and what of it.
+            cuts: Terms of the cutting: size and number of the parts, and the reader's selection.
 
         Raises:
             ConfigError: If a source names no log.
@@ -253,7 +253,7 @@ class Planner:
         return self._cutter.parts(logs, cuts)
 
     def notes_of_all(self) -> list[str]:
-        """What the filter notes of the statements that there are, and of the log as a whole.
+        """Return the filter's notes about all statements in the log, and about the log as a whole.
 
         Raises:
             ConfigError: If a source names no log.
@@ -277,7 +277,7 @@ class Planner:
         return notes + unmatched[-1:] * (len(unmatched) == len(logs))
 
     def notes_between(self, start: Offset, end: Offset) -> list[str]:
-        """What the filter notes of the statements between two places.
+        """Return the filter's notes about the statements between two places.
 
         Raises:
             StoreError: If a file cannot be read.
@@ -296,7 +296,7 @@ class Planner:
         return notes
 
     def facts_between(self, start: Offset, end: Offset) -> Iterator[tuple[FileFacts, LogRange]]:
-        """What is known of the log between two places, file by file.
+        """Give the facts that are known of the log between two places, file by file.
 
         Raises:
             StoreError: If the log is not the one any more that an offset stands in, or has a gap.
@@ -310,7 +310,7 @@ class Planner:
 
         Args:
             file: Base name of a file that the log has.
-            position: In it.
+            position: Position in that file, in bytes.
 
         Raises:
             StoreError: If the log does not hold the file, or less of it.
@@ -321,7 +321,7 @@ class Planner:
         return self._offset(found, self._facts.first(found), position)
 
     def catalog_at(self, place: Offset) -> SchemaCatalog:
-        """What the log's statements before a place tell of its tables; the caller's own.
+        """Return the caller's own catalog of the tables, as the log's statements before a place tell them.
 
         Raises:
             StoreError: If a file cannot be read.
@@ -373,7 +373,7 @@ class Planner:
         """
         return self._sources.one_log()
 
-    # Where offsets stand -------------------------------------------------------------------------
+    # Places of offsets ----------------------------------------------------------------------------
 
     def _offset(self, file: LogFile, facts: FileFacts, position: int) -> Offset:
         check = b""

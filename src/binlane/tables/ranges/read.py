@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogState:
-    """What a reader of the files of a log, one after the other, takes from file to file.
+    """State that a reader of a log's files, one after the other, takes from file to file.
 
     Attributes:
         prepared: The XA transactions that are prepared.
-        catalog: What is known of tables beside the log; None if nothing is.
-        filter_state: What a filter lets through; None without one.
+        catalog: The tables as they are known beside the log; None if nothing is known.
+        filter_state: State of the reader's filter; None without a filter.
     """
 
     prepared: Prepared
@@ -53,12 +53,12 @@ def read_range(
     """The rows of a range, and its statements and troubles where they are wanted.
 
     Args:
-        piece: The range.
-        want: What of it.
-        counters: Told how much was read, and what a filter left out.
-        state: What was before it, if the log is read from its beginning; else `piece` tells, and the
-            log is searched backwards where an XA transaction commits.
-        by_kernels: Whether kernels read it; None where they were compiled ahead.
+        piece: The range of the log.
+        want: The reader's wishes for the range.
+        counters: Counters that get the bytes that were read, and the filter's losses.
+        state: State before the range, if the log is read from its beginning; else `piece` tells it,
+            and the log is searched backwards where an XA transaction commits.
+        by_kernels: Whether kernels read the range; None to use them where they were compiled ahead.
 
     Yields:
         Batches of one table each, as `columnar.batches` gives them: the images of a table in log
@@ -101,7 +101,7 @@ def read_range(
 
 
 def filter_state_of(piece: LogRange, selection: Selection) -> FilterState | None:
-    """What a reader's filter lets through where a range begins; None without a filter."""
+    """Return the state of a reader's filter where a range begins; None without a filter."""
     terms = selection.filter_terms
     if terms is None or terms.is_everything:
         return None

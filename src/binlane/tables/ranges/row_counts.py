@@ -1,4 +1,4 @@
-"""How many row changes an event group has."""
+"""Counts of the row changes of event groups."""
 
 from __future__ import annotations
 

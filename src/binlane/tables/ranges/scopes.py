@@ -1,4 +1,4 @@
-"""Which tables a reader wants, as users write it."""
+"""Lists of wanted tables, as users write them."""
 
 from __future__ import annotations
 

@@ -34,10 +34,10 @@ class ServerPlace:
     """A server, or a file of its log.
 
     Attributes:
-        url: The server.
-        password_file: Where its password is; None for the environment.
-        password_env: The variable in which it is else.
-        file: Base name; empty for the whole log.
+        url: The URL of the server itself.
+        password_file: Path of the file with the server's password; None for the environment.
+        password_env: The variable that has the password if there is no file.
+        file: Base name of a file of the log; empty for the whole log.
     """
 
     url: ServerUrl
@@ -120,7 +120,7 @@ class ServerPlace:
             dump.close()
 
     def __str__(self) -> str:
-        """As messages name it."""
+        """Return the place as messages name it."""
         return f"{self.url}#{self.file}" if self.file else str(self.url)
 
 
@@ -128,7 +128,7 @@ def server_uri(url: str, options: Mapping[str, str]) -> str:
     """The URL of a server, or of a file of its log, with more options.
 
     Args:
-        url: As the user gave it.
+        url: The URL as the user gave it.
         options: By the names that they have in URLs.
     """
     place, has_file, file = url.partition("#")

@@ -1,4 +1,4 @@
-"""What a user names as a log → its files, in order."""
+"""A log as a user names it → its files, in order."""
 
 from __future__ import annotations
 

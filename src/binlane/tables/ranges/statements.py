@@ -20,10 +20,10 @@ class Statement(LoggedStatement):
     """A statement of a log and its place there.
 
     Attributes:
-        timestamp: When it ran, in seconds since 1970.
-        gtid: Of its event group, as text.
+        timestamp: Time of the statement, in seconds since 1970.
+        gtid: GTID of the event group, as text.
         file: Base name of the binlog file.
-        position: Of the event in it, in bytes.
+        position: Position of the event in that file, in bytes.
         is_wanted: Whether the reader's filter lets it through.
         told: The tables of its tables info; None if it has none.
     """

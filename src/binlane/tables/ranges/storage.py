@@ -1,4 +1,4 @@
-"""Where the files of a log are, and their bytes.
+"""Places of a log's files, and their bytes.
 
 A place is a path or a URI. Positions are those in the plain log: of a file that is compressed or
 encrypted they are counted behind decompression and decryption, which begin at the file's beginning.
@@ -38,9 +38,9 @@ class LogBytes:
     """The bytes of a file of a log, as often as need be.
 
     Args:
-        uri: Of the file.
-        position: Where to start in the log.
-        stop: Where to end; None for the end of the file.
+        uri: URI or path of the file.
+        position: Position in the log at which to start.
+        stop: Position at which to end; None for the end of the file.
         is_plain: Whether the file is neither compressed nor encrypted.
         keys: Path of a key file, if the file is encrypted.
 
@@ -81,7 +81,7 @@ class LogBytes:
 
     @property
     def position(self) -> int:
-        """Of the next byte."""
+        """Position of the next byte in the log."""
         return self._at
 
     def close(self) -> None:
@@ -93,7 +93,7 @@ class _Chunked:
     """Bytes that come in pieces from any position on, such as those of a dump.
 
     Args:
-        chunks_from: Gives them.
+        chunks_from: Gives the bytes from a position on, in pieces.
     """
 
     def __init__(self, chunks_from: Callable[[int], Iterator[bytes]]) -> None:
@@ -152,8 +152,8 @@ def first_events(source: LogBytes, uri: str) -> Iterator[Event]:
     """The events of a file, the first of which is its FORMAT_DESCRIPTION.
 
     Args:
-        source: Its bytes, from their beginning.
-        uri: Of the file, for messages.
+        source: Bytes of the file, from their beginning.
+        uri: URI of the file, for messages.
 
     Raises:
         TruncatedError: If the file ends before it does: its server is making it.
@@ -214,10 +214,10 @@ def named(uri: str) -> str:
 
 
 def is_plain_file(uri: str) -> bool:
-    """Whether positions in a file are positions in the log: neither compressed nor encrypted.
+    """True if positions in a file are positions in the log: it is neither compressed nor encrypted.
 
     Raises:
-        StoreError: If it cannot be read.
+        StoreError: If the file cannot be read.
     """
     if is_server(uri):
         return True

@@ -1,8 +1,8 @@
 """One fast pass over a file of a log, or over what is new in it: bytes → facts.
 
 Kernels find the events; of rows only their tables are looked at, and checksums of rows are left to
-whoever reads them. What kernels were not made for the reference reads from the next group on.
-Nothing is held beside a window of bytes, however large a transaction is.
+whoever reads them. Events that kernels were not made for are read by the reference decoder, from
+the next group on. Nothing is held beside a window of bytes, however large a transaction is.
 """
 
 from __future__ import annotations
@@ -103,18 +103,18 @@ def survey(
     piece_bytes: int = PIECE_BYTES,
     window_bytes: int = WINDOW_BYTES,
 ) -> FileFacts:
-    """Go on behind what is known of a file.
+    """Extend the facts of a file by a survey behind their end.
 
     Args:
-        file: As it is now.
-        facts: What is known of it.
-        keys: Path of a key file, if it is encrypted.
-        until: Enough if this position is reached; None for the end of the file.
+        file: The file with its present size.
+        facts: The facts that are known of the file.
+        keys: Path of a key file, if the file is encrypted.
+        until: Position up to which facts are enough; None for the end of the file.
         piece_bytes: Least distance of two cut points.
         window_bytes: How many bytes are looked at at once.
 
     Returns:
-        More facts. Damage is no error here: they end before it, and `fault` tells.
+        More facts. Damage is no error here: the facts end before it, and `fault` tells of it.
 
     Raises:
         StoreError: If the file cannot be read.
@@ -270,7 +270,7 @@ class _Surveyor:
             file=self._file.name,
         )
         stops = run.groups[layout.GROUP_STOP]
-        # Where an event could not be decoded the same groups come once more.
+        # If an event could not be decoded, the same groups come once more.
         low = int(np.searchsorted(stops, self._notes.end, side="right"))
         if low == 0 and run.groups[layout.GROUP_START, 0] < window.base:
             self._take_large(run)
@@ -396,7 +396,7 @@ class _Surveyor:
     def _are_statements(
         self, offsets: npt.NDArray[np.int64], ends: npt.NDArray[np.int64]
     ) -> npt.NDArray[np.bool_]:
-        """Which QUERY events are not those that begin and end transactions."""
+        """Return a flag for each QUERY event that is not one that begins or ends a transaction."""
         if self._format.post_header_length(EventType.QUERY) != 13:
             return np.ones(offsets.shape[0], np.bool_)
         data = self._window.data
@@ -479,7 +479,7 @@ class _Surveyor:
         )
 
     def _is_cut(self, error: CodecError) -> bool:
-        """Whether an event is only not there to its end yet."""
+        """True if the only fault is that an event is not there to its end yet."""
         if not isinstance(error, TruncatedError) or error.position is None:
             return False
         position = error.position
@@ -498,7 +498,7 @@ class _Surveyor:
 
 
 def _is_counted(group: EventGroup) -> bool:
-    """Whether a group is complete, and no event of the log itself; an INCIDENT may stand alone."""
+    """True if a group is complete, and no event of the log itself; an INCIDENT may stand alone."""
     return group.is_complete and group.events[0].header.type_code not in CONTROL_TYPES
 
 

@@ -1,4 +1,4 @@
-"""What a table's columns are in a piece of a log, as its table maps and the statements there tell."""
+"""The columns of a table in a piece of a log, as its table maps and the statements there tell them."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ def columns_in(
     """The columns that a table's rows in a piece may have.
 
     Args:
-        facts: Of the file.
-        piece: Of those.
-        catalog: What the log tells before the piece; afterwards what it tells behind it.
-        table: The table.
+        facts: The facts of the file.
+        piece: A piece of those facts.
+        catalog: The tables as the log tells them before the piece; on return, as it tells them
+            behind it.
+        table: The name of the table.
 
     Yields:
         Table maps, each with the columns that fit it somewhere in the piece: where within it a map
@@ -45,6 +46,6 @@ def columns_in(
         if piece.start <= query.event.position < piece.stop and catalog.feed(query.event):
             look()
     for table_map, seen in found.items():
-        # Where a statement before or behind the map is about other columns, it told nothing of it.
+        # A statement before or behind the map that is about other columns told nothing of the map.
         told = {columns for columns in seen if any(column.has_schema for column in columns)}
         yield from ((table_map, columns) for columns in told or seen)

@@ -1,4 +1,4 @@
-"""Where rows were changed on which no foreign key acts unseen; batches of rows do not tell."""
+"""Places of changed rows on which no foreign key acts unseen; batches of rows do not tell them."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ class Unchecked:
     """Rows behind which nothing cascades that is not logged.
 
     Attributes:
-        positions: At which all rows are such.
-        runs: Others.
+        positions: Positions of events whose rows are all such.
+        runs: Runs of rows in other events.
     """
 
     positions: tuple[int, ...]
@@ -47,7 +47,7 @@ class Unchecked:
 
 
 class _Flagged(NamedTuple):
-    """So many row changes, and whether nothing cascades from them."""
+    """A number of row changes, and whether nothing cascades from them."""
 
     changes: int
     is_unchecked: bool
@@ -56,8 +56,8 @@ class _Flagged(NamedTuple):
 def unchecked_rows(piece: LogRange) -> Unchecked:
     """The rows of a range behind which nothing cascades that is not logged.
 
-    They are of sessions with foreign_key_checks=0, or of MySQL since 9.6, which logs all of it.
-    Those of an XA transaction stand where it is committed.
+    Such rows are of sessions with foreign_key_checks=0, or of MySQL since 9.6, which logs all
+    cascades. Rows of an XA transaction stand where the transaction is committed.
 
     The range is read by the reference decoder; its rows are not decoded.
 

@@ -1,4 +1,4 @@
-"""Where pieces of a log lie to the bounds of a selection, by what facts tell of them."""
+"""The order of pieces of a log and the bounds of a selection, by facts about the pieces."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from binlane.tables.ranges.facts import FileFacts, Piece
 
 
 def lies_before(piece: Piece, facts: FileFacts, name: str, bound: Bound | None) -> bool:
-    """Whether all groups of a piece lie before a bound."""
+    """True if all groups of a piece lie before a bound."""
     if bound is None:
         return False
     if isinstance(bound, FilePosition):
@@ -25,7 +25,7 @@ def _position(piece: Piece, facts: FileFacts, bound: Position) -> bool:
 
 
 def lies_behind(piece: Piece, facts: FileFacts, name: str, bound: Bound | None) -> bool:
-    """Whether no group of a piece lies before a bound."""
+    """True if no group of a piece lies before a bound."""
     if bound is None:
         return False
     if isinstance(bound, FilePosition):

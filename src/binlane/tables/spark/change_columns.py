@@ -27,7 +27,7 @@ OPS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "ddl": ("ddl",),
     }
 )
-"""What may be asked for, and which values of `_op` it means."""
+"""Operations that may be asked for, and the values of `_op` that each means."""
 
 
 def range_columns(names: Collection[str]) -> tuple[str, ...]:
@@ -39,8 +39,8 @@ def change_fields(prefix: str, wanted: Collection[str] | None) -> list[pa.Field[
     """The change columns of a data frame, in order.
 
     Args:
-        prefix: What their names begin with.
-        wanted: Their names without it, all if None.
+        prefix: Prefix of the names of the change columns.
+        wanted: Names of the wanted columns without the prefix, all if None.
     """
     return [
         pa.field(prefix + name, data_type)

@@ -41,10 +41,10 @@ def read_change_log(
     """The changes of one range.
 
     Args:
-        piece: The range.
-        options: Which changes.
-        schema: Of every batch.
-        counters: Told how much was read.
+        piece: The range of the log.
+        options: The changes that are wanted.
+        schema: The schema of every batch.
+        counters: Counters that are kept up to date while the range is read.
 
     Raises:
         CodecError: With file and position, if a row cannot be decoded.

@@ -61,21 +61,21 @@ class SparkEngine:
     def run(self, function: Callable[[Work], Result], works: Sequence[Work]) -> Iterator[Result]:
         """Run a function over works, each in a task of its own.
 
-        Works of few bytes together are done here, since a job costs more than they do.
+        Works that have few bytes together are done here, since a job costs more than they do.
 
         An attempt that is lost with its executor, or overtaken by a speculative one, may have done
-        its work all the same: only what a result names counts.
+        its work all the same: only the files and rows that a result names count.
 
         Args:
-            function: Of a module that the workers can import.
-            works: Picklable.
+            function: A function in a module that the workers can import.
+            works: Arguments of the function, which can be pickled.
 
         Yields:
             The results, in the order of the works.
 
         Raises:
-            BinlaneError: The first, in the order of works, that a work raised; or what is wrong
-                with the cluster.
+            BinlaneError: The first, in the order of works, that a work raised; or one that tells
+                the trouble with the cluster.
         """
         sizes = [getattr(work, "size_bytes", None) for work in works]
         if None not in sizes and sum(sizes) < self._small_bytes:  # type: ignore[arg-type]  # no None
@@ -88,7 +88,7 @@ class SparkEngine:
         context = self._spark.sparkContext
         context.setJobDescription(f"binlane: {function.__name__}, {count} works")
         try:
-            # So many rows in so many partitions are one row each.
+            # Each partition has one row, since there are as many rows as partitions.
             numbers = self._spark.range(0, count, 1, count)
             rows = numbers.select("id", task.column("id")).collect()
         except (PySparkException, Py4JError) as error:
@@ -104,7 +104,7 @@ class SparkEngine:
 
     @property
     def cores(self) -> int:
-        """How many tasks run at the same time, as far as Spark tells; it may grow."""
+        """The number of tasks that run at the same time, as far as Spark tells; it may grow."""
         return int(self._spark.sparkContext.defaultParallelism)
 
 
@@ -113,8 +113,8 @@ def spark_engine(master: str, settings: Mapping[str, str]) -> Iterator[SparkEngi
     """An engine with a session of its own; the session's log is kept if something fails.
 
     Args:
-        master: Spark's master URL.
-        settings: Of the session, see `session.session_settings`.
+        master: Spark's master URL, such as `local[4]`.
+        settings: Settings of the session, see `session.session_settings`.
 
     Raises:
         ConfigError: If there is no Java that Spark can use.
@@ -138,12 +138,12 @@ def spark_engine(master: str, settings: Mapping[str, str]) -> Iterator[SparkEngi
 
 
 class _Task:
-    """What runs on workers.
+    """The function that Spark runs on workers.
 
     Args:
-        function: To be run.
+        function: Called with each work of the task.
         works: All works of the job, pickled each: a task unpickles its own.
-        attempts: How often Spark tries a task.
+        attempts: Number of times that Spark tries a task.
     """
 
     def __init__(

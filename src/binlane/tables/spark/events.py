@@ -50,10 +50,11 @@ def read_events(
     """The events of one range.
 
     Args:
-        piece: The range.
-        options: Which tables' events, of those that are of a table, and which groups.
-        schema: Of every batch.
-        counters: Told what the filter left out.
+        piece: The range of the log.
+        options: The groups that are wanted, and the tables whose events are, of those that are of a
+            table.
+        schema: The schema of every batch.
+        counters: Counters that get the filter's losses.
 
     Raises:
         CodecError: With file and position, if the log is damaged.
@@ -74,7 +75,7 @@ def read_events(
 def _judge(
     piece: LogRange, options: SourceOptions, counters: ReadCounters
 ) -> Callable[[EventGroup], EventGroup | None]:
-    """What gives the part of each group of a range that the filter lets through."""
+    """Return the function that gives the part of each group of a range that the filter lets through."""
     state = filter_state_of(piece, options.selection)
     if state is None:
         return lambda group: group

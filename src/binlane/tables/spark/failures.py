@@ -1,8 +1,8 @@
-"""What went wrong in a Spark job, as an error of binlane: one line and a hint.
+"""Failures of a Spark job as errors of binlane: one line and a hint.
 
-What happens in a worker reaches the driver as the text of a traceback, inside of an exception of
-the JVM. What binlane raised there is found again in it; of the rest the usual troubles of a cluster
-are told apart, each with what to do.
+A worker's failure reaches the driver as the text of a traceback, inside of an exception of the JVM.
+An error that binlane raised there is found again in the text; the other usual troubles of a cluster
+are told apart, each with advice.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ _LOST: Final = re.compile(r"ExecutorLostFailure \((.+?)\)(?: Reason: (.+))?")
 def plain_errors() -> Iterator[None]:
     """Raise in place of PySpark's exceptions the errors that they mean, which end with their hint.
 
-    What PySpark raised is the new one's `__context__`.
+    PySpark's exception is the new one's `__context__`.
 
     Raises:
-        BinlaneError: See `readable`.
+        BinlaneError: As `readable` makes it of the exception.
     """
     try:
         yield
@@ -55,7 +55,7 @@ def readable(error: BaseException) -> BinlaneError:
     """The error that a failed job means.
 
     Args:
-        error: What PySpark raised, of its own classes or of py4j's.
+        error: The exception that PySpark raised, of its own classes or of py4j's.
 
     Returns:
         The error that binlane raised in a worker, if there is one; else what is known of the
@@ -66,7 +66,7 @@ def readable(error: BaseException) -> BinlaneError:
         name, message = found[-1]
         hints = _HINT.findall(text)
         kind = getattr(errors, name)
-        # These need nothing beside their text, which already says file and position.
+        # These errors need nothing beside their text, which already says file and position.
         is_whole = issubclass(kind, CodecError | SchemaChangedError)
         return (kind if is_whole else BinlaneError)(
             message.strip(), hint=hints[-1] if hints else ""

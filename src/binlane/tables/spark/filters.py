@@ -1,7 +1,7 @@
 """Filters of a query that the source can use: to leave ranges unread, and rows unhanded.
 
-Each filter stays with Spark too, which applies it again. So what is used here may keep too much,
-never too little.
+Each filter stays with Spark too, which applies it again. So a filter that is used here may keep too
+much, never too little.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ _COMPARISONS: Final[Mapping[type[Filter], str]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """What a column must be.
+    """A condition on the values of a column.
 
     Attributes:
-        column: Its name without a prefix.
+        column: The column's name without a prefix.
         comparison: A function of Arrow: `equal`, `less` …, or `is_in`.
-        values: What it is compared with; one value, of `is_in` any number.
+        values: The values to compare with; one value, of `is_in` any number.
     """
 
     column: str
@@ -57,18 +57,18 @@ class Condition:
     values: tuple[Any, ...]
 
     def mask(self, values: pa.Array[Any]) -> Any:
-        """For which values it holds; NULL, where it does not."""
+        """Return a flag for each value: whether the condition holds; for NULL it does not."""
         if self.comparison == "is_in":
             return pc.is_in(values, pa.array(self.values, values.type))
         scalar = pa.scalar(self.values[0], values.type)
         return pc.fill_null(getattr(pc, self.comparison)(values, scalar), False)
 
     def admits(self, value: Any) -> bool:
-        """Whether it holds for one value."""
+        """True if the condition holds for one value."""
         return bool(self.mask(pa.array([value]))[0].as_py())
 
     def allows(self, low: Any, high: Any) -> bool:
-        """Whether it may hold for a value from `low` to `high`."""
+        """True if the condition may hold for a value from `low` to `high`."""
         if self.comparison.startswith("greater"):
             return self.admits(high)
         if self.comparison.startswith("less"):
@@ -77,11 +77,11 @@ class Condition:
 
 
 def conditions(filters: Iterable[Filter], prefix: str) -> list[Condition]:
-    """What of a query's filters can be used.
+    """Return the conditions of a query's filters that can be used.
 
     Args:
-        filters: As Spark gives them.
-        prefix: What the names of change columns begin with.
+        filters: The filters as Spark gives them.
+        prefix: Prefix of the names of change columns.
     """
     found = []
     for each in filters:

@@ -22,9 +22,9 @@ DELETE: Final = 1
 UPDATE_BEFORE: Final = 2
 UPDATE_AFTER: Final = 3
 OP: Final = 0
-"""Where the operation stands in a batch that has it: a table may have a column of that name, too."""
+"""Index of the operation in a batch that has it: a table may have a column of that name, too."""
 CHANGE_OPS: Final = pa.array(["insert", "delete", "update"])
-"""What a change is called by the code of its first image."""
+"""Names of changes by the code of their first image."""
 IMAGE_OPS: Final = ("insert", "delete", "update_before", "update_after")
 _BEFORE_LENGTH: Final = len("update_before")
 _AFTER_LENGTH: Final = len("update_after")
@@ -78,13 +78,13 @@ class WholeChanges:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """Which images make the changes of a batch, a number for each change.
+    """The images that make the changes of a batch, a number for each change.
 
     Attributes:
         codes: `INSERT`, `DELETE` or `UPDATE_BEFORE`, which stands for an update.
-        first: The first image of each.
-        before: The image before it, -1 where there is none.
-        after: The image behind it, likewise.
+        first: Number of the first image of each change.
+        before: Number of the image before each change, -1 for an insert.
+        after: Number of the image after each change, -1 for a delete.
     """
 
     codes: Codes

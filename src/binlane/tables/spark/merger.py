@@ -1,8 +1,8 @@
 """Spark's own MERGE for current tables: one statement and one commit a table.
 
-It joins a table of any size by Spark's means, where tasks of ours rewrite file by file; what it
-commits says, in Delta's own record of transactions, up to where the table is complete. Rows are read
-and written by Spark's executors. The session needs Delta's classes, which `merge_settings` names.
+It joins a table of any size by Spark's means, where tasks of ours rewrite file by file; its commit
+says, in Delta's own record of transactions, up to where the table is complete. Rows are read and
+written by Spark's executors. The session needs Delta's classes, which `merge_settings` names.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def merge_settings(settings: Mapping[str, str]) -> dict[str, str]:
     return {
         "spark.sql.extensions": _EXTENSION,
         "spark.sql.catalog.spark_catalog": _CATALOG,
-        # Else moments become INT96, of which Parquet keeps no bounds.
+        # By default moments become INT96, of which Parquet keeps no bounds.
         "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
         **settings,
         _PACKAGES: given if "delta-spark" in given else ",".join(filter(None, (given, package))),
@@ -80,9 +80,9 @@ class SparkMerger:
         return cls(spark) if chosen == _BY_SPARK else None
 
     def takes(self, table_format: Format, names: Sequence[str], *, has_feed: bool) -> bool:
-        """Whether it can merge into a table: one of Delta's.
+        """True if it can merge into a table: one of Delta's.
 
-        Of one that tells its changes it takes names of columns apart without quoting them.
+        If the table tells its changes, Delta takes names of columns apart without quoting them.
         """
         is_quoted = not has_feed or not any("`" in name for name in names)
         return table_format is Format.DELTA and is_quoted

@@ -34,7 +34,7 @@ _COLUMN: Final = re.compile(r"`(?:[^`]|``)+`|[^`,\s][^`,]*")
 
 
 class Layout(Enum):
-    """What the rows of the data frame are."""
+    """Kinds of rows of the data frame."""
 
     CHANGES = "changes"
     """One row a row change of any table, images as JSON; and one a DDL statement."""
@@ -45,7 +45,7 @@ class Layout(Enum):
 
 
 class Shape(Enum):
-    """What the rows of one table's changes look like."""
+    """Forms of the rows of one table's changes."""
 
     IMAGES = "images"
     """One row a row image: an update gives two."""
@@ -60,21 +60,21 @@ class Shape(Enum):
 
 
 class Include(Enum):
-    """What of a log the layout `changes` holds."""
+    """Parts of a log that the layout `changes` can hold."""
 
     ROWS = "rows"
     DDL = "ddl"
 
 
 class SchemaChange(Enum):
-    """What a stream of one table does where the table's columns no longer fit its own."""
+    """Behaviours of a stream of one table where the table's columns no longer fit its own."""
 
     FAIL = "fail"
-    """It ends with an error in front of the statement; started anew it has the new columns."""
+    """The stream ends with an error in front of the statement; started anew it has the new columns."""
     EVOLVE = "evolve"
-    """It ends so too, by an error of its own class, for a caller that starts it again."""
+    """The stream ends so too, by an error of its own class, for a caller that starts it again."""
     IGNORE = "ignore"
-    """It goes on with the columns that it has."""
+    """The stream goes on with the columns that it has."""
 
 
 def _cores() -> int:
@@ -87,24 +87,23 @@ class SourceOptions:
 
     Attributes:
         paths: Files, directories, or `DATA#name` for a binlog of a store.
-        layout: What the rows of the data frame are.
+        layout: The kind of the data frame's rows.
         table: The one table of the layout `table`.
-        shape: What the rows of the layout `table` look like.
-        include: What the layout `changes` holds.
-        selection: Which tables and groups.
+        shape: The form of the rows of the layout `table`.
+        include: The parts of the log that the layout `changes` holds.
+        selection: The tables and event groups that are wanted.
         columns: Names of the table's own columns to keep, all if None.
-        change_columns: Which of the columns that binlane adds, by their names without a prefix;
-            all if None.
-        prefix: What the names of those begin with.
+        change_columns: The columns that binlane adds, by their names without a prefix; all if None.
+        prefix: Prefix of the names of those columns.
         ops: Kinds of rows to keep, as `_op` has them; all if None.
-        schema_change: What a stream does where its columns no longer fit.
+        schema_change: Behaviour of a stream where its columns no longer fit.
         rows_per_batch: Rows of the Arrow batches that workers hand over.
         max_partition_bytes: Bytes of log that one task reads, about.
         max_rows_per_trigger: Row changes of a micro-batch, about: event groups stay whole.
-        max_bytes_per_trigger: Bytes of log of a micro-batch, likewise.
+        max_bytes_per_trigger: Bytes of log of a micro-batch, about: event groups stay whole.
         max_groups_per_trigger: Event groups of a micro-batch.
-        min_partitions: Tasks that what is read is cut into at least, unless it is small; of more
-            there are a multiple.
+        min_partitions: Least number of tasks that a read is cut into, unless it is small; if there
+            are more, their number is a multiple of it.
         keys: Path of a key file, for encrypted files.
         takes_filters: Whether a query's filters are used; the data frame is for one query then.
     """
@@ -189,7 +188,7 @@ class SourceOptions:
 
 
 def _filter_terms(values: dict[str, Any]) -> FilterTerms | None:
-    """What the options of the filter let through, taken from them; None without any."""
+    """Take the options of the filter out of all options; return its terms, or None without any."""
     lists: dict[str, Any] = {name: values.pop(name) for name in LIST_OPTIONS if name in values}
     rename = values.pop("rename", RenameMode.FOLLOW.value)
     return parse_terms(lists, rename=rename) if lists else None
@@ -229,7 +228,7 @@ def _read_text(text: str, _name: str) -> str:
 
 
 def _read_paths(text: str, name: str) -> tuple[str, ...]:
-    """What `load([…])` makes of several paths: a JSON list."""
+    """Return the paths of the JSON list that `load([…])` makes of several paths."""
     try:
         paths = json.loads(text)
     except json.JSONDecodeError:

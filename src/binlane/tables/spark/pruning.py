@@ -1,6 +1,6 @@
-"""Which parts of a log a query can leave unread, by what is known of them.
+"""Parts of a log that a query can leave unread, by the facts that are known of them.
 
-A part is left out only where none of its rows can be asked for.
+A part is left out only where no query can ask for any of its rows.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ class Pruning:
     """Says of each part of a log whether it is to be read.
 
     Args:
-        options: Of the read.
-        conditions: What a query asks for beside them.
+        options: The options of the read.
+        conditions: Conditions of the query beside the options.
     """
 
     def __init__(self, options: SourceOptions, conditions: Sequence[Condition] = ()) -> None:
@@ -38,7 +38,7 @@ class Pruning:
         self._is_filtering = options.selection.filter_terms is not None
 
     def wants_file(self, name: str) -> bool:
-        """Whether anything of a file may be asked for; no facts of it are needed then.
+        """True if the query may ask for anything of a file; no facts of the file are needed.
 
         Args:
             name: Base name of the file.
@@ -52,12 +52,12 @@ class Pruning:
         return all(condition.admits(name) for condition in self._by_column.get("file", ()))
 
     def wants_piece(self, name: str, facts: FileFacts, piece: Piece) -> bool:
-        """Whether anything between two cut points may be asked for.
+        """True if the query may ask for anything between two cut points.
 
         Args:
             name: Base name of the file.
-            facts: Of the file.
-            piece: Of those facts.
+            facts: The facts of the file.
+            piece: A piece of those facts.
         """
         selection = self._options.selection
         if lies_before(piece, facts, name, selection.start):
@@ -92,6 +92,6 @@ class Pruning:
         )
 
     def _may_pass(self, table: TableName) -> bool:
-        """Whether the filter may let rows of a table through, wherever they stand."""
+        """True if the filter may let rows of a table through, wherever they stand."""
         terms = self._options.selection.filter_terms
         return terms is None or terms.follows or terms.rules.includes(table)

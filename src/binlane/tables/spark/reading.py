@@ -1,4 +1,4 @@
-"""One part of a log → the batches of a data frame: what Spark's tasks do."""
+"""One part of a log → the batches of a data frame: the work of Spark's tasks."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _logger: Final = logging.getLogger(__name__)
 
 
 def new_planner(options: SourceOptions) -> Planner:
-    """What plans the reading of the log that the options name."""
+    """Return the planner of the log that the options name."""
     piece_bytes = min(PIECE_BYTES, options.max_partition_bytes)
     terms = options.selection.filter_terms
     return Planner(
@@ -46,7 +46,7 @@ def new_planner(options: SourceOptions) -> Planner:
 
 
 def cuts_of(options: SourceOptions, wish: Wish) -> Cuts:
-    """How the log is cut into what tasks read."""
+    """Return the terms by which the log is cut into the parts that tasks read."""
     return Cuts(size_bytes=options.max_partition_bytes, cores=options.min_partitions, wish=wish)
 
 
@@ -58,8 +58,8 @@ def read_partition(
 ) -> Iterator[pa.RecordBatch]:
     """The batches of one part of a log, in exactly the schema that Spark was told.
 
-    What a filter left out there of tables that it names is a warning in the worker's log, and so
-    are columns that row images lack, which are NULL.
+    Losses that a filter made in tables that it names are a warning in the worker's log, and so are
+    columns that row images lack, which are NULL.
 
     Raises:
         CodecError: With file and position, if the file is damaged.

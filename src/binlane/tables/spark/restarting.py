@@ -18,7 +18,7 @@ def restarted(start: Callable[[], StreamingQuery]) -> int:
             the query from its checkpoint.
 
     Returns:
-        How many times it was started again.
+        The number of times that the query was started again.
 
     Raises:
         BinlaneError: If the query ends for another reason, or starting it again did not help.

@@ -1,7 +1,7 @@
-"""Where a stream of one table must end, because the table's columns no longer fit the stream's.
+"""The place where a stream of one table must end, as the table's columns no longer fit the stream's.
 
-A streaming query has one schema as long as it runs. What it must not do is to lose the values of a
-column that its schema lacks, or to fail over a value that is too wide in the middle of its work.
+A streaming query has one schema as long as it runs. It must not lose the values of a column that
+its schema lacks, or fail over a value that is too wide in the middle of its work.
 """
 
 from __future__ import annotations
@@ -36,8 +36,9 @@ class SchemaChange:
     Attributes:
         file: Base name of the file.
         position: Where a stream ends in front of them: at the statement, if it is known.
-        what: Which columns do not fit, for people.
-        statement: What changed them; empty if that lies before what was looked at.
+        what: The columns that do not fit, for people.
+        statement: The statement that changed them; empty if it lies before the part that was looked
+            at.
     """
 
     file: str
@@ -46,7 +47,7 @@ class SchemaChange:
     statement: str
 
     def error(self, table: TableName) -> SchemaChangedError:
-        """What the stream ends with."""
+        """Return the error that the stream ends with."""
         cause = f" by {self.statement!r}" if self.statement else ""
         return SchemaChangedError(
             f"the columns of {table.plain} change{cause}: {self.what} "
@@ -60,9 +61,9 @@ class SchemaWatch:
     """Looks for rows of a table that do not fit.
 
     Args:
-        table: The table.
-        own: Its columns, as the stream has them.
-        columns: Those that are wanted; all if None.
+        table: The name of the table.
+        own: The table's columns, as the stream has them.
+        columns: Names of the columns that are wanted; all if None.
     """
 
     def __init__(
@@ -137,7 +138,7 @@ class SchemaWatch:
         return None
 
     def _misfit(self, table_map: TableMapEvent, columns: Columns, flavor: Flavor) -> str:
-        """Which columns of a table map do not fit; empty if all do."""
+        """Return the columns of a table map that do not fit, as text; empty if all do."""
         if TableName(table_map.database, table_map.table) != self._table:
             return ""
         found = table_schema(

@@ -25,15 +25,15 @@ SERVER_OPTIONS: Final[Mapping[str, str]] = {
 
 
 def server_place(url: str, user: str | None, options: Mapping[str, str]) -> str:
-    """The URL with everything in it.
+    """Return a server's URL with the options in it.
 
     Args:
-        url: As the user gave it; `mariadb://host:port` is enough if the others are options.
+        url: The URL as the user gave it; `mariadb://host:port` is enough if the others are options.
         user: The account's name, if it does not stand in the URL.
-        options: By name, of `SERVER_OPTIONS`.
+        options: Values by option name, of `SERVER_OPTIONS`.
 
     Raises:
-        ConfigError: If it is no URL.
+        ConfigError: If the text is no URL of a server.
     """
     scheme, has_scheme, rest = url.partition("://")
     if not has_scheme:

@@ -43,16 +43,16 @@ def build_session(
 ) -> SparkSession:
     """A Spark session, the running one if there is one.
 
-    Sets JAVA_HOME and PYSPARK_PYTHON of this process: Spark's launcher looks nowhere else for
-    Java, and for the Python of the workers. That is this one where they are processes of this
-    machine. On a cluster it is what `spark.pyspark.python` names, or PYSPARK_PYTHON, else
-    `python3`; binlane need not be there (see `shipping.ship`).
+    Sets JAVA_HOME and PYSPARK_PYTHON of this process: Spark's launcher looks nowhere else for Java,
+    and for the Python of the workers. The workers' Python is this one where they are processes of
+    this machine. On a cluster it is the one that `spark.pyspark.python` names, or PYSPARK_PYTHON,
+    else `python3`; binlane need not be there (see `shipping.ship`).
 
     Args:
-        master: Spark's master URL.
-        app_name: As shown by cluster managers.
+        master: Spark's master URL, such as `local[4]`.
+        app_name: The application's name as cluster managers show it.
         settings: Spark settings beside and above those of binlane.
-        log_file: Takes what Spark and its workers write to standard error, which they do from the
+        log_file: Takes the standard error of Spark and its workers, which write to it from the
             first line of their start on.
 
     Raises:
@@ -73,7 +73,7 @@ def build_session(
 def session_settings(
     assignments: Sequence[str], *, driver_memory: str = "", packages: Sequence[str] = ()
 ) -> dict[str, str]:
-    """What a command line says of a session, as settings.
+    """Return a session's settings from the options of a command line.
 
     Args:
         assignments: `KEY=VALUE` each, as `--conf` takes them.
@@ -81,7 +81,7 @@ def session_settings(
         packages: Maven coordinates that are needed beside those in `assignments`.
 
     Raises:
-        ConfigError: If an assignment is none.
+        ConfigError: If an assignment is no setting of Spark.
     """
     settings = {}
     for assignment in assignments:
@@ -102,7 +102,7 @@ def session_settings(
 
 
 def is_local(master: str | None) -> bool:
-    """Whether the workers of a master are processes of this machine, in this Python."""
+    """True if the workers of a master are processes of this machine, in this Python."""
     return master is not None and (master == "local" or master.startswith("local["))
 
 

@@ -1,4 +1,4 @@
-"""What the rows of one table's changes look like: columns of data frames from batches of images."""
+"""Forms of the rows of one table's changes: columns of data frames from batches of images."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ _FEED: Final = pa.schema(_FEED_FIELDS)
 
 
 class Rendering(Protocol):
-    """How images become rows."""
+    """A form that images get as rows."""
 
     has_whole_changes: bool
-    """Whether both images of an update must stand in one batch."""
+    """True if both images of an update must stand in one batch."""
 
     def schema(self, own: pa.Schema) -> pa.Schema:
         """The columns of the data frame for a table with these columns."""
@@ -90,7 +90,7 @@ class Images:
         return [field for field in schema if field.name not in added]
 
     def needs(self, schema: pa.Schema) -> frozenset[str]:
-        """Those of the schema."""
+        """The change columns that the schema needs."""
         return _needed(self._sources, schema)
 
     def arrays(self, batch: pa.RecordBatch, own: Sequence[pa.Field[Any]]) -> Arrays:
@@ -118,7 +118,7 @@ class WithStructs:
         return _struct_fields(schema)
 
     def needs(self, schema: pa.Schema) -> frozenset[str]:
-        """Those of the schema."""
+        """The change columns that the schema needs."""
         return _needed(self._sources, schema) | {"_op"}
 
     def arrays(self, batch: pa.RecordBatch, own: Sequence[pa.Field[Any]]) -> Arrays:
@@ -202,7 +202,7 @@ class Debezium:
         return _struct_fields(schema)
 
     def needs(self, schema: pa.Schema) -> frozenset[str]:
-        """Those of the schema."""
+        """The change columns that the schema needs."""
         return _needed(_DEBEZIUM_SOURCES, schema) | {"_op"}
 
     def arrays(self, batch: pa.RecordBatch, own: Sequence[pa.Field[Any]]) -> Arrays:
@@ -229,7 +229,7 @@ class DebeziumFlat:
         return [field for field in schema if field.name not in self._added.names]
 
     def needs(self, schema: pa.Schema) -> frozenset[str]:
-        """Those of the schema."""
+        """The change columns that the schema needs."""
         return _needed(_DEBEZIUM_SOURCES, schema) | {"_op"}
 
     def arrays(self, batch: pa.RecordBatch, own: Sequence[pa.Field[Any]]) -> Arrays:

@@ -46,11 +46,11 @@ class BinlogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     @hints_shown()
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802
-        """Where a query without a checkpoint begins."""
+        """Return the offset at which a query without a checkpoint begins."""
         return self._planner.begin(self._options.selection.start).json()
 
     def getDefaultReadLimit(self) -> Any:  # noqa: N802
-        """What the options say of a micro-batch, as far as Spark has a word for it."""
+        """Return the options' limit of a micro-batch, as far as Spark has a word for it."""
         if self._options.max_bytes_per_trigger is not None:
             return ReadMaxBytes(self._options.max_bytes_per_trigger)
         if self._options.max_rows_per_trigger is not None:
@@ -80,7 +80,7 @@ class BinlogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._fitting(begin, end).json()
 
     def _limits(self, limit: Any) -> Limits:
-        """What the options say, all of it; Spark knows one limit only."""
+        """Return all limits of the options; Spark knows one limit only."""
         size_bytes, rows = self._options.max_bytes_per_trigger, self._options.max_rows_per_trigger
         if isinstance(limit, ReadMaxBytes):
             size_bytes = limit.max_bytes
@@ -94,10 +94,10 @@ class BinlogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         )
 
     def _fitting(self, begin: Offset, end: Offset) -> Offset:
-        """As much of what is planned as fits the stream's columns.
+        """Return the end of the planned part as far as it fits the stream's columns.
 
         Raises:
-            SchemaChangedError: If nothing of it does.
+            SchemaChangedError: If nothing of the part fits.
         """
         if self._watch is None or begin.place == end.place:
             return end

@@ -88,10 +88,10 @@ def read_typed(
     """The changes of one range.
 
     Args:
-        piece: The range.
-        options: With the table.
-        schema: Of every batch; columns that a batch's table lacks become NULL.
-        counters: Told how much was read, and which columns images lack.
+        piece: The range of the log.
+        options: The options of the read, with the table.
+        schema: The schema of every batch; columns that a batch's table lacks become NULL.
+        counters: Counters that get the bytes that were read, and the columns that images lack.
 
     Raises:
         CodecError: With file and position, if a row cannot be decoded.

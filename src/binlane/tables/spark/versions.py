@@ -1,4 +1,4 @@
-"""What differs between Spark 4.1 and 4.2: limits of a micro-batch, and the promise to end with it.
+"""Differences between Spark 4.1 and 4.2: limits of a micro-batch, and the promise to end with it.
 
 On 4.1 the stand-ins here are never used by Spark: its readers answer with everything there is.
 """
@@ -55,7 +55,7 @@ def read_everything() -> Any:
 
 
 def arrow_schema_of(schema: StructType) -> pa.Schema:
-    """What Spark compares the batches of a reader with: moments are in UTC."""
+    """Return the schema that Spark compares a reader's batches with: moments are in UTC."""
     zone: dict[str, Any] = (
         {"timezone": "UTC"} if "timezone" in signature(to_arrow_schema).parameters else {}
     )

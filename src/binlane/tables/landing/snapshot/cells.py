@@ -1,8 +1,8 @@
-"""What a server sends for a column → an Arrow array of the type that the log's rows have.
+"""Values that a server sends for a column → an Arrow array of the type that the log's rows have.
 
 Results come in each column's own character set (`character_set_results=NULL`), so that text is
-decoded as the log's is. A column at a time by Arrow; what that refuses goes value by value the
-reference's way.
+decoded as the log's is. Arrow converts a column at a time; values that Arrow refuses go one by one
+the reference's way.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ _YEAR_ZERO: Final = b"0000"
 
 
 def expression(column: Column, own: TableColumn, name: str) -> str:
-    """What to select so that a column's values come whole.
+    """Return the SELECT expression that gives a column's values whole.
 
     Args:
-        column: As the log has it.
-        own: As its table defines it.
-        name: Quoted.
+        column: The column as the log has it.
+        own: The column as its table defines it.
+        name: The column's name as a quoted identifier.
     """
     if column.type is ColumnType.NEWDECIMAL and own.is_zerofill:
         return f"CAST({name} AS DECIMAL({column.precision},{column.scale}))"
@@ -51,7 +51,7 @@ def expression(column: Column, own: TableColumn, name: str) -> str:
 
 
 def cell_converter(column: Column) -> CellConverter:
-    """What turns a column's cells into an array of the type that the log's rows have."""
+    """Return the function from a column's cells to an array of the type that the log's rows have."""
     data_type = arrow_type(column)
     if pa.types.is_date(data_type) or pa.types.is_timestamp(data_type):
         return _moments(data_type)
@@ -99,7 +99,7 @@ def _texts(charset: str) -> CellConverter:
 
 
 def _has_ascii(decode: TextDecoder) -> bool:
-    """Whether bytes below 128 are ASCII's characters, wherever they stand alone."""
+    """True if bytes below 128 are ASCII's characters, wherever they stand alone."""
     data = bytes(range(128))
     try:
         return decode(data) == data.decode("ascii")

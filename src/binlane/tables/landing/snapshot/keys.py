@@ -21,7 +21,7 @@ Bound = tuple[str, ...]
 
 
 class LiteralKind(Enum):
-    """How a value is written."""
+    """Forms in which a value is written as a literal."""
 
     NUMBER = "number"
     QUOTED = "quoted"
@@ -70,10 +70,9 @@ class KeyColumn:
     """A column of a key.
 
     Attributes:
-        name: Its own.
-        kind: How its values are written.
-        selected: What to select for its value.
-        compared: What to compare with a literal.
+        kind: The form in which the column's values are written.
+        selected: The expression to select for the column's value.
+        compared: The expression to compare with a literal.
         introducer: The character set before a text.
     """
 
@@ -96,7 +95,7 @@ class KeyColumn:
 
 
 def key_column(column: Column) -> KeyColumn:
-    """How a column of a key is read and compared."""
+    """Return how the values of a key's column are selected, written and compared."""
     assert column.name is not None, "a schema names every column"
     name = quote(column.name)
     kind, introducer = _kind(column)

@@ -1,9 +1,9 @@
-"""Where in its log a server is, so that what precedes the place is visible to who reads then.
+"""A server's place in its log such that a reader who begins later sees all that precedes the place.
 
-A server's position moves on before the engine has committed what was written, so it alone proves
-nothing. MariaDB tells the place of a consistent snapshot itself. On MySQL a transaction owns its
-GTID from before it is written until the engine has committed it: once none of those that own one
-behind a position does so any more, all that precedes the position is visible.
+A server's position moves on before the engine has committed what was written, so the position alone
+proves nothing. MariaDB tells the place of a consistent snapshot itself. On MySQL a transaction owns
+its GTID from before it is written until the engine has committed it: once none of the transactions
+that own one behind a position does so any more, all that precedes the position is visible.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ SESSION: Final = (
     "SET SESSION net_write_timeout = 3600, net_read_timeout = 3600",
     "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ",
 )
-"""What a session that reads tables is set to."""
+"""Settings of a session that reads tables."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,11 +51,11 @@ class Place:
 
     @property
     def seq(self) -> int:
-        """As `_seq` counts: what is written from here on has higher ones, what precedes lower."""
+        """The place as `_seq` counts: later changes have higher numbers, earlier ones lower."""
         return (file_number(self.file) << FILE_BITS) + self.position
 
     def __str__(self) -> str:
-        """As people write it."""
+        """Return the place as people write it."""
         return f"{self.file}:{self.position}"
 
 

@@ -36,7 +36,7 @@ from binlane.tables.landing.work import Mode
 from binlane.tables.ranges.servers import ServerPlace
 
 ATTEMPTS_MAX: Final = 3
-"""How often a table is begun whose definition changes while it is read."""
+"""Number of times that a table is begun whose definition changes while it is read."""
 CHUNK_BYTES: Final = 48 << 20
 _CHUNK_ROWS_MAX: Final = 500_000
 _ROW_BYTES_GUESS: Final = 200
@@ -53,11 +53,11 @@ _TABLES: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SnapshotTarget:
-    """Where rows go.
+    """The target that a snapshot's rows go to.
 
     Attributes:
-        into: URI or absolute path.
-        modes: Kinds of tables.
+        into: The target's URI or absolute path.
+        modes: The kinds of tables that get rows.
     """
 
     into: str
@@ -69,13 +69,12 @@ class _Reading:
     """A table that is being read.
 
     Attributes:
-        record: Its record.
-        table: Its definition.
-        number: Of the next range.
-        low: Its lower bound.
+        table: The definition of the table.
+        number: The number of the next range.
+        low: The lower bound of the next range; None for the first.
         is_planned: Whether the last range was given out.
-        results: That are not written down yet.
-        trouble: Why it cannot be read on.
+        results: Results that are not written down yet.
+        trouble: Why the table cannot be read on.
     """
 
     record: SnapshotRecord
@@ -92,15 +91,12 @@ class SnapshotReader:
 
     Args:
         server: URL of the server, whose account may SELECT the tables, and REPLICATION CLIENT.
-        records: Of the target.
-        target: Where rows go.
-        engine: That runs the works.
-        progress: Is told of rows, and of tables that cannot be had.
+        records: The snapshot records of the target.
+        target: The target that the rows go to.
+        engine: The engine that runs the works.
+        progress: Told of rows, and of tables that cannot be had.
         observe: Called when there is progress.
         chunk_rows: Rows of a range; by default as many as have about 48 MB.
-
-    Attributes:
-        session: On the server.
 
     Raises:
         PeerError: If the server cannot be reached or refuses the account.
@@ -141,7 +137,8 @@ class SnapshotReader:
         """Begin the snapshots of tables, and see to those that were begun before.
 
         Args:
-            is_wanted: Which of the server's tables; one whose snapshot is under way goes on.
+            is_wanted: Tells which of the server's tables are wanted; one whose snapshot is under
+                way goes on.
             named: Tables that the server is to have.
             check: Raises where the log does not come to a place.
 
@@ -355,7 +352,7 @@ class SnapshotReader:
             reading.record.invalid_dates += result.invalid_dates
             report = self._progress.of(reading.record.name)
             report.snapshot_rows += result.rows
-            # What the server said was an estimate.
+            # The server's number was an estimate.
             report.snapshot_expected = max(reading.record.expected, reading.record.rows)
             share = 100 * reading.record.rows // max(report.snapshot_expected, 1)
             self._progress.reading = f"{reading.record.name.plain} {share} %"
@@ -371,7 +368,7 @@ class SnapshotReader:
             self._records.put(reading.record)
 
     def _after_round(self, reading: _Reading) -> _Reading | None:
-        """What is to be read anew after a round; None mostly."""
+        """Return the reading that is to start over after a round; None mostly."""
         record = reading.record
         if reading.trouble is None and reading.is_planned:
             try:

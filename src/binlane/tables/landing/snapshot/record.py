@@ -1,7 +1,7 @@
-"""What is remembered of snapshots: one record a table in the journal, and its ranges in files beside.
+"""The records of snapshots: one record a table in the journal, and the table's ranges in files beside.
 
-A record lives from the beginning of a table's snapshot until the log is landed beyond all that was
-seen of the table; until then the table is not called current.
+A record lives from the beginning of a table's snapshot until the log is landed beyond the place up
+to which the snapshot saw the table; until then the table is not called current.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ _SUFFIX: Final = ".jsonl"
 
 
 class Stage(Enum):
-    """How far a table's snapshot is."""
+    """Stages of a table's snapshot."""
 
     READING = "reading"
-    """Its ranges are being read."""
+    """The table's ranges are being read."""
     READ = "read"
     """All are; the log is to be landed up to their place."""
     LANDED = "landed"
     """The rows are in the tables; the log is to be landed beyond all that was seen."""
     AGAIN = "again"
-    """Its definition changed meanwhile, or the log was landed beyond its place: it starts over."""
+    """The definition changed meanwhile, or the log was landed beyond the rows' place: it starts over."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -49,19 +49,17 @@ class SnapshotRecord:
     """A table's snapshot.
 
     Attributes:
-        database: Of the table.
-        table: Its name.
-        snapshot_id: Names it in its files.
-        stage: How far it is.
-        file: Of the place in the log of its rows: what comes behind is landed over them.
-        position: Likewise.
-        high: `_seq` of a place behind all that was seen; 0 until it is known.
-        taken: When it began, in seconds since 1970.
-        create: The table's definition.
-        flavor: Of the server.
-        attempt: 1 for the first.
-        rows: Read so far.
-        expected: Rows that the server estimates.
+        snapshot_id: Name of the snapshot in its files.
+        stage: The stage of the snapshot, a value of `Stage`.
+        file: Binlog file of the place of the rows: later changes are landed over the rows.
+        position: Position of that place, in bytes.
+        high: `_seq` of a place behind all changes that the snapshot may have seen; 0 until it is
+            known.
+        taken: Time at which the snapshot began, in seconds since 1970.
+        create: The table's definition as CREATE TABLE.
+        attempt: Number of the attempt, 1 for the first.
+        rows: Number of rows read so far.
+        expected: Rows that the server estimates the table to have.
         invalid_dates: Zero or partial dates that became NULL.
     """
 
@@ -96,7 +94,7 @@ class SnapshotRecord:
         return snapshot_table(self.name, self.create, flavor=Flavor(self.flavor))
 
     def statements(self) -> tuple[Statement, Statement]:
-        """What makes the table in place of any of its name, as if it stood in the log."""
+        """The statements that make the table in place of any of its name, as if they stood in the log."""
         drop = f"DROP TABLE IF EXISTS {self.name}"
         first, second = (
             Statement(
@@ -129,7 +127,7 @@ class SnapshotRecords:
     """The records of a target.
 
     Args:
-        journal: That holds them.
+        journal: The journal that holds the records.
         into: URI or path of the target.
     """
 
@@ -142,7 +140,7 @@ class SnapshotRecords:
         return iter([SnapshotRecord(**value) for value in self._journal.state.snapshots.values()])
 
     def of(self, table: TableName) -> SnapshotRecord | None:
-        """That of a table."""
+        """Return the record of a table; None if it has none."""
         value = self._journal.state.snapshots.get(table.plain)
         return None if value is None else SnapshotRecord(**value)
 

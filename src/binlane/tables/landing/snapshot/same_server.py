@@ -1,7 +1,7 @@
-"""Whether the server that is asked for rows is the one whose log is landed, and its place is in it.
+"""Checks that the server asked for rows is the one whose log is landed, and its place is in the log.
 
-Rows of another server, or a place that the log does not come to, would make tables that look right
-and are not.
+Rows of another server, or a place that the log does not come to, would make wrong tables that look
+right.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ def check_same_server(
     """See that a log's files are the server's.
 
     Args:
-        session: On the server.
-        files: Of the log, in order.
-        written_by: Server id of who wrote the last one.
+        session: A session on the server.
+        files: The files of the log, in order.
+        written_by: Id of the server that wrote the last file.
 
     Raises:
-        ConfigError: If they are not.
-        PeerError: If the account may not ask.
+        ConfigError: If the files are not the server's.
+        PeerError: If the account may not ask for the server's facts.
     """
     ((own_id,),) = session.ask("SELECT @@GLOBAL.server_id")
     if str(written_by) != own_id:
@@ -67,12 +67,12 @@ def check_place(place: Place, files: Sequence[LogFile], landed: int) -> None:
     """See that the log comes to a place, from where it is landed now.
 
     Args:
-        place: Of a snapshot's rows.
-        files: Of the log, in order.
-        landed: `_seq` up to which the log is landed.
+        place: The place of a snapshot's rows.
+        files: The files of the log, in order.
+        landed: The `_seq` up to which the log is landed.
 
     Raises:
-        ConfigError: If it does not.
+        ConfigError: If the log does not come to the place.
     """
     number = file_number(place.file)
     if landed > place.seq:

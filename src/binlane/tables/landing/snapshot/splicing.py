@@ -38,11 +38,11 @@ class Snapshots:
     """The snapshots of a target on their way into its tables.
 
     Args:
-        records: Of the target.
+        records: The snapshot records of the target.
         into: URI or path of the target.
-        current: Its current tables, if it keeps them.
-        changes: Its change tables, if it keeps them.
-        history: Its history tables, if it keeps them.
+        current: The target's current tables, if it keeps them.
+        changes: The target's change tables, if it keeps them.
+        history: The target's history tables, if it keeps them.
     """
 
     def __init__(
@@ -69,11 +69,12 @@ class Snapshots:
         return Offset(file=first.file, position=first.position)
 
     def reached(self, place: Offset, definitions: Definitions) -> None:
-        """The log is landed up to a place: land what waits for it, end what it completes.
+        """Land the snapshots that wait for a place that the log has reached, and end those it completes.
 
         Args:
-            place: In the log.
-            definitions: Of the tables there; gets those of the tables that are landed.
+            place: The place in the log that is reached.
+            definitions: Definitions of the tables at the place; gets those of the tables that are
+                landed.
 
         Raises:
             StoreError: If a table cannot be written.
@@ -108,7 +109,7 @@ class Snapshots:
             self._records.put(replace(record, stage=Stage.AGAIN.value))
 
     def starts_over(self) -> bool:
-        """Whether tables wait for the server."""
+        """True if snapshots wait to be taken again from the server."""
         return any(each.stage == Stage.AGAIN.value for each in self._records)
 
     def report(self, progress: Progress) -> None:

@@ -32,15 +32,14 @@ class SnapshotTable:
     """A table to read.
 
     Attributes:
-        name: Its own.
         create: SHOW CREATE TABLE, without the AUTO_INCREMENT that grows.
-        columns: As the log has them, in table order, also invisible and generated ones.
-        expressions: What to select for each.
-        key: What the log calls its primary key; empty for a table without one, which is read as a
+        columns: Columns as the log has them, in table order, also invisible and generated ones.
+        expressions: The expression to select for each column.
+        key: The primary key as the log has it; empty for a table without one, which is read as a
             whole.
-        is_transactional: Whether reads of it are consistent.
-        rows: The server's estimate.
-        row_bytes: Likewise, of a row.
+        is_transactional: Whether reads of the table are consistent.
+        rows: The server's estimate of the number of rows.
+        row_bytes: The server's estimate of a row's bytes.
     """
 
     name: TableName
@@ -76,14 +75,14 @@ def snapshot_table(
     """Read a table's definition.
 
     Args:
-        name: Of the table.
+        name: The name of the table.
         create: SHOW CREATE TABLE of a server whose session has no sql_mode.
-        flavor: Of the server.
-        rows: The server's estimate.
-        row_bytes: Likewise.
+        flavor: The kind of the server.
+        rows: The server's estimate of the number of rows.
+        row_bytes: The server's estimate of a row's bytes.
 
     Raises:
-        UnsupportedError: If its rows cannot be had as the log has them.
+        UnsupportedError: If the table's rows cannot be had as the log has them.
     """
     catalog = SchemaCatalog(flavor=flavor)
     catalog.apply(f"CREATE DATABASE {quote(name.database)}", database="")

@@ -1,4 +1,4 @@
-"""What a task of a snapshot does: read one range of a table from the server, and write its files.
+"""The work of a snapshot's task: read one range of a table from the server, and write its files.
 
 The files lie beside the tables until the log is landed up to the place of the rows. Memory is bounded whatever the range holds: a table may get several files of one range.
 """
@@ -45,18 +45,17 @@ class ChunkWork:
     """A range of a table, to be read by one task.
 
     Attributes:
-        table: The table.
-        number: Of the range, from 0 in the order of the key.
-        low: The rows behind this key; None for the first range.
-        high: Up to and with this one; None for the last.
-        server: Its URL, which says where the password is.
-        place: In the log, of which all that precedes is visible; None for a table without a key,
-            whose rows must come with an exact place of their own.
-        taken: When the snapshot began, in seconds since 1970.
-        modes: For which kinds of tables.
+        number: Number of the range, from 0 in the order of the key.
+        low: The key behind which the rows lie; None for the first range.
+        high: The last key of the range; None for the last range.
+        server: The server's URL, which says where the password is.
+        place: Place in the log before which all changes are visible; None for a table without a
+            key, whose rows must come with an exact place of their own.
+        taken: Time at which the snapshot began, in seconds since 1970.
+        modes: The kinds of tables that get files.
         into: URI or absolute path of the target.
-        snapshot_id: Names the snapshot in the files.
-        size_bytes: About what there is to read.
+        snapshot_id: Name of the snapshot in the files.
+        size_bytes: Bytes to read from the server, about.
     """
 
     table: SnapshotTable
@@ -74,15 +73,14 @@ class ChunkWork:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChunkResult:
-    """What became of a range.
+    """The result of reading a range.
 
     Attributes:
-        number: Of the range.
-        high: Its last key, where it has one.
-        place: In the log, of its rows.
-        rows: How many there are.
-        invalid_dates: Zero or partial dates in them that became NULL.
-        files: In the folder of the snapshot, by kind of table.
+        high: The last key of the range, where it has one.
+        place: Place of the rows in the log.
+        rows: The number of rows in the range.
+        invalid_dates: Zero or partial dates in the rows that became NULL.
+        files: Files in the folder of the snapshot, by kind of table.
     """
 
     number: int
@@ -93,7 +91,7 @@ class ChunkResult:
     files: dict[Mode, tuple[DataFile, ...]]
 
     def encode(self) -> dict[str, Any]:
-        """As JSON holds it, without the files' schemas."""
+        """The result as JSON holds it, without the files' schemas."""
         return {
             "number": self.number,
             "high": self.high,
@@ -108,7 +106,7 @@ class ChunkResult:
 
     @classmethod
     def decode(cls, value: dict[str, Any], schemas: dict[Mode, pa.Schema]) -> Self:
-        """What `encode` gave; the schemas are those of the table's files."""
+        """Return the result that `encode` wrote; the schemas are those of the table's files."""
         high, (file, position) = value["high"], value["place"]
         return cls(
             number=value["number"],
@@ -128,7 +126,7 @@ class ChunkResult:
 
 
 def file_schemas(table: SnapshotTable, modes: frozenset[Mode]) -> dict[Mode, pa.Schema]:
-    """What the files of a table's ranges hold, by kind of table."""
+    """Return the schemas of the files of a table's ranges, by kind of table."""
     own = table.schema
     found = {
         Mode.CURRENT: pa.schema([*own, *_CURRENT]),
@@ -155,11 +153,11 @@ _CHANGES: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChunkTrouble:
-    """Why a table cannot be read on, which is no trouble of others.
+    """The reason why one table, and no other, cannot be read on.
 
     Attributes:
-        what: One line for people.
-        is_passing: Whether it may be had when its snapshot starts over.
+        what: The reason in one line for people.
+        is_passing: Whether the table may be had when its snapshot starts over.
     """
 
     what: str

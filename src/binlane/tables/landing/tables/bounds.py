@@ -1,4 +1,4 @@
-"""What is known of a live file without opening it: its rows, its size, and between which values they lie."""
+"""Facts about a live file that need no opening: its rows, its size, the bounds of its values."""
 
 from __future__ import annotations
 
@@ -20,16 +20,15 @@ UNKNOWN: Final[Mapping[str, Any]] = {}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveFile:
-    """A file that is a table's now.
+    """A file that belongs to a table now.
 
     Attributes:
-        path: Relative to the table's directory.
-        rows: In it.
-        size_bytes: Of it.
+        path: Path relative to the table's directory.
+        rows: The number of rows in it.
         low: Values that no row is less than, by column, where they are known.
-        high: Likewise of the greatest.
-        nulls: How many NULLs, by column, where that is known.
-        is_read: Whether its footer was asked, too.
+        high: Values that no row is greater than, by column, where they are known.
+        nulls: The number of NULLs by column, where that is known.
+        is_read: Whether the file's footer was asked, too.
     """
 
     path: str
@@ -42,7 +41,7 @@ class LiveFile:
 
     @classmethod
     def of(cls, file: DataFile, path: str | None = None) -> LiveFile:
-        """What a task told of a file that it wrote; `path` where it has another one now."""
+        """Return the live file of a file that a task wrote; `path` where it has another path now."""
         types = {each.name: each.type for each in file.schema}
 
         def values(kind: str) -> dict[str, Any]:
@@ -59,7 +58,7 @@ class LiveFile:
         )
 
     def first(self, key: Sequence[str]) -> Order:
-        """What no key in the file comes before; known before unknown ones."""
+        """Bound that no key in the file comes before; known values come before unknown ones."""
         return tuple((name not in self.low, self.low.get(name)) for name in key)
 
 
@@ -76,7 +75,7 @@ class SortedKeys:
 
     Args:
         rows: The columns of the key, sorted by it, NULLs last.
-        key: Their names.
+        key: Names of the key's columns.
     """
 
     def __init__(self, rows: pa.Table, key: Sequence[str]) -> None:
@@ -94,7 +93,7 @@ class SortedKeys:
         )
 
     def place(self, key: Order) -> int:
-        """How many keys come before one."""
+        """Return how many keys come before a key."""
         if self._ends is None or key <= self._ends[0]:
             return 0
         if key > self._ends[1]:
@@ -102,7 +101,7 @@ class SortedKeys:
         return bisect_left(range(self._rows), key, key=self.at)
 
     def reach(self, file: LiveFile) -> tuple[int, int]:
-        """From which row to which (not included) keys may be in a file."""
+        """Return the span of rows, its end not included, whose keys may be in a file."""
         start, stop = 0, self._rows
         leading = next(iter(self._columns))
         if self._ends is not None and leading in file.low and not file.nulls.get(leading, 1):

@@ -58,7 +58,7 @@ _PROTOCOL: Final = {
         "writerFeatures": ["appendOnly", "invariants", _NTZ],
     }
 }
-"""Of a table of versions 1 and 2 that has got its first time without a zone."""
+"""Protocol of a table of versions 1 and 2 that has got its first time without a zone."""
 
 
 class DeltaFormat:
@@ -66,11 +66,11 @@ class DeltaFormat:
 
     Args:
         into: URI or path of the target.
-        mode: Which kind of tables.
-        app_id: Names the landing in the tables' transactions.
+        mode: The kind of tables that are kept.
+        app_id: Name of the landing in the tables' transactions.
         keep_hours: How long files and commits of earlier versions are kept.
         feed: Whether commits shall tell which rows they change; None leaves tables as they are, and
-            new ones without.
+            makes new ones without.
     """
 
     format = Format.DELTA
@@ -198,7 +198,7 @@ class DeltaFormat:
         found.update_incremental()
 
     def _transactions(self, now: Snapshot, change: Change) -> list[tuple[str, int]]:
-        """What a commit says of how much of the log is in the table: nothing, if nothing is new."""
+        """The transactions by which a commit says how much of the log is in the table; none if no news."""
         if change.applied is None and change.images is None:
             return []
         applied = now.applied if change.applied is None else change.applied
@@ -385,7 +385,7 @@ def _stats(file: DataFile) -> str:
 
 
 def _told(now: Snapshot, change: Change) -> dict[str, Any]:
-    """What DESCRIBE HISTORY tells of a commit: in its columns of these names."""
+    """The figures of a commit for DESCRIBE HISTORY, under the names of its columns."""
     metrics = {
         "numAddedFiles": len(change.add),
         "numRemovedFiles": len(change.remove),

@@ -1,8 +1,8 @@
 """Entries of a Delta table's log that are written here, not by delta-rs.
 
-It has no words for files of changes, and where it sets a property of a table it asks readers for
-features that the table does not have. An entry is written as it does that: as a whole, and never
-over one that is there, so that of two writers one fails.
+delta-rs has no words for files of changes, and where it sets a property of a table it asks readers
+for features that the table does not have. An entry is written as delta-rs does it: as a whole, and
+never over one that is there, so that of two writers one fails.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _KNOWN: Final = frozenset().union(*_IMPLIED.values()) | {"timestampNtz"}
 
 
 def has_feed(table: DeltaTable) -> bool:
-    """Whether commits to a table are to tell which rows they change."""
+    """True if commits to a table are to tell which rows they change."""
     return table.metadata().configuration.get(FEED_PROPERTY, "").lower() == "true"
 
 
@@ -44,8 +44,8 @@ def write_entry(table: DeltaTable, actions: Sequence[Mapping[str, Any]]) -> None
     """Write the next entry of a table's log.
 
     Args:
-        table: As it is now; it is brought to what it is then.
-        actions: As Delta's protocol has them.
+        table: The table as it is now; brought to the version that the entry makes.
+        actions: Actions as Delta's protocol has them.
 
     Raises:
         StoreError: If somebody else wrote it, or if writers must do for the table what we do not.
@@ -176,7 +176,7 @@ def _object_store(uri: str) -> Any:
 
 
 def _put(uri: str, name: str, text: str) -> bool:
-    """The same in an object store, whose other packages only write over what is there."""
+    """Write an entry in an object store by `obstore`; other packages would write over one that is there."""
     store = _object_store(uri)
     from obstore import put  # noqa: PLC0415 - only where it is needed
     from obstore.exceptions import AlreadyExistsError, BaseError  # noqa: PLC0415 - as above

@@ -22,11 +22,11 @@ def drop_empty_above(filesystem: fs.FileSystem, path: str) -> None:
 
 
 class Directories:
-    """Where the tables are.
+    """The directories of the tables of one kind.
 
     Args:
         into: URI or path of the target.
-        mode: Which kind of tables.
+        mode: The kind of tables that are kept.
         marker: A file or directory in those directories that are tables.
     """
 
@@ -41,7 +41,7 @@ class Directories:
         return table_uri(self._into, self._mode, table)
 
     def path(self, table: TableName) -> str:
-        """The same in the file system."""
+        """The table's directory as a path in the file system."""
         return table_uri(self._root, self._mode, table)
 
     def names(self) -> Iterator[TableName]:
@@ -54,14 +54,14 @@ class Directories:
                     yield name
 
     def exists(self, table: TableName) -> bool:
-        """Whether there is such a table."""
+        """True if the table's directory has the marker."""
         info = self.filesystem.get_file_info(f"{self.path(table)}/{self._marker}")
         return bool(info.type is not fs.FileType.NotFound)
 
     def drop(self, table: TableName) -> None:
         """Remove a table with all its files, if there is one.
 
-        What makes it a table goes first, so that half a table is none.
+        The marker that makes it a table goes first, so that half a table is none.
         """
         path = self.path(table)
         if self.filesystem.get_file_info(path).type is fs.FileType.NotFound:

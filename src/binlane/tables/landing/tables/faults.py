@@ -1,8 +1,8 @@
 """Faults that are one table's own, told from those of the target: the others can be landed then.
 
-What stands in the way of all tables (no room, a target or catalog that does not answer, a lost
-lease) must never give them up one after the other. So a fault is a table's own only where it is
-known to be of such a kind, and where the target, asked just then, can be read and written.
+A fault that stands in the way of all tables (no room, a target or catalog that does not answer, a
+lost lease) must never give them up one after the other. So a fault is a table's own only where it
+is known to be of such a kind, and where the target, asked just then, can be read and written.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ class UnusableTableError(StoreError):
     """One table of a target cannot be read or written; nothing is known against the others.
 
     Attributes:
-        table: Which one.
-        is_committed: Whether what was to be done is done, and only its upkeep failed.
+        table: The table that cannot be used.
+        is_committed: Whether the change of the table is committed, and only its upkeep failed.
     """
 
     def __init__(self, message: str, *, table: TableName, path: str) -> None:
@@ -137,9 +137,9 @@ class Faults:
 
 
 def is_own(error: BaseException) -> bool:
-    """Whether an error is of a kind that one table can have alone.
+    """True if an error is of a kind that one table can have alone.
 
-    Errors of tasks come from other processes, so that the text tells what the cause was.
+    Errors of tasks come from other processes, so the cause is found in their text.
     """
     found: BaseException | None = error
     texts = []

@@ -1,4 +1,4 @@
-"""What the store needs of a table format: a table's live files, and their exchange in one commit."""
+"""The interface of a table format: a table's live files, and their exchange in one commit."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ class Snapshot:
 
     Attributes:
         schema: Names and types of its columns.
-        applied: Up to which `_seq` the log is in it.
-        images: How many row images of the log are in it, since it was last made or emptied; None
-            if nobody counted.
-        files: By path.
-        version: Grows with each commit.
-        has_feed: Whether its commits tell which rows they change, where they rewrite files.
+        applied: The `_seq` up to which the log is in the table.
+        images: How many row images of the log are in the table, since it was last made or emptied;
+            None if nobody counted.
+        files: The live files by their paths.
+        version: A number that grows with each commit.
+        has_feed: Whether the table's commits tell which rows they change, where they rewrite files.
     """
 
     schema: pa.Schema
@@ -39,17 +39,17 @@ class Snapshot:
 
     @property
     def rows(self) -> int:
-        """Of the table."""
+        """The number of rows of the table."""
         return sum(file.rows for file in self.files.values())
 
     @property
     def size_bytes(self) -> int:
-        """Of its files."""
+        """Bytes of the table's files."""
         return sum(file.size_bytes for file in self.files.values())
 
 
 class What(Enum):
-    """What a commit does, as the table's own history tells it."""
+    """Kinds of commits, as the table's own history names them."""
 
     APPEND = "append"
     """Row images come."""
@@ -64,7 +64,7 @@ class What(Enum):
     SNAPSHOT = "snapshot"
     """The rows that the server has come in place of all others."""
     COUNT = "count"
-    """It is noted how many row images of the log another engine's merge had."""
+    """A note of how many row images of the log another engine's merge had."""
     COMPACT = "compact"
     """The same rows lie in fewer files."""
 
@@ -74,9 +74,9 @@ class Source:
     """The place in the log that a commit comes from: of the last change in it, or of a statement.
 
     Attributes:
-        gtid: There; None if the log has none.
+        gtid: GTID of the event group; None if the log has none.
         file: Name of the binlog file.
-        position: In it, in bytes.
+        position: Where it stands in the file, in bytes.
     """
 
     gtid: str | None
@@ -85,20 +85,20 @@ class Source:
 
     @property
     def told(self) -> dict[str, str]:
-        """As tables keep it, by name."""
+        """The place as tables keep it, by name."""
         found = {"file": self.file, "position": str(self.position)}
         return found if self.gtid is None else {"gtid": self.gtid, **found}
 
 
 def note_of(source: Source | None) -> str:
-    """What a table's history says of where a commit comes from, as JSON."""
+    """Return a note for a table's history on the origin of a commit, as JSON."""
     told = {} if source is None else source.told
     return json.dumps({"binlane": __version__, **told}, ensure_ascii=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowCounts:
-    """How many rows of a table came, changed and went."""
+    """The numbers of rows of a table that came, changed and went."""
 
     inserted: int = 0
     updated: int = 0
@@ -114,20 +114,20 @@ class RowCounts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """What a commit does.
+    """The change of a table that one commit makes.
 
     Attributes:
-        what: In a word.
+        what: The kind of the commit.
         add: Files that become the table's.
-        remove: Paths of live files that are no more.
-        applied: Up to which `_seq` the log is in the table then; None leaves it as it is.
+        remove: Paths of live files that leave the table.
+        applied: The `_seq` up to which the log is in the table then; None leaves it as it is.
         images: How many row images of the log are in the table then; None leaves that as it is.
         schema: The table's columns then; None leaves them as they are. Unless columns only come
             behind the others, all live files are removed, too.
-        feed: Files of the rows that it changes, for tables that tell them; if there are none, all
-            rows of the files that come were inserted, and of those that go deleted.
-        rows: How many rows it changes, where that was counted.
-        source: Where in the log it comes from, where that is known.
+        feed: Files of the rows that the commit changes, for tables that tell them; if there are
+            none, all rows of the files that come were inserted, and of those that go deleted.
+        rows: The numbers of rows that change, where they were counted.
+        source: The place in the log that the commit comes from, where that is known.
     """
 
     what: What
@@ -142,7 +142,7 @@ class Change:
 
 
 def told_of(change: Change) -> dict[str, str]:
-    """What a commit does and where it comes from, by name, for formats that keep such a list."""
+    """Return a commit's facts by name, with the place it comes from, for formats that keep such a list."""
     told = {} if change.source is None else change.source.told
     rows = {} if change.rows is None else asdict(change.rows)
     counts = {f"rows-{name}": str(value) for name, value in rows.items()}
@@ -153,7 +153,6 @@ class TableFormat(Protocol):
     """The tables of one kind of a target, in one format. There is one writer.
 
     Attributes:
-        format: Which one.
         may_lack_columns: Whether readers take a column for NULL that a file does not have.
     """
 
@@ -176,15 +175,15 @@ class TableFormat(Protocol):
         """Change a table, all at once.
 
         Args:
-            table: Its name.
-            now: As it was last loaded or committed.
-            change: What to do.
+            table: The name of the table.
+            now: The table as it was last loaded or committed.
+            change: The change to be committed.
 
         Returns:
             The table afterwards.
 
         Raises:
-            StoreError: If that cannot be written, or if somebody else has changed the table.
+            StoreError: If the commit cannot be written, or if somebody else has changed the table.
         """
 
     def drop(self, table: TableName) -> None:

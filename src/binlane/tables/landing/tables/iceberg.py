@@ -47,7 +47,7 @@ _SUFFIXES: Final = {Mode.CURRENT: "", Mode.CHANGES: "_changes", Mode.HISTORY: "_
 _FIELD_ID: Final = b"PARQUET:field_id"
 _MAPPING: Final = "schema.name-mapping.default"
 _NO_RETRY: Final = {"commit.retry.num-retries": "0"}
-"""Else a driver that was overtaken between its look at the lease and its commit would commit anew."""
+"""Retries would let a driver that was overtaken between its look at the lease and its commit commit anew."""
 _PROPERTIES: Final = {
     "format-version": "2",
     **_NO_RETRY,
@@ -56,7 +56,7 @@ _PROPERTIES: Final = {
 }
 
 
-# It warns of each column of each file without bounds, which we mean to be without.
+# pyiceberg warns of each column of each file without bounds, which we mean to be without.
 logging.getLogger("pyiceberg.io.pyarrow").setLevel(logging.ERROR)
 
 
@@ -65,8 +65,8 @@ def open_catalog(into: str, properties: Mapping[str, str]) -> Catalog:
 
     Args:
         into: URI or path of the target.
-        properties: As pyiceberg takes them, with `name` for that of the catalog; empty for one in
-            the target, which then is on this machine.
+        properties: Properties as pyiceberg takes them, with `name` for that of the catalog; empty
+            for one in the target, which then is on this machine.
 
     Raises:
         ConfigError: If it cannot be reached.
@@ -109,9 +109,9 @@ class IcebergFormat:
 
     Args:
         into: URI or path of the target.
-        mode: Which kind of tables.
-        app_id: Names the landing in the tables' properties.
-        catalog: Has the tables; closed with what is made of it here.
+        mode: The kind of tables that are kept.
+        app_id: Name of the landing in the tables' properties.
+        catalog: The catalog of the tables; closed with what is made of it here.
     """
 
     format = Format.ICEBERG

@@ -18,12 +18,12 @@ Places = npt.NDArray[np.int64]
 
 
 def places(rows: pa.Table, among: pa.Table, key: Sequence[str]) -> Places:
-    """Where the key of each row stands among others, -1 if it does not.
+    """Return the index of each row's key among other keys, -1 if it is not there.
 
     Args:
-        rows: With the columns of the key.
-        among: Likewise; each key once.
-        key: Names of the columns.
+        rows: Rows with the columns of the key.
+        among: The other keys; each key stands there once.
+        key: Names of the key's columns.
     """
     if not among.num_rows or not rows.num_rows:
         return np.full(rows.num_rows, -1, np.int64)
@@ -40,8 +40,8 @@ def last_of_each(rows: pa.Table, key: Sequence[str]) -> pa.Table:
     """The last row of each key, sorted by key.
 
     Args:
-        rows: In the order of the log, with the columns of the key.
-        key: Names of the columns.
+        rows: Rows in the order of the log, with the columns of the key.
+        key: Names of the key's columns.
     """
     numbers = _numbers(rows.column(key[0])) if len(key) == 1 else None
     is_ordered = numbers is not None
@@ -69,7 +69,7 @@ def sorted_by_key(rows: pa.Table, key: Sequence[str]) -> pa.Table:
 
 
 def is_same_as_next(rows: pa.Table, key: Sequence[str]) -> npt.NDArray[np.bool_]:
-    """Of each row, whether the next one has the same key; False for the last one."""
+    """Return a flag for each row: whether the next one has the same key; False for the last one."""
     same = np.ones(rows.num_rows, bool)
     same[-1:] = False
     for name in key:

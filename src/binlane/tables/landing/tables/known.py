@@ -1,4 +1,4 @@
-"""What is known of tables, so that nothing is read twice: their files, and what these hold."""
+"""A memory of tables, so that nothing is read twice: their files, and the bounds of values in these."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from binlane.tables.landing.tables.parquet_files import footer_bounds
 class KnownTables:
     """Tables as they were last read or committed; nobody else changes them.
 
-    What a table alone cannot do raises `UnusableTableError`.
+    An error of one table alone raises `UnusableTableError`.
 
     Args:
-        tables: In their format.
+        tables: The tables in their format.
         fence: Raises if the target is not ours any more; asked before each change of a table.
-        faults: Tells what a table alone cannot do.
+        faults: Tells errors that one table can have alone from others.
         source: The place in the log that the next commits come from, where that is known.
     """
 
@@ -90,7 +90,7 @@ class KnownTables:
         except UnusableTableError as error:
             again = self.find(table)
             if again is not None and again.applied != now.applied:
-                # Of a driver that lost the lease: who comes next goes on behind it.
+                # A commit of a driver that lost the lease: the next holder goes on behind it.
                 raise StoreLockedError(
                     f"another driver has committed to {table.plain} meanwhile",
                     path=error.path,

@@ -1,4 +1,4 @@
-"""What a merge hands to a task and gets back: which files, which rows of which runs, what comes of it."""
+"""Works and results of merges: files, rows of runs, and the files that are written from them."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from binlane.tables.landing.tables.formats import RowCounts
 from binlane.tables.landing.work import DataFile, Format
 
 Change = Callable[[pa.Table], pa.Table]
-"""Any rows of a table → the same rows with other columns or values. It can be pickled; it raises
-ValueError or NotImplementedError, also pyarrow's kinds of them, where that cannot be."""
+"""Function from any rows of a table to the same rows with other columns or values. It can be
+pickled; it raises ValueError or NotImplementedError, or pyarrow's kinds of them, where it
+cannot."""
 
 
 class How(Enum):
-    """What becomes of the rows of base files."""
+    """Treatment of the rows of base files."""
 
     MERGE = "merge"
     """The last row of each key counts."""
@@ -34,9 +35,8 @@ class RunSlice:
     """Rows of a staged run.
 
     Attributes:
-        uri: Of the run.
-        drop: From which row to which its keys may be in the base files.
-        add: From which row to which rows are to be written by this work.
+        drop: First row and end of the rows whose keys may be in the base files.
+        add: First row and end of the rows that are to be written by this work.
     """
 
     uri: str
@@ -45,38 +45,38 @@ class RunSlice:
 
     @property
     def span(self) -> tuple[int, int]:
-        """From which row to which rows are read."""
+        """First row and end of the rows that are read."""
         spans = [each for each in (self.drop, self.add) if each[0] < each[1]] or [(0, 0)]
         return min(each[0] for each in spans), max(each[1] for each in spans)
 
     @property
     def rows(self) -> int:
-        """How many these are."""
+        """The number of rows from the first to the last one that is read."""
         start, stop = self.span
         return stop - start
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergeWork:
-    """Base files of one table, neighbours by key, and what is to be merged into them.
+    """Base files of one table, neighbours by key, and the runs to be merged into them.
 
     Attributes:
-        how: What becomes of their rows.
+        how: The treatment of the files' rows.
         directory: URI or path of the table.
-        format: Of the table.
-        run_id: Names the landing in what it writes.
-        base: Paths of live files.
-        runs: In log order.
-        names: Of the source's columns, which runs begin with; the table may have some of them only.
+        run_id: Name of the landing in the files that it writes.
+        base: Paths of the live files to replace.
+        runs: Parts of runs in log order.
+        names: Names of the source's columns, which runs begin with; the table may have only some of
+            them.
         key: Names of the key's columns; empty if there is none.
-        known: Columns of which the statistics of files tell.
-        schema: The table's.
-        change: What becomes of the rows of base files before anything else.
-        target_bytes: Of a file to write, about.
-        size_bytes: Of what is read.
-        rows: Likewise.
-        soft_deletes: Whether deleted rows stay.
-        has_feed: Whether the rows that change are written down, too.
+        known: Names of the columns that get statistics in files.
+        schema: Schema of the table after the merge.
+        change: A function of the rows of base files that is called before anything else.
+        target_bytes: Bytes of a file to write, about.
+        size_bytes: Bytes that the work has to read.
+        rows: Rows that the work has to read.
+        soft_deletes: Whether deleted rows stay in the table.
+        has_feed: Whether the rows that change are written to files of their own, too.
     """
 
     how: How
@@ -99,16 +99,16 @@ class MergeWork:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergeResult:
-    """What came of a merge.
+    """The result of a merge.
 
     Attributes:
-        add: Files written.
-        remove: Paths of base files that they replace.
-        schema: The table's.
+        add: The files that the task wrote.
+        remove: Paths of base files that the new files replace.
+        schema: Schema of the table after the merge.
         missing: Rows that were to be removed and were not there.
-        rows: How many rows change.
-        feed: Files of these rows, if they are to be written down.
-        error: Why it cannot be done; then nothing was written.
+        rows: The numbers of rows that change.
+        feed: Files of the rows that change, if such files are to be written.
+        error: The reason why the merge cannot be done; then nothing was written.
     """
 
     add: tuple[DataFile, ...]

@@ -15,14 +15,13 @@ class MergeOrder:
 
     Attributes:
         uri: Directory of the table, which exists.
-        format: Of the table.
-        runs: In log order; each has one row a key, with the columns of the table and `_gone`.
-        names: Of the source's columns, which runs begin with, in the table.
-        left_out: Those of them that the table does not have.
+        runs: Runs in log order; each has one row a key, with the columns of the table and `_gone`.
+        names: Names of the source's columns, which runs begin with, in the table.
+        left_out: Source columns that the table does not have.
         key: Names of the key's columns, at least one.
-        app_id: Names the landing in the commit.
-        applied: Up to which `_seq` the table is complete then; the commit says so.
-        note: What the table's history is to say of where the commit comes from.
+        app_id: Name of the landing in the commit.
+        applied: The `_seq` up to which the table is complete then; the commit says so.
+        note: Text for the table's history on the origin of the commit.
     """
 
     uri: str
@@ -37,10 +36,10 @@ class MergeOrder:
 
 
 class Merger(Protocol):
-    """What merges by a statement of its own."""
+    """A service that merges by a statement of its own."""
 
     def takes(self, table_format: Format, names: Sequence[str], *, has_feed: bool) -> bool:
-        """Whether it can merge into a table: of a format, with columns, and whether it tells changes."""
+        """True if it can merge into a table of a format, with columns, and with or without a change feed."""
 
     def merge(self, order: MergeOrder) -> None:
         """Merge, all or nothing.

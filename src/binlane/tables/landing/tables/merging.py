@@ -1,6 +1,6 @@
-"""What a task does with base files and runs: read them, merge them, write what stands in their place.
+"""The work of a task on base files and runs: read them, merge them, write files in their place.
 
-What it writes is nobody's until the table's commit names it, so that it can be done again.
+The new files are nobody's until the table's commit names them, so the work can be done again.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from binlane.tables.landing.tables.versions import VALID_TO, versions
 from binlane.tables.landing.work import DataFile
 
 DELETED_AT: Final = "_deleted_at"
-"""When a row was deleted that stays; NULL of all others."""
+"""Column with the time at which a row that stays was deleted; NULL of all others."""
 MOMENT: Final = pa.timestamp("us", tz="UTC")
-# As Delta's protocol names them.
+# Names of Delta's protocol.
 FEED: Final = "_change_data"
 CHANGE_TYPE: Final = "_change_type"
 INSERTED: Final = "insert"
@@ -155,7 +155,7 @@ def _count(work: MergeWork) -> MergeResult:
 
 
 def _taken(at: np.ndarray[Any, Any], left: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Which rows go, the first ones of each kind; `left` is lessened by them."""
+    """Return a mask of rows that go, the first ones of each kind; `left` is lessened by them."""
     order = np.argsort(at, kind="stable")
     kinds = at[order]
     starts = np.searchsorted(kinds, kinds)
@@ -168,7 +168,7 @@ def _taken(at: np.ndarray[Any, Any], left: np.ndarray[Any, Any]) -> np.ndarray[A
 
 
 _ADDS: Final = "_adds"
-"""Of a run's row, whether this work writes it; if not, it only takes the key's old row away."""
+"""Column of a run: whether this work writes the row; if not, it only takes the key's old row away."""
 
 
 def _run(work: MergeWork) -> pa.Table:

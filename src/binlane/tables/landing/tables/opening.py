@@ -25,10 +25,10 @@ def open_store(
 
     Args:
         into: URI or absolute path of the target.
-        mode: The kind.
-        table_format: Of the tables.
-        app_id: Names the landing in the tables' commits.
-        settings: How to keep them.
+        mode: The kind of tables that are kept.
+        table_format: The format that tables are kept in.
+        app_id: Name of the landing in the tables' commits.
+        settings: Settings of the store and its format.
 
     Raises:
         ConfigError: If the format cannot be used here.

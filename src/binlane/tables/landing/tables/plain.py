@@ -34,7 +34,7 @@ from binlane.tables.landing.work import DataFile, Format, Mode
 MANIFEST: Final = "_manifest.json"
 _VERSION: Final = 1
 _OURS: Final = re.compile(r"[0-9a-z-]+-[0-9a-f]{32}\.parquet$")
-"""What is left of a table that was being dropped."""
+"""Names of files that are left of a table that was being dropped."""
 
 
 class PlainFormat:
@@ -42,8 +42,8 @@ class PlainFormat:
 
     Args:
         into: URI or path of the target.
-        mode: Which kind of tables.
-        app_id: Names the landing in the manifests.
+        mode: The kind of tables that are kept.
+        app_id: Name of the landing in the manifests.
     """
 
     format = Format.PARQUET
@@ -52,7 +52,7 @@ class PlainFormat:
     def __init__(self, into: str, mode: Mode, app_id: str) -> None:
         self._directories = Directories(into, mode, MANIFEST)
         self._app_id = app_id
-        # As JSON has them: what of a file is not known from its path.
+        # Details of files, as JSON has them, that are not known from the path.
         self._details: dict[TableName, dict[str, dict[str, Any]]] = {}
 
     def uri(self, table: TableName) -> str:

@@ -1,4 +1,4 @@
-"""Which files a batch touches, and which task does what: from the keys of runs and what is known of files.
+"""Plans of merges: the files that a batch touches, split into tasks, by keys of runs and bounds of files.
 
 Base files are in order of key and hardly overlap. A row of a run belongs to the last file that does
 not begin behind it; rows behind all files make new ones, and nothing is read for them. A key is
@@ -18,25 +18,25 @@ from binlane.tables.landing.tables.bounds import LiveFile, SortedKeys
 TARGET_BYTES_MIN = 1 << 20
 TARGET_BYTES_MAX = 16 << 20
 TARGET_ROWS = 1 << 18
-"""Of a file, at most about: what a change of one of its rows costs."""
+"""Rows of a file at most, about: the cost of a change of one of its rows."""
 FILES_AIM = 32
 SMALL_FILES_MAX = 16
 _APPEND_ROWS = 1 << 19
 
 
 def target_bytes(total: int) -> int:
-    """How large the files of a table of some bytes shall be: larger in larger ones, with bounds."""
+    """Return the aim for the size of a table's files: larger in larger tables, with bounds."""
     return min(max(total // FILES_AIM, TARGET_BYTES_MIN), TARGET_BYTES_MAX)
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What one task does.
+    """The share of a merge that one task does.
 
     Attributes:
-        files: To be merged into, none for new rows only.
-        drop: Of each run, from which row to which its keys may be in the files.
-        add: Of each run, the rows to be written.
+        files: Files to be merged into, none for new rows only.
+        drop: For each run, from which row to which its keys may be in the files.
+        add: For each run, from which row to which rows are to be written.
     """
 
     files: tuple[LiveFile, ...]
@@ -95,7 +95,7 @@ def parts(
 
 
 def _reaches(part: Part, following: Part) -> bool:
-    """Whether keys that another part writes may be in the files of a part."""
+    """True if keys that another part writes may be in the files of a part."""
     return any(
         max(drop[0], add[0]) < min(drop[1], add[1])
         for drop, add in zip(part.drop, following.add, strict=True)
@@ -134,7 +134,7 @@ def _appended(runs: Sequence[SortedKeys], behind: Sequence[int]) -> list[Part]:
     left = [(start, len(run)) for start, run in zip(behind, runs, strict=True)]
     if not any(start < stop for start, stop in left):
         return []
-    # So near to each other that a part cannot become much larger than it shall.
+    # Bounds so near to each other that a part cannot become much larger than it shall.
     step = max(1, _APPEND_ROWS // (2 * len(runs)))
     places = [
         run.at(place)

@@ -55,26 +55,26 @@ _OWN_COLUMNS: Final[list[tuple[str, pa.DataType]]] = [
     (SEQUENCE_COLUMN, pa.int64()),
 ]
 OWN_COLUMNS: Final = pa.schema(_OWN_COLUMNS)
-"""What a current table has behind the source's columns: of the change that made each row."""
+"""Columns that a current table has behind the source's columns: of the change that made each row."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreSettings:
-    """How tables are kept.
+    """Settings of a store of tables.
 
     Attributes:
-        run_id: Names this landing in the files that it writes.
-        run: Runs works; here, one after the other, if nothing else is given.
+        run_id: Name of this landing in the files that it writes.
+        run: Runs works; the default runs them here, one after the other.
         fence: Raises if the target is not ours any more; asked before each change of a table.
         keep_hours: How long files of earlier versions are kept.
-        catalog: Of Iceberg tables, see `iceberg.open_catalog`.
+        catalog: Settings of the catalog of Iceberg tables, see `iceberg.open_catalog`.
         merger: Merges into current tables that have a key instead of tasks, where it can.
-        app_id: Names the landing in the merger's commits, as it does in those of the format.
+        app_id: Name of the landing in the merger's commits, as it is in those of the format.
         soft_deletes: Whether rows that are deleted stay in current tables, with `_deleted_at`.
         feed: Whether current tables shall tell which rows their commits change; None leaves them as
             they are.
         source: The place in the log that the next commits come from, where that is known.
-        is_read_only: Whether nothing is written, so that the target is not tried by a file either
+        is_read_only: Whether nothing is written; then no file is written either to try the target
             where a table cannot be read.
     """
 
@@ -111,13 +111,13 @@ class TableStore:
 
     Args:
         into: URI or path of the target.
-        mode: The kind.
-        tables: In their format.
-        settings: How to keep them.
+        mode: The kind of tables that are kept.
+        tables: The tables in their format.
+        settings: Settings of the store's tables.
 
     Attributes:
-        faults: Tells what a table alone cannot do: what is done here raises `UnusableTableError`
-            then.
+        faults: Tells errors that one table can have alone, which methods raise as
+            `UnusableTableError`.
     """
 
     def __init__(self, into: str, mode: Mode, tables: TableFormat, settings: StoreSettings) -> None:
@@ -132,11 +132,11 @@ class TableStore:
         run_id, soft_deletes = settings.run_id, settings.soft_deletes
         self._works = Works(tables, run_id, soft_deletes=soft_deletes)
 
-    # What there is --------------------------------------------------------------------------------
+    # Facts about tables ---------------------------------------------------------------------------
 
     @property
     def added(self) -> pa.Schema:
-        """What tables have behind the source's columns."""
+        """The columns that tables have behind the source's columns."""
         if self._mode is Mode.HISTORY:
             return VERSION_COLUMNS
         if self._settings.soft_deletes:
@@ -145,7 +145,7 @@ class TableStore:
 
     @property
     def keeps_deleted(self) -> bool:
-        """Whether deleted rows stay."""
+        """True if deleted rows stay in the tables."""
         return self._settings.soft_deletes
 
     def names(self) -> list[TableName]:
@@ -153,7 +153,7 @@ class TableStore:
         return list(self._tables.names())
 
     def exists(self, table: TableName) -> bool:
-        """Whether there is such a table."""
+        """True if the table exists."""
         return self.snapshot(table) is not None
 
     def schema(self, table: TableName) -> pa.Schema:
@@ -161,20 +161,20 @@ class TableStore:
         return self._known.there(table).schema
 
     def has_rows(self, table: TableName) -> bool:
-        """Whether a table, which exists, has any row."""
+        """True if a table, which exists, has any row."""
         return self._known.there(table).rows > 0
 
     def has_versions(self, table: TableName) -> bool:
-        """Whether a history table, which exists, has any version that holds."""
+        """True if a history table, which exists, has any version that holds."""
         return bool(self._holding(self._known.there(table)))
 
     def applied(self, table: TableName) -> int:
-        """Up to which `_seq` the log is applied to a table; 0 if there is no such table."""
+        """The `_seq` up to which the log is applied to a table; 0 if there is no such table."""
         found = self.snapshot(table)
         return 0 if found is None else found.applied
 
     def images(self, table: TableName) -> int | None:
-        """How many row images of the log a table has; 0 without one, None if nobody counted."""
+        """Return how many row images of the log a table has; 0 without a table, None if nobody counted."""
         found = self.snapshot(table)
         return 0 if found is None else found.images
 
@@ -220,12 +220,12 @@ class TableStore:
         """Add files that tasks wrote to a change table.
 
         Args:
-            table: Made if there is none. Columns that it lacks are added; one that gets another
-                type gets a type that holds both, one that gets capitals for small letters keeps
-                what it had.
-            files: In its directory.
-            applied: Up to which `_seq` the table is complete then.
-            images: How many row images of the log are in it then; None leaves that as it is.
+            table: The table, made if there is none. Columns that it lacks are added; one that gets
+                another type gets a type that holds both, one that gets capitals for small letters
+                keeps the letters it had.
+            files: Files in the table's directory.
+            applied: The `_seq` up to which the table is complete then.
+            images: How many row images of the log are in the table then; None leaves that as it is.
 
         Raises:
             StoreError: If the table cannot be written.
@@ -247,13 +247,14 @@ class TableStore:
     def plan_merge(
         self, table: TableName, runs: Sequence[DataFile], key: Sequence[str], schema: pa.Schema
     ) -> list[MergeWork]:
-        """What is to be done so that a table holds what some runs tell.
+        """Plan the works after which a table holds the rows that some runs tell.
 
         Args:
-            table: One that has the columns of the runs, or some of them, or one that does not exist.
-            runs: Staged, in log order, not empty; of a history table those of versions.
+            table: A table that has all or some of the columns of the runs, or one that does not
+                exist.
+            runs: Staged runs in log order, not empty; of a history table those of versions.
             key: Names of the key's columns; empty if the table has none, then rows are counted.
-            schema: The source's columns, in the order of the runs.
+            schema: Schema of the source's columns, in the order of the runs.
 
         Returns:
             Works for `merge_file`; none of their results may be left out.
@@ -284,14 +285,14 @@ class TableStore:
         """Let a table be what tasks made of it.
 
         Args:
-            table: Made if there is none.
-            results: Of all works of one plan.
-            applied: Up to which `_seq` the table is complete then; None leaves it as it is.
-            images: How many row images of the log are in it then; None leaves that as it is.
-            what: What they did.
+            table: The table, made if there is none.
+            results: The results of all works of one plan.
+            applied: The `_seq` up to which the table is complete then; None leaves it as it is.
+            images: How many row images of the log are in the table then; None leaves that as it is.
+            what: The kind of the commit.
 
         Returns:
-            How many rows were to be removed that were not there.
+            The number of rows that were to be removed and were not there.
 
         Raises:
             StoreError: If the table cannot be written.
@@ -301,7 +302,7 @@ class TableStore:
             now = self._known.create(table, results[0].schema)
         add = [file for result in results for file in result.add]
         remove = [path for result in results for path in result.remove]
-        # Where no file goes, those that come are the rows that come.
+        # If no file goes, the rows of the files that come are the rows that come.
         feed = [file for result in results for file in result.feed] if remove else []
         rows = None
         if what is What.MERGE:
@@ -375,17 +376,19 @@ class TableStore:
         applied: int,
         change: merge_work.Change | None = None,
     ) -> None:
-        """Let a table have the rows of some files and no others; made if there is none.
+        """Replace the rows of a table by those of some files; the table is made if there is none.
 
-        Of a history table the versions that there are stay.
+        A history table keeps the versions that it has.
 
         Args:
-            table: Its name.
-            files: URIs elsewhere, which are moved to the table, also by a process that died.
+            table: The name of the table.
+            files: Files by URI elsewhere, which are moved to the table, also by a process that
+                died.
             key: Names of the key's columns.
-            schema: The source's columns, which the files have, and behind them what landing adds.
-            applied: Up to which `_seq` the table is complete then.
-            change: What makes rows of the table of theirs, if they are none.
+            schema: Schema of the source's columns, which the files have, and behind them what
+                landing adds.
+            applied: The `_seq` up to which the table is complete then.
+            change: Makes rows of the table of the files' rows, if these are none.
 
         Raises:
             StoreError: If the table cannot be written.
@@ -441,8 +444,8 @@ class TableStore:
         """Make a table without rows.
 
         Args:
-            table: Not there; if it is, it stays.
-            schema: The source's columns.
+            table: A name that has no table; if it has one, that stays.
+            schema: Schema of the source's own columns.
         """
         self._known.create(table, self.whole(schema))
 
@@ -486,12 +489,13 @@ class TableStore:
         """Give all rows of a table other columns or values.
 
         Args:
-            table: One that exists.
-            change: What becomes of any of its rows, those that landing adds included.
-            applied: Up to which `_seq` the table is complete then; None leaves it as it is.
+            table: A table that already exists.
+            change: Makes new rows of any of the table's rows, which have the columns that landing
+                adds.
+            applied: The `_seq` up to which the table is complete then; None leaves it as it is.
 
         Returns:
-            Why that cannot be; empty if it is done.
+            The reason why that cannot be done; empty if it is done.
 
         Raises:
             StoreError: If the table cannot be read or written.
@@ -520,12 +524,13 @@ class TableStore:
         """Give a table the source's columns by name; those that it lacks are NULL.
 
         Args:
-            table: One that exists.
-            schema: The columns, some of which may have another type that has room for its values.
-            aside: Columns that first get other names.
+            table: A table that already exists.
+            schema: Schema of the columns, some of which may have another type that has room for its
+                values.
+            aside: New names of columns that first make room, by old name.
 
         Returns:
-            Why that cannot be; empty if it is done.
+            The reason why that cannot be done; empty if it is done.
         """
         whole = self.whole(schema)
         known = {aside.get(each.name, each.name): each.type for each in self.schema(table)}
@@ -560,7 +565,7 @@ class TableStore:
     # Upkeep ---------------------------------------------------------------------------------------
 
     def plan_compaction(self, table: TableName) -> list[MergeWork]:
-        """What is to be done so that a table has few files; nothing, most of the time.
+        """Plan the works after which a table has few files; none, most of the time.
 
         The results are committed with `applied` None.
         """
@@ -645,7 +650,7 @@ class TableStore:
         return self._known.there(table)
 
     def _fits(self, schema: pa.Schema, wider: pa.Schema) -> bool:
-        """Whether a file can be the table's as it is."""
+        """True if a file can be the table's as it is."""
         missing = set(wider.names).symmetric_difference(schema.names)
         if missing and not (self._tables.may_lack_columns and missing.isdisjoint(schema.names)):
             return False

@@ -31,18 +31,18 @@ _COLUMNS: Final[list[tuple[str, pa.DataType]]] = [
     ("_seq", pa.int64()),
 ]
 VERSION_COLUMNS: Final = pa.schema(_COLUMNS)
-"""What a history table has behind the source's columns; `valid_to` is NULL while a version holds,
-`_gtid` and `_seq` are those of the change that made it."""
+"""Columns of a history table behind the source's columns; `valid_to` is NULL while a version holds,
+`_gtid` and `_seq` are those of the change that made the version."""
 
 
 @dataclass(frozen=True, slots=True)
 class Versions:
-    """What becomes of some rows that hold.
+    """The rows that hold, after images were applied.
 
     Attributes:
-        kept: Those that still hold.
-        ended: Those that hold no more, and new ones that ended with the same images.
-        opened: New ones that hold.
+        kept: Rows that held before and still hold.
+        ended: Rows that hold no more, and new ones that ended with the same images.
+        opened: New rows that hold from now on.
     """
 
     kept: pa.Table
@@ -61,11 +61,11 @@ def versions(
 
     Args:
         holding: The rows of the table that hold, one a key.
-        images: Sorted by key, those of a key in log order: own columns, `_gtid`, `_seq`, `_ts` and
-            `_gone`; before images of updates that keep the key are not needed.
+        images: Images sorted by key, those of a key in log order: own columns, `_gtid`, `_seq`,
+            `_ts` and `_gone`; before images of updates that keep the key are not needed.
         key: Names of the key's columns.
-        schema: Of the table.
-        is_new: Of each image, whether it makes a version here; the others only end one.
+        schema: Schema of the history table.
+        is_new: For each image, whether it makes a version here; the others only end one.
     """
     is_same = is_same_as_next(images, key)
     times: Any = images.column("_ts").combine_chunks()

@@ -22,9 +22,9 @@ class Works:
     """Makes works on tables of one kind.
 
     Args:
-        tables: In their format.
-        run_id: Names the landing in the files that are written.
-        soft_deletes: Whether deleted rows stay.
+        tables: The tables in their format.
+        run_id: Name of the landing in the files that are written.
+        soft_deletes: Whether deleted rows stay in tables.
     """
 
     def __init__(self, tables: TableFormat, run_id: str, *, soft_deletes: bool) -> None:
@@ -66,14 +66,14 @@ class Works:
         runs: Sequence[DataFile],
         like: MergeWork,
     ) -> list[MergeWork]:
-        """Runs are merged by key.
+        """Plan works that merge runs by key.
 
         Args:
-            table: Of which.
-            now: The table.
-            files: Those of it in which keys may be, with their bounds.
-            runs: In log order.
-            like: What the works have in common: how, key and names.
+            table: The name of the table.
+            now: The table as it is before.
+            files: The table's files in which keys may be, with their bounds.
+            runs: Staged runs in log order.
+            like: A work with the fields that all works have in common: how, key and names.
 
         Raises:
             StoreError: If a run cannot be read.
