@@ -1,11 +1,11 @@
-"""Which group of the source is of which statement: told by sessions, asked by the routing thread.
+"""Attribution of the source's groups to statements: told by sessions, asked by the routing thread.
 
 Sessions say what their statements will make before these are sent, and what the replies told. The
-routing thread says which groups it reads, then asks for their plans, and waits for a reply that is
-under way. What a group is, is found out once, and stays the same for whoever asks again.
+routing thread says which groups it reads, then asks for their plans, and waits for a reply that is under way.
+The statement of a group is found out once, and stays the same for whoever asks again.
 
-Whose a group is, the log says by the thread of the source that made it, or the reply by its GTID. A
-group of which the log names no thread, and nobody was told yet, waits for the replies to those
+The log names the maker of a group by the thread of the source that made it, or the reply names it by its
+GTID. A group of which the log names no thread, and no session was told yet, waits for the replies to those
 statements that are under way and could have made it, and for no others.
 
 All is in a journal, so that it is known after a restart: what sessions say in files `*.statements`,
@@ -72,10 +72,9 @@ class ReadGroup(NamedTuple):
     """A group of the source, as the routing thread has read it.
 
     Attributes:
-        gtid: Its GTID.
-        thread_id: Of the source's session that made it; 0 where the log does not say that.
-        is_commit: Whether it ends with XID.
-        could_be: Whether it could be what a plan says; asked only where the thread is not known.
+        thread_id: Thread of the source's session that made the group; 0 where the log does not say that.
+        is_commit: True if the group ends with XID.
+        could_be: Tells if the group could be the one of a plan; asked only where the thread is not known.
     """
 
     gtid: AnyGtid
@@ -85,11 +84,11 @@ class ReadGroup(NamedTuple):
 
 
 class Watch(NamedTuple):
-    """Of which groups that are read next `read` is to know.
+    """The groups, among those read next, that `read` is to be given.
 
     Attributes:
-        threads: Those of sessions that are followed, or were when they ended.
-        is_any_open: Those of which the log does not name the thread, too.
+        threads: Threads of sessions that are followed, or were followed when they ended.
+        is_any_open: True if `read` is also to be given the groups of which the log does not name the thread.
     """
 
     threads: Collection[int]
@@ -97,12 +96,11 @@ class Watch(NamedTuple):
 
 
 class _Waiting(NamedTuple):
-    """A group of which nobody knows yet whose it is.
+    """A group whose session is not known yet.
 
     Attributes:
-        arrival: It.
-        statements: Those that were under way and could have made it, with their threads.
-        others: Threads with statements that may have made it, as nobody knows what they make.
+        statements: Statements that were under way and could have made the group, with their threads.
+        others: Threads with statements that may have made the group, as it is not known what they make.
     """
 
     arrival: Arrival
@@ -111,7 +109,7 @@ class _Waiting(NamedTuple):
 
     @property
     def is_over(self) -> bool:
-        """Whether none of them can say any more that it is its own."""
+        """True if none of the statements can claim the group any more."""
         return all(
             (one.is_answered and not one.is_split) or one.is_lost for _, one in self.statements
         )
@@ -119,14 +117,15 @@ class _Waiting(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttributionSettings:
-    """How long is waited, and how much is kept.
+    """Limits on the time that is waited and on the size of the journal.
 
     Attributes:
-        wait_s: For a statement's reply, once a group came that may be of it.
-        file_bytes: A file of the journal that has so many is followed by another.
-        journal_max_bytes: Of all files; the oldest go, and what they tell of goes as rows.
-        is_relayed: What sessions say comes from other processes: a process that is killed may not
-            have written the last of it.
+        wait_s: Seconds to wait for a statement's reply, once a group came that may be of the statement.
+        file_bytes: Size at which a file of the journal is followed by another.
+        journal_max_bytes: Size of all files together; the oldest are removed, and the groups that they tell
+            of are routed as rows.
+        is_relayed: True if sessions of other processes tell of their statements: a process that is killed may
+            not have written the last of it.
     """
 
     wait_s: float = 5.0
@@ -165,10 +164,10 @@ class Attributions:
         """Take up what the journal tells.
 
         Args:
-            folder: Of the journal; None keeps none.
-            flavor: Of the source.
-            settings: How long is waited, and how much is kept.
-            disk: Where the folder is.
+            folder: Folder of the journal; None keeps none.
+            flavor: Flavor of the source server.
+            settings: Limits on waiting and on the journal's size.
+            disk: Disk that holds the journal's folder.
 
         Raises:
             StoreError: If the folder cannot be used.
@@ -429,7 +428,7 @@ class Attributions:
             return Watch(frozenset(self._sessions), is_any_open)
 
     def wants(self, group: ReadGroup, watch: Watch) -> bool:
-        """Whether `read` is to know of a group."""
+        """True if `read` is to be given a group."""
         point = point_of(group.gtid)
         if self._read.get(point.stream, 0) < point.number:
             is_watched = group.thread_id in watch.threads if group.thread_id else watch.is_any_open
@@ -441,11 +440,11 @@ class Attributions:
         )
 
     def numbers(self, first: int, last: int) -> set[int]:
-        """Numbers of groups of which something was told or found out, of any stream.
+        """Give the numbers of groups that were told or found out, of any stream.
 
         Args:
-            first: The least that is of interest.
-            last: The greatest.
+            first: The least number that is of interest.
+            last: The greatest number that is of interest.
         """
         with self._lock:
             found = {
@@ -527,14 +526,14 @@ class Attributions:
             self._settle_around(point)
 
     def known(self, groups: Sequence[ReadGroup]) -> list[GroupPlan | Unattributed | None]:
-        """What is known of groups that were read just now; None where `find` has to say it."""
+        """Give the known plans of groups that were read just now; None where `find` has to say it."""
         with self._lock:
             return [self._known.get(point_of(group.gtid)) for group in groups]
 
     def are_named(self, groups: Sequence[ReadGroup], binlog: str) -> list[bool]:
-        """Whether the plans of groups that were read may name a binlog; known when they come.
+        """Tell for each group that was read if its plan may name a binlog; plans are known when they come.
 
-        What the journal alone knows counts as naming all.
+        A plan that only the journal holds counts as naming all binlogs.
         """
         with self._lock:
             return [self._is_named(point_of(group.gtid), binlog) for group in groups]
@@ -559,7 +558,7 @@ class Attributions:
         )
 
     def is_pending(self, gtid: AnyGtid) -> bool:
-        """Whether more must be read or said before a group is known that was read."""
+        """True if more must be read or said before the statement of a group that was read is known."""
         point = point_of(gtid)
         with self._lock:
             if self._is_closed or point not in self._open:
@@ -568,7 +567,7 @@ class Attributions:
             return point in self._open
 
     def patience_s(self, gtid: AnyGtid) -> float:
-        """How long a group is waited for."""
+        """Seconds for which a group is waited for."""
         with self._lock:
             return self._patience_of(self._makers(point_of(gtid)))
 
@@ -639,7 +638,7 @@ class Attributions:
             self._changed.notify_all()
 
     def _session(self, thread_id: int) -> SessionGroups:
-        """What is known of a session that may have statements or groups soon."""
+        """Give the record of a session that may have statements or groups soon."""
         groups = self._sessions.get(thread_id)
         if groups is None:
             groups = self._sessions[thread_id] = SessionGroups()
@@ -709,7 +708,7 @@ class Attributions:
         self._end_waiting()
 
     def _may_make_anything(self, one: Statement) -> bool:
-        """Whether nobody knows which groups a statement makes, and some may still come."""
+        """True if it is not known which groups a statement makes, and some may still come."""
         if one.count or one.is_lost:
             return False
         return not one.is_answered or any(
@@ -962,7 +961,7 @@ class Attributions:
                     del statements[:count]
 
     def _recall(self, point: Point, thread_id: int) -> GroupPlan | Unattributed:
-        """What was found out of a group that is not in memory any more."""
+        """Give the recorded finding on a group that is not in memory any more."""
         if self._groups is None or self._statements is None:
             return Unattributed(Reason.FORGOTTEN, frozenset((thread_id,)) if thread_id else None)
         found = self._groups.find(point)
@@ -978,9 +977,9 @@ class Attributions:
 
 
 def _may_have_made(statement: Statement) -> bool:
-    """Whether a group that a statement was not told may be of it, although it could be.
+    """True if a group that could be a statement's, but was not told of it, may still be the statement's.
 
-    Not of one that can have made one group only, and was told another or none.
+    False for a statement that can have made one group only, and was told another or none.
     """
     if not statement.is_answered:
         return True
@@ -992,7 +991,7 @@ def _bytes_of(known: GroupPlan | Unattributed | None) -> int:
 
 
 def _nothing() -> None:
-    """Where all sessions are this process's."""
+    """Do nothing: the default of `hear` where all sessions are this process's."""
 
 
 def _are_same(intended: Sequence[GroupPlan] | None, plans: Sequence[GroupPlan]) -> bool:
@@ -1000,7 +999,7 @@ def _are_same(intended: Sequence[GroupPlan] | None, plans: Sequence[GroupPlan]) 
 
 
 def _hangs_on_reply(plan: GroupPlan) -> bool:
-    """Whether a plan has what only a reply tells: the ids that the server chose."""
+    """True if a plan holds values that only a reply tells: the ids that the server chose."""
     return any(
         isinstance(part, Text)
         and any(

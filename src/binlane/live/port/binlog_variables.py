@@ -95,15 +95,15 @@ Value = str | int | None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rewritten:
-    """A statement in the forms in which it goes on.
+    """A statement rewritten for the source and for the session's model.
 
     Attributes:
-        source: For the source.
-        model: For the model of the session: values instead of expressions.
-        global_values: What it gives to later sessions once the source has run it, by name; None
-            for DEFAULT.
-        tracking: What the variable of `TRACKING` is for the client once the source has run it; None
-            for what it was.
+        source: Text that is sent to the source.
+        model: Text for the model of the session: values stand in place of expressions.
+        global_values: Values that the statement gives to later sessions once the source has run it, by
+            variable name; None for DEFAULT.
+        tracking: Value of the variable of `TRACKING` for the client once the source has run the statement;
+            None for an unchanged value.
     """
 
     source: str
@@ -131,14 +131,13 @@ class _Item:
     """An assignment that does not go to the source as it is.
 
     Attributes:
-        start: Where it begins, with its scope.
-        value_start: Where its value begins.
-        end: Where it ends.
-        name: Of the variable.
-        is_global: GLOBAL or PERSIST.
-        is_default: DEFAULT is assigned.
-        is_open: The value has to be asked for.
-        value: What is assigned, as a variable takes it; of one that is open nothing yet.
+        start: Offset at which the assignment begins, with its scope.
+        value_start: Offset at which the assignment's value begins.
+        end: Offset at which the assignment ends.
+        is_global: True if the scope is GLOBAL or PERSIST.
+        is_default: True if the value is DEFAULT.
+        is_open: True if the source has to be asked for the value.
+        value: Assigned value, as a variable takes it; None as long as the value is open.
     """
 
     start: int
@@ -179,11 +178,11 @@ def known_of(session: Session, notes: int = 0, tracking: str | None = None) -> K
 
 
 def concerns(facts: StatementFacts, *, is_first: bool = False) -> bool:
-    """Whether a statement has to be rewritten before it goes on.
+    """True if a statement has to be rewritten before it is sent.
 
     Args:
-        facts: Of the statement.
-        is_first: Nobody has followed the session: its warnings are the source's.
+        facts: Parsed facts of the statement's text.
+        is_first: True if the session was not followed before: its warnings are the source's.
     """
     variables = facts.system_variables
     assigned = facts.assignments or facts.statement_assignments
@@ -200,15 +199,15 @@ def concerns(facts: StatementFacts, *, is_first: bool = False) -> bool:
 
 
 def shows(facts: StatementFacts) -> bool:
-    """Whether a statement shows variables, so that its rows have to be told by `shown`.
+    """True if a statement shows variables, so that its rows have to be told by `shown`.
 
-    What may run a stored function is not asked for beside the session.
+    False for a statement that may run a stored function: its rows are not asked for beside the session.
     """
     return facts.verb in _SHOWING and runs_nothing_stored(facts)
 
 
 def question(facts: StatementFacts, known: Known) -> str | None:
-    """What the source is to be asked before a statement is rewritten; None for nothing.
+    """Give the query to the source that a statement's rewriting needs first; None for no query.
 
     Expressions are evaluated before anything is assigned, as the servers do it.
     """
@@ -234,11 +233,11 @@ def rewrite(
     """Say what goes to the source of a statement, and what to the model.
 
     Args:
-        facts: Of the statement; it `concerns` the binlogs' variables.
-        known: Their values.
-        answer: To `question`.
-        flavor: Of the source.
-        has_temporary_tables: The session has some.
+        facts: Parsed facts of the statement, which `concerns` the binlogs' variables.
+        known: Gives the current values of the variables.
+        answer: Answer of the source to the query of `question`.
+        flavor: Flavor of the source server.
+        has_temporary_tables: True if the session has temporary tables.
     """
     items = list(_answered(_items(facts, known), answer))
     reads = _reads(facts, known)
@@ -275,10 +274,10 @@ def rewrite(
 
 
 def tells_gtids(tracking: str) -> bool:
-    """Whether a client wants to be told GTIDs.
+    """True if a client wants to be told GTIDs.
 
     Args:
-        tracking: What the variable of `TRACKING` is for it.
+        tracking: Value of the variable of `TRACKING` for the client.
     """
     told = {part.strip().lower() for part in tracking.split(",")}
     return not told.isdisjoint((_TRACKED, "*", *(each.lower() for each in _TOLD[1:])))
@@ -368,7 +367,7 @@ def _items(facts: StatementFacts, known: Known) -> Iterator[_Item]:
 
 
 def _behind_sign(facts: StatementFacts, start: int, end: int) -> int:
-    """Where the value of an assignment begins: behind the first `=` or `:=`."""
+    """Find the offset at which an assignment's value begins: behind the first `=` or `:=`."""
     text = facts.text[start:end]
     for token in tokenise(text, facts.dialect):
         if token.kind is TokenKind.OPERATOR and token.text in ("=", ":="):
@@ -412,7 +411,7 @@ def _answered(items: Iterator[_Item], answer: ResultSet | None) -> Iterator[_Ite
 
 
 def _taken(item: _Item, dialect: Dialect) -> str | None:
-    """What a variable becomes by a value; None if it does not take it."""
+    """Give the value that a variable takes from an assignment; None if it does not take it."""
     values, value = NAMES.get(item.name, _TOLD), item.value
     if item.name == ROW_IMAGE and not has(Fact.FULL_NODUP, dialect.flavor, dialect.version):
         values = values[:-1]
@@ -454,7 +453,7 @@ def _with_gtids(tracked: str) -> str:
 
 
 def _as_shown(own: str, value: Cell) -> str:
-    """What a client that has set `own` is shown, where the source has `value`."""
+    """Give the value shown to a client that has set `own`, where the source has `value`."""
     told = value.decode() if isinstance(value, bytes) else str(value)
     if own in _TOLD:
         return own
@@ -500,7 +499,7 @@ def _literal(name: str, value: str, *, is_warned_of: bool) -> str:
 
 
 def _is_at_source(name: str, value: str) -> bool:
-    """Whether the source has what a client has set of `TRACKING`."""
+    """True if the source's variable of `TRACKING` has the value that a client has set."""
     return name in _TRACKING and value != _ALL_GTIDS and tells_gtids(value)
 
 

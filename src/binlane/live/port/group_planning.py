@@ -1,7 +1,7 @@
-"""What a session's model says of groups, with all values that texts need: the plans.
+"""Plans of groups: the model's account of a session's groups, with all values that texts need.
 
 The context of a statement is known when it runs, the group that it stands in when its transaction
-ends. What lacks anything is not planned: the binlog gets the group's rows.
+ends. A statement of which a value is lacking is not planned: the binlog gets the group's rows.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class GroupPlanning:
     """The contexts of a transaction's statements, and the plans of its groups.
 
     Args:
-        flavor: Of the source.
+        flavor: Flavor of the source server.
     """
 
     def __init__(self, flavor: Flavor) -> None:
@@ -140,10 +140,10 @@ class GroupPlanning:
     def parts(
         self, drafts: Iterable[DraftPart], sections: Mapping[int, int]
     ) -> tuple[Part, ...] | None:
-        """What a binlog has of a group; None where a value of it is not known.
+        """Give a binlog's parts of a group; None where a value of it is not known.
 
         Args:
-            drafts: What the model says of it.
+            drafts: The model's parts of the group.
             sections: The places of the group's sections by the numbers of their statements.
         """
         found: list[Part] = []
@@ -211,7 +211,7 @@ def bases(definitions: Iterable[Definition], names: Container[str]) -> dict[str,
 
 
 def _generated_in(section: Section, catalog: SchemaCatalog) -> Generated | None:
-    """Where AUTO_INCREMENT values stand that a statement of a program was given."""
+    """Find the column whose AUTO_INCREMENT values a statement of a program was given."""
     tables = {name for piece in section for kind, name in piece.changes if kind == "insert"}
     found = [place for name in tables if (place := _place(catalog.table(name)))]
     return found[0] if len(found) == 1 else None

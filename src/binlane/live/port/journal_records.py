@@ -1,4 +1,4 @@
-"""What the journal's records say.
+"""Records of the journal: their contents and their encoding.
 
 Numbers are little-endian; texts stand behind their length of 32 bits.
 """
@@ -70,15 +70,11 @@ OF_BOUND_BIT: Final = 2
 
 
 class SessionHead(NamedTuple):
-    """What is known of a session where a file begins.
+    """State of a session where a file begins.
 
     Attributes:
-        thread_id: Its thread at the source.
-        is_taken: As `SessionGroups` has it, like the others.
-        has_untold: Likewise.
-        told: Likewise.
-        start: Likewise.
-        run: Likewise.
+        thread_id: Thread of the session at the source.
+        is_taken: Same as in `SessionGroups`, like `has_untold`, `told`, `start` and `run`.
     """
 
     thread_id: int
@@ -93,12 +89,11 @@ class Intent(NamedTuple):
     """A statement that is about to be sent.
 
     Attributes:
-        thread_id: Of its session at the source.
-        number: Which of its session.
-        has_older: Groups of statements before it were read that are not attributed.
-        is_split: As `Statement` has it.
-        is_for_all: Likewise.
-        plan_count: How many plans there are.
+        thread_id: Thread of the statement's session at the source.
+        number: Number of the statement in its session.
+        has_older: True if groups of statements before it were read that are not attributed.
+        is_split: Same as in `Statement`, like `is_for_all`.
+        plan_count: Number of plans of the statement's groups.
     """
 
     thread_id: int
@@ -110,15 +105,15 @@ class Intent(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What a statement's reply told.
+    """Contents of a statement's reply.
 
     Attributes:
-        thread_id: Of its session at the source.
-        number: Which of its session.
-        is_known: Whether nothing told means that there is no group.
-        is_bound: Whether `last` is up to where its groups are, and not which they are.
-        plan_count: How many plans there are in place of those that were intended; None for none.
-        last: What was told of its groups; empty for nothing.
+        thread_id: Thread of the statement's session at the source.
+        number: Number of the statement in its session.
+        is_known: True if an empty `last` means that there is no group.
+        is_bound: True if `last` is up to where its groups are, and not which they are.
+        plan_count: Number of plans in place of those that were intended; None if the intended ones hold.
+        last: GTIDs told of the statement's groups; empty for nothing.
     """
 
     thread_id: int
@@ -133,10 +128,9 @@ class FoundGroup(NamedTuple):
     """A group of which the session is known.
 
     Attributes:
-        thread_id: Of the session at the source.
-        point: Which.
-        place: Where the plans of the statement stand.
-        plan: Which of them is its plan; `NO_PLAN` where it has none.
+        thread_id: Thread of the session at the source.
+        place: Position in the journal of the statement's plans.
+        plan: Index of the group's plan among them; `NO_PLAN` where it has none.
     """
 
     thread_id: int
@@ -146,15 +140,16 @@ class FoundGroup(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """How far the source's log was read, and what was found out.
+    """Progress of reading the source's log, with the findings since the record before.
 
     Attributes:
-        epoch: As the head of files of statements has it.
-        run: How often the log was seen to go on behind a start of the source.
-        ends: Up to where streams were read; those that moved since the record before.
-        arrivals: By thread the groups that were read and are not attributed; 0 where it is not known.
+        epoch: Same as in the head of files of statements.
+        run: Number of times that the log was seen to go on behind a start of the source.
+        ends: Last read number of each stream that moved since the record before.
+        arrivals: Groups that were read and are not attributed, each behind its thread; 0 where it is not
+            known.
         doubts: Threads and numbers of open statements of which no group is planned.
-        found: Those that were, since the record before.
+        found: Groups that were attributed since the record before.
     """
 
     epoch: int

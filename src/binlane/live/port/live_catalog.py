@@ -88,10 +88,10 @@ _Result = TypeVar("_Result")
 
 
 class OwnQuestions(Protocol):
-    """What a client's session may be asked before its next statement."""
+    """Questions that a client's session may be asked before its next statement."""
 
     def may_have_locked(self, question: Question) -> bool:
-        """Whether the session may have locked what is asked about, so that others would wait."""
+        """True if the session may have locked the object of a question, so that others would wait."""
         ...
 
     async def answer(self, question: Question, asked: Asked) -> Answer:
@@ -104,10 +104,10 @@ Change = tuple[LoggedStatement, AnyGtid | None]
 
 
 def changes_in(item: Item) -> list[Change] | None:
-    """What in some item of the source's log may have changed objects, in order.
+    """Give the statements in an item of the source's log that may have changed objects, in order.
 
     Returns:
-        None where nobody can tell: the item is damaged, which whoever routes it tells of.
+        None where that cannot be told: the item is damaged, which whoever routes it tells of.
     """
     try:
         return [(logged_statement(event), gtid) for event, gtid in logged_ddl(item)]
@@ -159,17 +159,17 @@ class LiveCatalog:
 
     @property
     def server(self) -> Server | None:
-        """What the source is; None as long as it was not reached."""
+        """The server that is the source; None as long as it was not reached."""
         return self._server
 
     @property
     def dialect(self) -> Dialect:
-        """How the source reads statements without an sql_mode; of any server before it was reached."""
+        """The source's dialect without an sql_mode; that of any server before the source was reached."""
         return _ANY if self._known is None else self._known.dialect
 
     @property
     def is_reached(self) -> bool:
-        """Whether anything is known of the source as it is now."""
+        """True if anything is known of the source as it is now."""
         return self._known is not None
 
     @property
@@ -178,10 +178,10 @@ class LiveCatalog:
         return self._unknown if self._known is None else self._known.version
 
     def covers(self, facts: StatementFacts, database: str) -> bool:
-        """Whether all that a statement uses is known now, that it is not there included.
+        """True if all objects that a statement uses are known now; an object known to be missing is known.
 
         Args:
-            facts: Of its text.
+            facts: Parsed facts of the statement's text.
             database: Its default database; empty without one.
         """
         known = self._known
@@ -195,15 +195,16 @@ class LiveCatalog:
     async def fetch(
         self, facts: StatementFacts, database: str, own: OwnQuestions | None = None
     ) -> tuple[Question, ...]:
-        """Ask for what is not known of what a statement uses; then the catalog covers it.
+        """Ask for the unknown objects that a statement uses; then the catalog covers the statement.
 
         Args:
-            facts: Of its text.
-            database: Its default database.
-            own: Asks what others than its session would have to wait for; None asks nothing there.
+            facts: Parsed facts of the statement's text.
+            database: Default database of the statement.
+            own: Asks for objects for which others than the statement's session would have to wait; None asks
+                nothing there.
 
         Returns:
-            What was asked, for `extend`.
+            The questions that were asked, for `extend`.
 
         Raises:
             StatementError: If the source cannot be asked, does not tell, or is not understood.
@@ -222,27 +223,27 @@ class LiveCatalog:
         """Ask for objects that no text names, such as those of a dynamic statement.
 
         Args:
-            questions: About them.
-            own: As of `fetch`.
+            questions: Questions about the objects, by topic and name.
+            own: Same as in `fetch`; None asks the client's session nothing.
 
         Returns:
-            What was asked: nothing where all was known.
+            The questions that were asked: nothing where all was known.
 
         Raises:
-            StatementError: As `fetch`.
+            StatementError: Under the same conditions as in `fetch`.
         """
         await self._open()
         asked = tuple(questions)
         return await self._know(lambda known: known.lacking_of(asked), own)
 
     def missed(self, catalog: SchemaCatalog) -> tuple[Question, ...]:
-        """What a session looked for in vain, and nobody asked the source for: see `fetch_objects`.
+        """Give questions on objects that a session missed and nobody asked for: see `fetch_objects`.
 
-        Such are objects that no text of the session names, but one that its programs made up. With
-        an answer, what was judged without it is to be judged again.
+        Such are objects that no text of the session names, but one that its programs made up. With an answer,
+        a statement that was judged without it is to be judged again.
 
         Args:
-            catalog: The session's; what it missed is taken from it.
+            catalog: The session's catalog; its list of missed objects is emptied.
         """
         known = self._known
         if not catalog.missed or known is None:
@@ -521,7 +522,7 @@ class LiveCatalog:
 
 
 def _has_waited(result: object) -> bool:
-    """Whether a question waited in vain for a lock of somebody."""
+    """True if a question waited in vain for a lock of another session."""
     return isinstance(result, StatementError) and result.errno in _TIMED_OUT
 
 
@@ -555,10 +556,10 @@ class _Source:
             session.close()
 
     def meet(self) -> Server:
-        """What the source is.
+        """Find out which server the source is.
 
         Raises:
-            StatementError: If it cannot be asked.
+            StatementError: If the source cannot be asked.
         """
         ((version,),) = self._with_session(lambda session: session.ask("SELECT VERSION()"))
         version = version or ""
@@ -688,12 +689,12 @@ class _Source:
 
 
 def not_asked(message: str, error: BinlaneError, *, hint: str = "") -> StatementError:
-    """What a client is told where the source could not be asked.
+    """The error that a client gets where the source could not be asked.
 
     Args:
-        message: What it is told.
-        error: Why the source could not be asked.
-        hint: What helps; by default what helps against the error.
+        message: Message that the client is told.
+        error: Reason why the source could not be asked.
+        hint: Advice to the client; the default is the error's own advice.
     """
     hint = hint or error.hint or "see whether the source runs"
     if isinstance(error, PeerError) and error.errno is None:
@@ -707,7 +708,7 @@ def _each(work: Iterable[Callable[[], None]]) -> None:
 
 
 def lacking_privileges(grants: Sequence[str]) -> list[str]:
-    """What an account lacks to see all objects.
+    """Give the privileges that an account lacks to see all objects.
 
     Args:
         grants: The lines of SHOW GRANTS.

@@ -44,8 +44,8 @@ class Marker:
     """A connection to the source that is opened when it is first needed.
 
     Args:
-        settings: The source, and binlane's own account there.
-        flavor: Of the source.
+        settings: Address of the source, and binlane's own account there.
+        flavor: Flavor of the source server.
     """
 
     def __init__(self, settings: SourceSettings, flavor: Flavor) -> None:

@@ -139,10 +139,10 @@ of them, the number it has, and its plan; None of one that is not planned."""
 
 
 class _NotToldError(Exception):
-    """The source does not tell what a statement uses.
+    """The source does not tell of an object that a statement uses.
 
     Attributes:
-        told: What it says instead.
+        told: Error that the client gets.
     """
 
     def __init__(self, told: StatementError) -> None:
@@ -189,7 +189,7 @@ class PortSession:
 
     @property
     def reading(self) -> Reading | None:
-        """How the source reads the session's next statement."""
+        """The way in which the source reads the session's next statement; None where that is not known."""
         if self._is_relayed:
             return Reading(self._first_dialect, "utf8mb4")
         model, reader = self._model, self._reader
@@ -203,12 +203,12 @@ class PortSession:
 
     @property
     def hides_gtids(self) -> bool:
-        """Whether the source tells GTIDs that the client has not asked for."""
+        """True if the source tells GTIDs that the client has not asked for."""
         return self._tracking.hides_gtids
 
     @property
     def reads_long_texts(self) -> bool:
-        """Whether what binlogs have of long statements hangs on their texts."""
+        """True if the events of long statements in binlogs depend on the statements' texts."""
         model, shared = self._model, self._shared
         if model is not None:
             return not model.session.may_log_rows or model.has_images
@@ -328,10 +328,10 @@ class PortSession:
 
     @staticmethod
     def _reads_what_is_left(model: PlannedSession, statements: Sequence[ClientStatement]) -> bool:
-        """Whether a statement would see that something was asked before it.
+        """True if a statement would see that something was asked before it.
 
-        It is read in the character set that was known last: programs in what ran since may have set
-        another one.
+        The statement is read in the character set that was known last: programs in statements that ran since
+        may have set another one.
         """
         text, session = statements[0].text, model.session
         if len(statements) > 1 or not text.isascii():
@@ -446,7 +446,7 @@ class PortSession:
         return self._run_unread(None)
 
     def _may_take_rows(self, shared: PortParts) -> bool:
-        """Whether every binlog may have the rows of what the session does, whatever it is."""
+        """True if every binlog may have the rows of all that the session does."""
         if self._model is not None:
             return may_take_rows(self._model.session)
         return not shared.global_values() and are_unscoped_rows(shared.definitions())
@@ -487,7 +487,7 @@ class PortSession:
 
     @property
     def _begins_anew(self) -> bool:
-        """Whether the model does not know what the session does, and begins anew before it goes on."""
+        """True if the model does not know the session's state, and begins anew before it goes on."""
         return self._is_out_of_step and not self._is_in_transaction
 
     async def _begin(self) -> PlannedSession | None:
@@ -535,7 +535,7 @@ class PortSession:
         return model
 
     def _wants_tracking(self, model: PlannedSession) -> bool:
-        """Whether it matters from now on which groups of the source are the session's."""
+        """True if it matters from now on which groups of the source are the session's."""
         is_off = self._tracking.shared is None
         return is_off and model.needs_plans and not self._is_in_transaction
 
@@ -717,7 +717,7 @@ class PortSession:
         return RowsAnswer(result.heads, result.rows)
 
     async def _rewrite(self, model: PlannedSession, facts: StatementFacts) -> Rewritten:
-        """What the source runs of a statement on the binlogs' variables, and what the model."""
+        """Give the texts for the source and for the model of a statement on the binlogs' variables."""
         session = model.session
         known = known_of(session, self._warnings.count, self._tracking.client_value)
         asked = question(facts, known)
@@ -764,7 +764,7 @@ class PortSession:
         return self._send(text, model, facts, reader, expected, needs)
 
     def _as_rows(self, text: str, model: PlannedSession, expected: Planned) -> Planned:
-        """What a statement does of which nothing can be in binlogs as text."""
+        """Preview a statement of which nothing can be in binlogs as text."""
         model.have_rows(len(expected.numbers))
         return model.preview(text)
 
@@ -833,12 +833,12 @@ class PortSession:
 
     @property
     def _is_under_way(self) -> bool:
-        """Whether the source runs a statement that is followed."""
+        """True if the source runs a statement that is followed."""
         return bool(self._under_way) or self._known_under_way is not None
 
     @property
     def _may_be_writing(self) -> bool:
-        """Whether the source runs a statement that may make groups."""
+        """True if the source runs a statement that may make groups."""
         known = self._known_under_way
         is_known_write = known is not None and isinstance(known[1], KnownWrite)
         return is_known_write or any(one.is_intended for one in self._under_way)
@@ -851,14 +851,14 @@ class PortSession:
         reader: ContextReader,
         shared: PortParts,
     ) -> bool:
-        """Let a statement run of which others have run that are alike; whether it is one.
+        """Let a statement run of which others have run that are alike; False if it is none.
 
         Args:
-            text: The statement's.
-            known: What is known of them.
-            model: The session.
-            reader: Of its context.
-            shared: What it shares with others.
+            text: Text of the client's statement.
+            known: Knowledge of the statements that are alike.
+            model: Model of the client's session.
+            reader: Reader of the session's context.
+            shared: State that all sessions of the port share.
         """
         definitions, version, values = known.circumstances
         # The session's catalog may lack what was asked for since; this one's objects were known.
@@ -882,12 +882,12 @@ class PortSession:
         return True
 
     def _follow_known(self, one: _KnownUnderWay, model: PlannedSession, reply: Reply) -> bool:
-        """Follow such a statement; False where it did not do what others did.
+        """Follow a statement of a known kind; False where it did not do the same as the others.
 
         Args:
-            one: It.
-            model: The session.
-            reply: The source's.
+            one: The known statement that is under way.
+            model: Model of the client's session.
+            reply: Reply of the source to the statement.
         """
         _, known, number, plans = one
         shared, tracking = self._shared, self._tracking
@@ -988,12 +988,12 @@ class PortSession:
     async def _known(
         self, model: PlannedSession, text: str, *, is_in_packet: bool = False
     ) -> StatementFacts:
-        """What a statement says, with all objects known that it uses.
+        """Give a statement's facts, once all objects are known that it uses.
 
         Args:
-            model: The session.
-            text: The statement's.
-            is_in_packet: The model may have done DDL that the source is still to do.
+            model: Model of the client's session.
+            text: Text of the client's statement.
+            is_in_packet: True if the model may have done DDL that the source is still to do.
         """
         shared, session = self._shared, model.session
         assert shared is not None, "the model goes along with the source"
@@ -1015,7 +1015,7 @@ class PortSession:
         return facts
 
     async def _preview(self, model: PlannedSession, text: str, facts: StatementFacts) -> Planned:
-        """What a statement would do, with all objects known that it uses."""
+        """Give the model's preview of a statement, once all objects are known that it uses."""
         expected = model.preview(text)
         while await self._read_missed(model, facts):
             expected = model.preview(text)
@@ -1048,7 +1048,7 @@ class PortSession:
         facts: StatementFacts,
         expected: Planned,
     ) -> Needs | None:
-        """What has to be known of the context of a statement; None where nothing of it is text."""
+        """Give the needs of a statement's context; None where nothing of the statement is logged as text."""
         session, shared = model.session, self._tracking.shared
         if not expected.has_texts or shared is None or self._tracking.spoils:
             return None
@@ -1065,7 +1065,7 @@ class PortSession:
     def _use(
         self, model: PlannedSession, facts: StatementFacts, expected: Planned, needs: Needs | None
     ) -> ContextUse | None:
-        """What a statement uses of its context; None where nobody has to look."""
+        """Give a statement's use of its context; None where nobody has to look."""
         if needs is not None:
             return needs.use
         kind, shared = facts.effects.kind, self._tracking.shared
@@ -1152,7 +1152,7 @@ class PortSession:
         await self._tracking.settle(model)
 
     def _more_warnings(self, model: PlannedSession, one: UnderWay, replies: Sequence[Reply]) -> int:
-        """What `_follow` will give of a statement, by what the model foresaw."""
+        """Predict the result of `_follow` for a statement from the model's preview."""
         notes = sum(note.is_told for note in one.expected.result.notes)
         return notes - self._hides(model.session, one, replies)
 
@@ -1216,12 +1216,12 @@ class PortSession:
 
     @staticmethod
     def _hides(session: Session, one: UnderWay, replies: Sequence[Reply]) -> bool:
-        """Whether one of the source's warnings is about its own log of rows alone."""
+        """True if one of the source's warnings is about its own log of rows alone."""
         return bool(replies[-1].warnings) and _is_of_blackhole(one.facts, session)
 
 
 def _may_make_tables(facts: StatementFacts, objects: SchemaCatalog) -> bool:
-    """Whether a statement may make temporary tables: programs that it runs may."""
+    """True if a statement may make temporary tables: programs that it runs may."""
     effects = facts.effects
     if effects.is_temporary or effects.stopped_at is not None or is_program(facts):
         return True
@@ -1230,17 +1230,17 @@ def _may_make_tables(facts: StatementFacts, objects: SchemaCatalog) -> bool:
 
 
 def _carried_out(model: PlannedSession, one: UnderWay, reply: Reply) -> Planned:
-    """What the model says of a statement once it is known what came of it."""
+    """Let the model execute a statement whose outcome is known, and give its account."""
     if one.context is None and one.expected.has_texts:
         model.have_rows(len(one.expected.numbers))
     return model.execute(one.text, _outcome(one.facts, reply))
 
 
 def _is_as_active(model: PlannedSession, *, is_active: bool) -> bool:
-    """Whether the model's transaction has begun to work if the source's has, or has by now.
+    """True if the model's transaction has begun to work if the source's has, or has by now.
 
-    What a failed statement left there no reply tells, and with autocommit=0 much that changes no
-    rows begins it: EXPLAIN, and all that asks the tables of MySQL's dictionary.
+    No reply tells how much of a failed statement was left there, and with autocommit=0 much that changes no
+    rows begins the transaction: EXPLAIN, and all that asks the tables of MySQL's dictionary.
     """
     session = model.session
     if is_active and session.is_in_transaction and not model.waits:
@@ -1249,7 +1249,7 @@ def _is_as_active(model: PlannedSession, *, is_active: bool) -> bool:
 
 
 def _is_of_blackhole(facts: StatementFacts, session: Session) -> bool:
-    """Whether a source that logs rows warns of a statement as no server does that logs it as text."""
+    """True if a source that logs rows warns of a statement as no server does that logs it as text."""
     if facts.effects.kind not in _WITHOUT_ROWS or session.has_row_binlogs:
         return False
     return any(
@@ -1263,7 +1263,7 @@ def _literal(value: str) -> str:
 
 
 def _outcome(facts: StatementFacts, reply: Reply) -> Outcome:
-    """What a reply says that the model does not know."""
+    """Give the outcome of a statement in its reply, as far as the model does not know it."""
     if reply.errno:
         return Outcome(error=reply.errno)
     if facts.effects.kind not in WRITING_KINDS or reply.is_result_set:
@@ -1273,5 +1273,5 @@ def _outcome(facts: StatementFacts, reply: Reply) -> Outcome:
 
 
 def _has_no_rows(reply: Reply, *, is_update: bool) -> bool:
-    """Whether a reply says that no rows were changed; a client may ask for those that were found."""
+    """True if a reply says that no rows were changed; a client may ask for those that were found."""
     return not reply.affected_rows or (is_update and _NONE_CHANGED in reply.info)

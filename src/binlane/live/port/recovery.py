@@ -1,4 +1,4 @@
-"""What the journal tells after a restart: the sessions, their statements, and how far was read."""
+"""State in the journal after a restart: the sessions, their statements, and how far was read."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ logger = logging.getLogger(__name__)
 
 
 class Recovery:
-    """What the files tell of the moment when the process before ended.
+    """State, from the journal's files, of the moment when the process before ended.
 
     Attributes:
-        sessions: By the threads that they had at the source; all of them are over.
-        lost: The threads of those that were there when it ended.
-        unknown: By their points, groups that were read, of which nobody said whose they are.
-        read: Up to where each stream was read.
-        epoch: Of which source this is; None where nothing tells it.
-        run: How often the log was seen to go on behind a start of the source.
+        sessions: Sessions by the threads that they had at the source; all of them are over.
+        lost: Threads of the sessions that were there when the process ended.
+        unknown: Groups that were read, but not claimed by a session, by their points.
+        read: Last number that was read of each stream.
+        epoch: Number of the source that the journal is about; None where nothing tells it.
+        run: Number of times that the log was seen to go on behind a start of the source.
     """
 
     def __init__(self, statements: StatementJournal, groups: GroupJournal) -> None:
         """Read the files.
 
         Args:
-            statements: What sessions said.
-            groups: What was read and found out.
+            statements: Journal of the sessions' statements.
+            groups: Journal of the groups that were read and found out.
 
         Raises:
-            StoreError: If they cannot be read.
+            StoreError: If the files cannot be read.
         """
         self.sessions: dict[int, SessionGroups] = {}
         self.unknown: dict[Point, Arrival] = {}

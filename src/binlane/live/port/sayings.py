@@ -1,8 +1,8 @@
-"""What sessions say of their statements, from one process to the one that routes.
+"""Messages of sessions on their statements, from one process to the one that routes.
 
-Said is what the journal's records tell, in their form, so that what is heard is written as it came.
-Whoever says something has it in the other's hands before the statement is sent: no group is read
-before what was said of its statement can be heard.
+The messages are the journal's records, in their form, so that they are written as they came. A session's
+message is in the other process's hands before the statement is sent: no group is read before the messages on
+its statement can be heard.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ logger = logging.getLogger(__name__)
 
 
 class Sayings(Protocol):
-    """What sessions say; `Attributions` hears it at once."""
+    """Receiver of the sessions' messages; `Attributions` hears them at once."""
 
     def intend(
         self,
@@ -165,12 +165,13 @@ class _Speaker:
 
 
 class Hearing:
-    """Hears what the sessions of other processes say, for an `Attributions`.
+    """Hears the messages of the sessions of other processes, for an `Attributions`.
 
-    Any thread may `hear`: who reads groups does before it says so, others when something comes.
+    Any thread may `hear`: the reader of groups does so before it says what it read, others when something
+    comes.
 
     Args:
-        attributions: Gets to know it.
+        attributions: Gets the messages that were heard.
     """
 
     def __init__(self, attributions: Attributions) -> None:

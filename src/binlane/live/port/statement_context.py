@@ -108,16 +108,16 @@ class StatementContext:
     def answered(
         self, *, errno: int = 0, insert_id: int = 0, affected_rows: int = 0, info: str = ""
     ) -> None:
-        """Take what the reply to the statement says.
+        """Take in the reply to the statement.
 
-        Of a row that turned out to be there already the number that was chosen for it is lost: the
-        reply and the rows tell the next one.
+        If a row turned out to be there already, the number that was chosen for it is lost: the reply and the
+        rows tell the next one.
 
         Args:
-            errno: With which it failed; 0 where it did not.
-            insert_id: As the OK packet says; 0 where there is none.
-            affected_rows: Likewise.
-            info: Likewise, in whatever language.
+            errno: Error number of the reply; 0 where the statement did not fail.
+            insert_id: Insert id in the OK packet; 0 where there is none.
+            affected_rows: Affected rows in the OK packet.
+            info: Info text in the OK packet, in whatever language.
         """
         self.error_code = errno
         if self.use.is_program or errno:
@@ -130,7 +130,7 @@ class StatementContext:
 
 
 def _has_new_rows_alone(info: str, affected_rows: int) -> bool:
-    """Whether every row that a statement came with became a new one.
+    """True if every row that a statement came with became a new one.
 
     Source: MariaDB 10.11 sql/share/errmsg-utf8.txt, ER_INSERT_INFO (`Records: 3  Duplicates: 0
     Warnings: 0`) and ER_LOAD_INFO (`Records: 2  Deleted: 0  Skipped: 0  Warnings: 0`).
@@ -148,9 +148,9 @@ def complete(
     """The events of a statement's text, with all values, as the source itself would log them.
 
     Args:
-        bodies: What the session appends for it, without the beginning and end of a group.
-        context: Of the statement.
-        flavor: Whose log.
+        bodies: Events that the session appends for the statement, without the beginning and end of a group.
+        context: Context in which the statement ran.
+        flavor: Flavor whose log is written.
 
     Returns:
         The events in order; None where a value is not known: the rows are to be logged.
@@ -215,7 +215,7 @@ def _query_parts(
 
 
 def _is_atomic(body: QueryEvent) -> bool:
-    """Whether a statement is to tell the number of its transaction, which the source's log has."""
+    """True if a statement is to tell the number of its transaction, which the source's log has."""
     return bool(body.status_vars) and any(
         one.code == DDL_LOGGED_WITH_XID for one in decode_status_vars(body.status_vars)
     )
@@ -301,7 +301,7 @@ def _variable(body: LoggedVariable, context: StatementContext, _: Flavor) -> _Ev
 
 
 def _may_be_set(name: str, assigned: frozenset[str]) -> bool:
-    """Whether a variable is one of those that are assigned; to the servers `ü` may be `u`."""
+    """True if a variable is one of those that are assigned; to the servers `ü` may be `u`."""
     return name in assigned or not (name.isascii() and all(map(str.isascii, assigned)))
 
 

@@ -31,13 +31,13 @@ logger = logging.getLogger(__name__)
 
 
 class Present(NamedTuple):
-    """What a file begins with.
+    """State of all sessions, with which a file of the journal begins.
 
     Attributes:
-        epoch: Of which source it is; another number for another one.
-        ends: Behind these no group is told of in older files.
-        heads: The sessions.
-        under_way: Their statements that may still have groups to come, each behind its thread.
+        epoch: Number of the source that the journal is about; another source has another number.
+        ends: Numbers, by stream, behind which no group is told of in older files.
+        heads: State of each of the sessions.
+        under_way: Statements that may still have groups to come, each behind its session's thread.
     """
 
     epoch: int
@@ -50,8 +50,8 @@ class RecordedFile(NamedTuple):
     """A file as it is found after a restart.
 
     Attributes:
-        records: What it holds.
-        is_whole: Gives whether it has all that was written, once all records were looked at.
+        records: Gives the file's records in order.
+        is_whole: Tells if the file has all that was written, once all records were looked at.
     """
 
     records: Iterator[Record]
@@ -74,14 +74,14 @@ class StatementJournal:
         *,
         is_relayed: bool = False,
     ) -> None:
-        """Find what is there.
+        """Find the files that are there.
 
         Args:
-            folder: Of the files.
-            disk: Where that is.
-            file_bytes: A file that has so many is followed by another.
-            present: Gives what a file begins with.
-            is_relayed: As of `AttributionSettings`: files then never have all that was said.
+            folder: Folder of the journal's files.
+            disk: Disk that holds the folder.
+            file_bytes: Size at which a file is followed by another.
+            present: Gives the state with which a file begins.
+            is_relayed: Same as in `AttributionSettings`: with True, files never have all that was said.
 
         Raises:
             StoreError: If the folder cannot be used.
@@ -221,10 +221,10 @@ class StatementJournal:
     # After a restart.
 
     def files(self) -> Iterator[RecordedFile]:
-        """What the files hold, from the last one on that tells all of its time.
+        """Give the files' records, from the last file on that tells all of its time.
 
         Raises:
-            StoreError: If one cannot be read.
+            StoreError: If a file cannot be read.
         """
         first = self._note_needs()
         for number in tuple(self._log.sizes):
@@ -271,7 +271,7 @@ class StatementJournal:
 
 
 def head_of(thread_id: int, groups: SessionGroups) -> records.SessionHead:
-    """What a file begins with of a session."""
+    """Give the state of a session with which a file begins."""
     return records.SessionHead(
         thread_id=thread_id,
         is_taken=groups.is_taken,

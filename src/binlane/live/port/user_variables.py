@@ -35,10 +35,10 @@ def variable_event(
     """The event of a variable; None where its value cannot be told exactly.
 
     Args:
-        name: In UTF-8.
-        answer: The source's, of one row.
-        at: Where in it the columns are that `asked` names.
-        flavor: Whose log.
+        name: Name of the variable, in UTF-8.
+        answer: Answer of the source, of one row.
+        at: Index in the row of the first of the columns that `asked` names.
+        flavor: Flavor whose log is written.
     """
     raw = answer.rows[0][at]
     if raw is None:
