@@ -39,8 +39,8 @@ class ClientFrames:
     """The bytes that one client has sent and that were not used yet.
 
     Attributes:
-        data: The bytes.
-        next: Their meaning.
+        data: Bytes that were not used yet.
+        next: Meaning of the first of them.
     """
 
     def __init__(self) -> None:
@@ -67,10 +67,10 @@ class ClientFrames:
         return bytes(self.data[FRAME_HEADER_LENGTH : FRAME_HEADER_LENGTH + count])
 
     def find_packet(self, length: int) -> tuple[bytes, int] | None:
-        """The first packet's payload, and its end; None until it is there.
+        """Give the first packet's payload, and its end; None until it is there.
 
         Args:
-            length: Of its first frame.
+            length: Payload length of the packet's first frame.
         """
         data = self.data
         end = FRAME_HEADER_LENGTH + length
@@ -138,7 +138,7 @@ class ClientFrames:
         """Let the first frame pass as it comes.
 
         Args:
-            length: Of its payload.
+            length: Length of the frame's payload.
         """
         self._left = FRAME_HEADER_LENGTH + length
         self._header_left = FRAME_HEADER_LENGTH

@@ -90,9 +90,9 @@ class CommandReader(JudgedCommands):
     """The part of a session's state that reading the client's commands needs, and the one reader.
 
     Args:
-        login: Of the session.
-        rules: By what means client and source may be connected.
-        counts: Of the port, to which its statements are added.
+        login: State of the session's login.
+        rules: Means by which client and source may be connected.
+        counts: Counts of the port, to which the session's statements are added.
 
     Attributes:
         user: Account name, empty before the login.

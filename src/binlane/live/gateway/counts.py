@@ -1,4 +1,4 @@
-"""What the port has done since it was opened, for whoever shows it."""
+"""Counts of the port's work since it was opened, for whoever shows them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from binlane.live.gateway.judge import Give, Pass, Refuse, Run, Verdict
 
 
 class LoginOutcome(Enum):
-    """What became of a client that connected."""
+    """Outcome of the login of a client that connected."""
 
     ADMITTED = "admitted"
     REFUSED = "refused"
@@ -25,7 +25,7 @@ class LoginOutcome(Enum):
 
 
 class StatementOutcome(Enum):
-    """What became of a statement that was judged, or of several in one packet."""
+    """Outcome of a statement that was judged, or of several in one packet."""
 
     PASSED = "passed"
     FOLLOWED = "followed"

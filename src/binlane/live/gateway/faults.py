@@ -37,7 +37,7 @@ _Got = TypeVar("_Got")
 
 
 def place_of(fault: Exception) -> str:
-    """What failed, and the line of binlane where it did: `KeyError in binlane.statements.sql.tokens:71`."""
+    """Name an error and the line of binlane that raised it: `KeyError in binlane.statements.sql:71`."""
     place = "?"
     for frame, line in walk_tb(fault.__traceback__):
         module = str(frame.f_globals.get("__name__", ""))
@@ -47,17 +47,17 @@ def place_of(fault: Exception) -> str:
 
 
 def kind_of(text: str) -> str:
-    """What kind of statement a text is, of which nothing else is told: its first word."""
+    """Give the first word of a statement of which nothing else is told."""
     verb = _VERB.match(text)
     return "a statement" if verb is None else verb[0].upper()
 
 
 class GuardedJudge:
-    """A judge of whom no fault gets to the gateway.
+    """A judge whose faults do not get to the gateway.
 
     Args:
-        judge: Is asked.
-        tell: Gets each fault.
+        judge: The judge that is asked.
+        tell: Function that gets each fault.
     """
 
     def __init__(self, judge: Judge, tell: TellFault) -> None:
@@ -155,7 +155,7 @@ class GuardedJudge:
             self._judge.stumbled()
 
     async def _waited(self, doing: str, work: Awaitable[_Got]) -> _Got | None:
-        """What the judge gives once it has waited for others; None with a fault of its own."""
+        """Give the result of the judge, once it has waited for others; None with a fault of its own."""
         try:
             return await work
         except _OF_THE_WORLD:

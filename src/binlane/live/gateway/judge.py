@@ -1,8 +1,8 @@
-"""What the gateway asks of whoever judges a session's statements before the source gets them.
+"""Interface through which the gateway has a session's statements judged before the source gets them.
 
 The gateway knows packets, the judge knows statements. Before a command goes to the source its
-statements are judged, all of one packet together; once the source has answered, the judge is told
-what came of each.
+statements are judged, all of one packet together; once the source has answered, the judge is told the reply
+to each.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ class ClientStatement(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """How the source reads a session's statements.
+    """The way in which the source reads a session's statements.
 
     Attributes:
-        dialect: Whose they are; its flavor is told.
-        character_set: `character_set_client`.
+        dialect: SQL dialect of the statements; its flavor is told.
+        character_set: Value of the session's variable `character_set_client`.
     """
 
     dialect: Dialect
@@ -103,18 +103,18 @@ class Reply(NamedTuple):
 
     Attributes:
         errno: The server's error number; 0 for none.
-        message: Its text; empty for none.
-        affected_rows: As the OK packet says; 0 for a result set.
-        insert_id: Likewise.
-        status: Flags of `ServerStatus`, of the session afterwards; servers tell none with an error,
-            so that it is then the one before. A number: the operators of flags take many times as
+        message: Text of the error; empty for none.
+        affected_rows: Number in the OK packet; 0 for a result set.
+        insert_id: Number in the OK packet; 0 for a result set.
+        status: Flags of `ServerStatus`, of the session afterwards; servers tell none with an error, so that
+            the status is then the one before. The type is a number: the operators of flags take many times as
             long.
-        warnings: How many there are.
-        info: As the OK packet has it, such as `Rows matched: 1  Changed: 0  Warnings: 0`.
-        is_result_set: It had columns.
+        warnings: Number of the statement's warnings.
+        info: Info text in the OK packet, such as `Rows matched: 1  Changed: 0  Warnings: 0`.
+        is_result_set: True if the reply had columns.
         tracked: System variables that the session tracker told, `last_gtid` among them, by name.
-        gtids: What it told of GTIDs (MySQL, OWN_GTID); empty for nothing.
-        database: The default database if it told that; None for nothing.
+        gtids: GTIDs that the session tracker told (MySQL, OWN_GTID); empty for nothing.
+        database: The default database if the session tracker told it; None for nothing.
     """
 
     errno: int = 0
@@ -132,11 +132,11 @@ class Reply(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What is to happen once a command is answered.
+    """Actions for the time once a command is answered.
 
     Attributes:
-        warnings: By how many the count of warnings grows that the client is told in its last OK.
-        then: Run before the client's next command is looked at; None for nothing. What it raises
+        warnings: Number that is added to the count of warnings in the client's last OK.
+        then: Run before the client's next command is looked at; None for nothing. An error that it raises
             ends the session, but for a StatementError, behind which the judge knows less.
     """
 
@@ -152,17 +152,17 @@ class Judge(Protocol):
 
     @property
     def reading(self) -> Reading | None:
-        """How the source reads the session's next statement; None where `learn` has to find out."""
+        """The way in which the source reads the next statement; None where `learn` has to find out."""
         ...
 
     @property
     def hides_gtids(self) -> bool:
-        """Whether the source tells GTIDs in the session's state that the client has not asked for."""
+        """True if the source tells GTIDs in the session's state that the client has not asked for."""
         ...
 
     @property
     def reads_long_texts(self) -> bool:
-        """Whether the texts of long statements are held for it, as far as they can be."""
+        """True if the texts of long statements are held for the judge, as far as they can be."""
         ...
 
     async def learn(self) -> None:
@@ -196,9 +196,9 @@ class Judge(Protocol):
         The source owes the session nothing then, and nothing is asked of it.
 
         Args:
-            statements: Of one packet, in order; one where it is no multi-statement. One may be
-                nothing but comments, which gets a reply too. None at all if the source has no
-                prepared statement that it could execute: it says so itself.
+            statements: Statements of one packet, in order; one where it is no multi-statement. One may be
+                nothing but comments, which gets a reply too. Empty if the source has no such prepared
+                statement: the source says so itself.
         """
         ...
 
@@ -215,11 +215,11 @@ class Judge(Protocol):
         """The rows of SHOW VARIABLES or SHOW STATUS with what the judge knows otherwise.
 
         Args:
-            statement: It.
-            result: What the source says.
+            statement: Text of the client's statement.
+            result: Result set that the source gave.
 
         Raises:
-            StatementError: To be told to the client.
+            StatementError: If the client is to be told an error.
             PeerError: If the source goes away.
         """
         ...

@@ -90,18 +90,17 @@ _BEHIND_COMMAND: Final = TRANSITIONS[Phase.READY][PhaseEvent.COMMAND_SENT]
 
 
 class JudgedCommands:
-    """The part of a session's state that judging a command needs, and what is done with a verdict.
+    """The part of a session's state for judging a command and carrying out the verdict.
 
     Args:
-        login: Of the session.
-        counts: Of the port, to which its statements are added.
+        login: State of the session's login.
+        counts: Counts of the port, to which the session's statements are added.
 
     Attributes:
         phase: Says who is waited for.
-        question: Has to be answered before the client's next packet is read; None in any phase but
-            ASKING and DUMPING.
-        diagnostics: Given to SHOW WARNINGS where the source has none.
-        judge: Judges the session's statements.
+        question: Question that has to be answered before the client's next packet is read; None in any phase
+            but ASKING and DUMPING.
+        diagnostics: Rows that SHOW WARNINGS gets where the source has none.
     """
 
     def __init__(self, login: Login, counts: PortCounts) -> None:
@@ -158,13 +157,13 @@ class JudgedCommands:
         return self._statements.unread(number, payload) if self.diagnostics.are_own else ()
 
     def _judge(self, found: Statements, number: int, payload: bytes, packet: bytes) -> None:
-        """Ask the judge of a command that runs statements, and do what it says.
+        """Ask the judge of a command that runs statements, and carry out the verdict.
 
         Args:
             found: The statements, as of `ClientStatements.of`.
-            number: As of `ClientCommand`, like all others.
-            payload: Likewise.
-            packet: Likewise.
+            number: Number of the command, as in `ClientCommand`.
+            payload: The whole command, as in `ClientCommand`.
+            packet: Frames of the command, as in `ClientCommand`.
         """
         if isinstance(found, tuple):
             judge = self.judge

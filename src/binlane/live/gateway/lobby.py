@@ -1,4 +1,4 @@
-"""Who may log in now: a few clients at a time, the newest first, each host as much as the others.
+"""Admission to the login: a few clients at a time, the newest first, each host as much as the others.
 
 A connection that has not logged in costs the source one of its own, since the greeting is the
 source's. Strangers who connect and say nothing must take none from others, neither there nor here.

@@ -53,7 +53,7 @@ LOGIN_MAX: Final = 1 << 17
 
 
 class LoginPhase(Enum):
-    """How far a login is."""
+    """Progress of a login."""
 
     GREETING = "greeting"
     LOGIN = "login"
@@ -90,10 +90,10 @@ class LoginRules:
     seal: Seal = _no_seal
 
     def source_has_tls(self, *, is_offered: bool, client_has_tls: bool) -> bool:
-        """Whether the source is spoken to by TLS.
+        """True if the source is spoken to by TLS.
 
         Raises:
-            StatementError: If it has to be, and cannot.
+            StatementError: If TLS is required, and the source offers none.
         """
         mode = self.source_ssl_mode
         if self.source_is_local or mode is SslMode.DISABLED:
@@ -113,14 +113,13 @@ class Login:
     """The state of one login.
 
     Attributes:
-        phase: How far it is.
         user: Account name, empty before it is known.
         thread_id: The connection's id on the source.
-        server_version: The source's, without the prefix for old replicas.
-        capabilities: What the client and the source have agreed on.
-        source_capabilities: What the source takes for that.
-        extended: MariaDB's own among them.
-        scramble: The source's last challenge.
+        server_version: Version of the source, without the prefix for old replicas.
+        capabilities: Capabilities that the client and the source have agreed on.
+        source_capabilities: Capabilities that the source takes to be agreed on.
+        extended: MariaDB's own capabilities among those agreed on.
+        scramble: The last challenge of the source.
     """
 
     def __init__(
@@ -223,11 +222,11 @@ class Login:
         return frame(error_packet(error), (self.last_number + 1) & 0xFF)
 
     def new_authentication(self, plugin: str, client_number: int) -> Authentication:
-        """A change of user on the same connections, which has begun.
+        """Give the exchange for a change of user on the same connections, which has begun.
 
         Args:
-            plugin: Whose answer the client has sent.
-            client_number: Of its packet.
+            plugin: Name of the plugin whose answer the client has sent.
+            client_number: Sequence number of the client's packet.
         """
         return self._authenticating(plugin, client_number)
 
@@ -240,15 +239,15 @@ class Login:
         )
 
     def farewell(self) -> bytes | None:
-        """What ends the source's part of a login that the client does not go on with.
+        """Give the bytes that end the source's part of a login with which the client does not go on.
 
-        Servers count connections that end while they wait for a login, and lock a host out that
-        has many of them (`max_connect_errors`): here all would be binlane's own. A login that they
-        refuse is not counted.
+        Servers count connections that end while they wait for a login, and lock a host out that has many of
+        them (`max_connect_errors`): here all would be binlane's own. A login that a server refuses is not
+        counted.
 
         Returns:
-            A login of nobody; nothing where the source does not wait for one; None before it has
-            greeted.
+            A login under the name of no account; empty where the source does not wait for a login; None
+            before the source has greeted.
         """
         if self.phase is LoginPhase.GREETING:
             return None
@@ -306,7 +305,7 @@ class Login:
         self.phase = LoginPhase.CLIENT_TLS
 
     def _log_in(self, packet: Packet) -> bytes:
-        """What the source gets of the client's login."""
+        """Read the client's login, and give the bytes for the source."""
         response = self._read(packet.payload)
         self._authentication = self._authenticating(response.plugin or "", packet.sequence)
         head = response.head
@@ -387,7 +386,7 @@ class Login:
         return passed
 
     def _authenticate(self) -> bytes:
-        """What the source gets of a client's answers; a packet numbered 0 is a command."""
+        """Read the client's answers, and give the bytes for the source; a packet numbered 0 is a command."""
         authentication = self._authentication
         assert authentication is not None, "the client has logged in"
         parts: list[bytes] = []

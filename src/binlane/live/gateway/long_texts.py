@@ -18,7 +18,7 @@ _T = TypeVar("_T")
 
 
 def is_long(text: str) -> bool:
-    """Whether a text is not to be read in the event loop."""
+    """True if a text is not to be read in the event loop."""
     return len(text) > LONG
 
 

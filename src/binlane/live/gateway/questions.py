@@ -49,8 +49,8 @@ class Cutting:
     """Ask for the statements of a long command.
 
     Attributes:
-        uncut: Finds them, which takes long.
-        command: Holds them.
+        uncut: Gives the statements, which takes long.
+        command: Client's command that holds them.
     """
 
     uncut: Uncut | Unwritten
@@ -62,8 +62,8 @@ class Judging:
     """Ask the judge what becomes of a command.
 
     Attributes:
-        statements: Of the command.
-        command: The client waits for its reply.
+        statements: Statements of the client's command.
+        command: Command to whose reply the client waits.
         answer: The verdict, if that is rows to be sent in parts; None if it is not known yet.
     """
 

@@ -1,11 +1,11 @@
-"""What replicas and binlog tools ask about the log before a dump, and between two dumps.
+"""Statements of replicas and binlog tools about the log before a dump, and between two dumps.
 
-Three kinds: variables that a replica sets to say how it wants its dump (`SetVariables`), which stay
-here; statements in whose text something about the binlog is read (`Reads`): what it is takes its
-place in the text, which the source then runs; and SHOW VARIABLES and SHOW STATUS (`Shows`), in whose
-rows it takes the place of the source's. Letters' case, spaces, comments, a trailing `;` and
-`SET STATEMENT … FOR` do not matter. What is no such statement is answered elsewhere or by the
-source: also UNIX_TIMESTAMP(), server_id and gtid_domain_id, which are the source's own.
+There are three kinds: variables that a replica sets to say how it wants its dump (`SetVariables`), which stay
+here; statements in whose text something about the binlog is read (`Reads`): the value takes its place in the
+text, which the source then runs; and SHOW VARIABLES and SHOW STATUS (`Shows`), in whose rows the value takes
+the place of the source's. Letters' case, spaces, comments, a trailing `;` and `SET STATEMENT … FOR` do not
+matter. Any other statement is answered elsewhere or by the source: also UNIX_TIMESTAMP(), server_id and
+gtid_domain_id, which are the source's own.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ class GtidPositionAt:
     """BINLOG_GTID_POS(file, position).
 
     Attributes:
-        place: The two arguments.
+        place: File and position that the arguments name.
     """
 
     place: FilePosition
@@ -161,12 +161,12 @@ Asked = Fact | GtidPositionAt | UserVariable
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a statement reads something about the binlog.
+    """A place at which a statement reads something about the binlog.
 
     Attributes:
-        start: Where it begins in the text, in characters.
-        end: Where it ends.
-        what: It.
+        start: Offset in characters at which the place begins in the text.
+        end: Offset in characters at which the place ends.
+        what: Value that is read there.
     """
 
     start: int
@@ -179,8 +179,8 @@ class Reads:
     """A statement that reads something about the binlog.
 
     Attributes:
-        text: The statement.
-        places: Where, in order.
+        text: Text of the client's statement.
+        places: Places of the reads, in order.
         columns: Beginnings and ends of those columns of results that have no name but their text.
     """
 
@@ -217,10 +217,10 @@ class Shows:
     """SHOW VARIABLES or SHOW STATUS whose rows may tell something about the binlog.
 
     Attributes:
-        text: The statement.
-        names: Which rows may, in lower case.
-        is_exact: Whether nothing else is asked for.
-        condition: Its WHERE clause; empty without.
+        text: Text of the client's statement.
+        names: Names, in lower case, of the rows that may tell something about the binlog.
+        is_exact: True if nothing else is asked for.
+        condition: WHERE clause of the statement; empty without.
     """
 
     text: str
@@ -234,9 +234,8 @@ class Kill:
     """KILL of a session by its number.
 
     Attributes:
-        text: The statement.
-        thread_id: The number.
-        is_query: The session lives on.
+        text: Text of the client's statement.
+        is_query: True for KILL QUERY: the session lives on.
     """
 
     text: str
@@ -252,10 +251,10 @@ _FIRST: Final = frozenset(b" \t\n\r\f\v/-#(SCADFPEGRWTKscadfpegrwtk")
 
 
 def may_concern_binlogs(statement: bytes) -> bool:
-    """Whether it is worth to look at a statement more closely.
+    """True if a statement is worth being looked at more closely.
 
     Args:
-        statement: At most `INSPECTED_MAX` bytes.
+        statement: Text of at most `INSPECTED_MAX` bytes.
     """
     if not statement or statement[0] not in _FIRST:
         return False
@@ -279,11 +278,12 @@ def recognise(statement: str, flavor: Flavor = Flavor.MARIADB) -> ReplicaStateme
     """Read a statement; None if it is none of these.
 
     Args:
-        statement: SQL of a client.
-        flavor: The source's.
+        statement: SQL text of a client's statement.
+        flavor: Flavor of the source server.
 
     Raises:
-        StatementError: If it sets, or reads as the session's, what is global and read only.
+        StatementError: If the statement sets, or reads as the session's, a variable that is global and read
+        only.
     """
     try:
         tokens = list(islice(tokenise(statement), _TOKENS_MAX + 1))
@@ -330,7 +330,7 @@ def _refuse_own(facts: StatementFacts) -> None:
 
 
 def fact_named(name: str, flavor: Flavor) -> Fact | None:
-    """What a system variable of a source tells of the binlog; None if it is the source's own."""
+    """Give the fact on the binlog in a source's system variable; None if it is the source's own."""
     fact = _FACTS.get(name.lower())
     if fact is None or fact in CONSTANTS or fact in _OF_BOTH:
         return fact
@@ -425,7 +425,7 @@ def _shows(
 
 
 def is_like(name: str, pattern: str) -> bool:
-    """Whether a name in lower case is LIKE a pattern, letters' case aside."""
+    """True if a name in lower case is LIKE a pattern, letters' case aside."""
     parts = re.split(r"(\\.|[%_])", pattern.lower(), flags=re.DOTALL)
     wild = {"%": ".*", "_": "."}
     regex = "".join(wild.get(part) or re.escape(part.removeprefix("\\")) for part in parts)
@@ -502,7 +502,7 @@ _CALL: Final = re.compile(r"BINLOG_GTID_POS \( ' , [0'] \)")
 
 
 def _gtid_position(text: str, call: FunctionUse) -> GtidPositionAt | None:
-    """What a call asks for; None where that is no file and no position, which the source answers."""
+    """Read a call's file and position; None where it has other arguments, which the source answers."""
     if call.is_quoted or call.database or call.name.lower() != _GTID_POSITION:
         return None
     tokens = list(tokenise(text[call.offset : call.offset + call.length]))[:-1]

@@ -141,14 +141,14 @@ class ReplyFollower:
     """Follows the source's replies to the commands that it was sent.
 
     Args:
-        capabilities: What the source takes to be agreed on.
-        extended: MariaDB's own among them.
-        client: What the client has agreed on; None for the same.
-        listener: Is told of replies to judged commands and of binlane's own; None for nobody.
+        capabilities: Capabilities that the source takes to be agreed on.
+        extended: MariaDB's own capabilities among them.
+        client: Capabilities that the client has agreed on; None for the same.
+        listener: Told of replies to judged commands and of binlane's own; None for nobody.
 
     Attributes:
-        wants_local_data: The client's next packets are a file's content.
-        results_charset: `character_set_results` as the source told last that it changed; empty
+        wants_local_data: True if the client's next packets are a file's content.
+        results_charset: Value of `character_set_results` as the source told last that it changed; empty
             before.
     """
 
@@ -218,10 +218,10 @@ class ReplyFollower:
         """Expect the reply to a command that goes to the source, if it has one.
 
         Args:
-            command: Its number.
-            role: Of its reply.
-            opens_cursor: It is a COM_STMT_EXECUTE whose rows shall be fetched.
-            watcher: Of a reply that is watched.
+            command: Number of the command's kind.
+            role: Role that the reply plays.
+            opens_cursor: True for a COM_STMT_EXECUTE whose rows shall be fetched.
+            watcher: Watcher of a reply that is watched.
         """
         if command in _NO_REPLY:
             return
@@ -233,7 +233,7 @@ class ReplyFollower:
         """Expect the reply to a COM_QUERY that goes to a source which owes nothing.
 
         Args:
-            query: `QUERY_THAT_PASSES` or `JUDGED_QUERY`.
+            query: Either of `QUERY_THAT_PASSES` and `JUDGED_QUERY`.
         """
         self._expected.append(query)
         self._step = _HEAD
@@ -244,11 +244,11 @@ class ReplyFollower:
         A server that finds another number than the next takes what comes then for commands.
 
         Args:
-            number: Its sequence number.
-            is_last: It is empty, and no continuation: the content has ended.
+            number: Sequence number of the frame.
+            is_last: True if the frame is empty, and no continuation: the content has ended.
 
         Raises:
-            CodecError: If it is not the next one.
+            CodecError: If the number is not the next one.
         """
         if number != self._local_number:
             raise wrong_number(number, self._local_number)

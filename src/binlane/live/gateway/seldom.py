@@ -19,10 +19,10 @@ class _Kind:
     """Warnings of one text since it was told last.
 
     Attributes:
-        timer: Ends the time in which they are only counted.
-        count: How many there were.
-        message: The last of them.
-        extra: What it was about.
+        timer: Ends the time in which the warnings are only counted.
+        count: Number of the warnings that were counted.
+        message: Text of the last counted warning.
+        extra: Logged fields of the last counted warning.
     """
 
     timer: asyncio.TimerHandle
@@ -46,9 +46,9 @@ class Seldom:
         """Warn, or count; in an event loop.
 
         Args:
-            text: What `values` are put into; its kind.
-            values: Of this one.
-            extra: As `logging` has it.
+            text: Format string for `values`, which is the warning's kind.
+            values: Values of this one warning.
+            extra: Further fields, as `logging` has them.
         """
         kind = self._kinds.get(text)
         if kind is None:

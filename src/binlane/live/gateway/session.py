@@ -62,9 +62,8 @@ class Sides(NamedTuple):
     """The two connections of a session.
 
     Attributes:
-        client: Of whoever connected.
-        source: A fresh one to the source.
-        peer: Address of the client.
+        client: Connection of whoever connected to the port.
+        source: A fresh connection to the source.
     """
 
     client: Side
@@ -91,11 +90,11 @@ class Session:
         """Prepare; `run` relays.
 
         Args:
-            sides: Both connections.
-            handler: Answers what concerns binlogs.
-            relay: At its beginning.
+            sides: Connections to the client and the source.
+            handler: Answers statements that concern binlogs.
+            relay: The session's machine at its beginning.
             logged_in: Called once the source has let the client in.
-            told: Gets warnings.
+            told: Takes the session's warnings for the log.
         """
         self.peer = sides.peer
         self._client = sides.client
@@ -123,12 +122,12 @@ class Session:
 
     @property
     def is_tls(self) -> bool:
-        """Whether the client speaks TLS."""
+        """True if the client speaks TLS."""
         return self._relay.is_tls
 
     @property
     def age(self) -> SessionAge:
-        """How far it is: grows with what the client has the source do."""
+        """Progress of the session: it grows with each command that the client has the source run."""
         return self._relay.age
 
     @property
@@ -138,7 +137,7 @@ class Session:
 
     @property
     def capabilities(self) -> Capability:
-        """What client and source have agreed on."""
+        """The capabilities that client and source have agreed on."""
         return self._relay.capabilities
 
     @property
@@ -148,7 +147,7 @@ class Session:
 
     @property
     def replica(self) -> RegisterSlave | None:
-        """How it introduced itself as a replica, if it did."""
+        """The client's introduction as a replica, if there was one."""
         return self._relay.replica
 
     def drain(self) -> None:
@@ -191,10 +190,10 @@ class Session:
             self._relay.find_judge = lambda: None
 
     async def _let_settle(self, answering: asyncio.Future[None]) -> None:
-        """Let the judge know what came of the last command, of a client that did not wait for it.
+        """Let the judge see the reply to the last command, of a client that did not wait for it.
 
         Args:
-            answering: Answers questions.
+            answering: Future of the task that answers questions.
         """
         try:
             async with asyncio.timeout(_SETTLE_S):
@@ -540,7 +539,7 @@ class Session:
 
     @property
     def _named(self) -> dict[str, object]:
-        """What the log names of this session."""
+        """Give the fields that the log has of this session."""
         return {"peer": self.peer, "user": shown(self.user)}
 
     def _wanted(self, command: BinlogDump | BinlogDumpGtid) -> str:

@@ -121,7 +121,7 @@ class Side(asyncio.Protocol):
 
     @property
     def is_encrypted(self) -> bool:
-        """Whether keys were agreed on, whatever came behind them."""
+        """True if TLS keys were agreed on, whatever came behind them."""
         return self._tls is not None and self._tls.is_ready
 
     def keep_alive(self) -> None:
@@ -134,7 +134,7 @@ class Side(asyncio.Protocol):
             connection.setsockopt(socket.IPPROTO_TCP, option, value)
 
     def has_gone(self) -> bool:
-        """Whether the peer has ended or lost the connection, as far as that is known."""
+        """True if the peer has ended or lost the connection, as far as that is known."""
         return self._has_ended
 
     def start_tls(self, begun: bytes = b"") -> None:
@@ -241,7 +241,7 @@ class Side(asyncio.Protocol):
         return None if name is None else (str(name[0]).partition("%")[0], int(name[1]))
 
     def _decrypt(self, tls: TlsLayer, data: bytes) -> bytes:
-        """What bytes from the wire mean; none where TLS has ended, or not begun."""
+        """Decrypt bytes from the wire; give none where TLS has ended, or not begun."""
         if self.failure or tls.has_ended:
             return b""
         try:
