@@ -26,7 +26,7 @@ class PassedPart(NamedTuple):
 
     Attributes:
         to_source: These bytes; none of a refused command.
-        header: How many of them belong to the frame's header.
+        header: Number of them that belong to the frame's header.
         to_client: The error behind a refused command's last frame.
     """
 

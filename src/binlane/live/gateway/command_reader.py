@@ -171,11 +171,11 @@ class CommandReader(JudgedCommands):
         """Read a COM_QUERY that came alone and in full, as nearly all do, without a copy of it.
 
         Args:
-            data: What the client sent, with nothing before it that waits.
+            data: Bytes that the client sent, with nothing before them that waits.
 
         Returns:
-            False, and nothing is done, if it is something else, or more than its judge has to do
-            with it.
+            False, and nothing is done, for another command, or one with which others than its judge have to
+            do.
         """
         length = len(data) - FRAME_HEADER_LENGTH
         if not 1 < length <= INSPECTED_MAX or _QUERY_HEAD.unpack_from(data) != (length, _QUERY):

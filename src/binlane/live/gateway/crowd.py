@@ -17,8 +17,9 @@ class Crowd:
     """The clients of all processes of a port.
 
     Args:
-        memory: That all see, of `bytes_for` their number; a process that is alone has its own.
-        number: Which process this is, from 0.
+        memory: Memory that all processes see, of `bytes_for` their number; a process that is alone has its
+            own.
+        number: Number of this process, from 0.
     """
 
     def __init__(self, memory: memoryview | bytearray | None = None, number: int = 0) -> None:

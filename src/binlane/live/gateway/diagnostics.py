@@ -46,7 +46,7 @@ _WITHOUT_TABLES: Final = frozenset(
 )
 """Kinds of statements that leave MariaDB's warnings where they name no tables."""
 _KEEPING_VERBS: Final = ("USE", "CREATE USER", "DROP USER")
-"""How others of those begin."""
+"""First words of further statements that leave MariaDB's warnings where they name no tables."""
 _COUNT: Final = re.compile(
     r"@@\s*(?:(?:session|local)\s*\.\s*)?(?P<level>warning|error)_count", re.IGNORECASE
 )
@@ -66,10 +66,10 @@ class OwnDiagnostics:
         self._own_text = ""
 
     def tell(self, rows: Sequence[Diagnostic]) -> None:
-        """Be told of a statement that binlane has answered.
+        """Take in the diagnostics of a statement that binlane has answered.
 
         Args:
-            rows: What is to be listed of it.
+            rows: Rows that SHOW WARNINGS is to list for it.
         """
         self.are_own, self._rows = True, tuple(rows)
         self._is_in_doubt = False

@@ -45,7 +45,7 @@ class SessionContext(Protocol):
 
     @property
     def thread_id(self) -> int:
-        """Its connection id on the source, as KILL takes it."""
+        """The session's connection id on the source, as KILL takes it."""
         ...
 
     @property
@@ -205,7 +205,7 @@ class Handler(Protocol):
         """Serve a dump, if the account may read the binlog; cancelled when the client has gone.
 
         Args:
-            session: Its `variables` say how the replica wants it.
+            session: Session whose `variables` say how the replica wants the dump.
             command: The COM_BINLOG_DUMP, or MySQL's by GTID.
             send: Takes packets numbered from 1.
 

@@ -26,13 +26,13 @@ class ClientStatement(NamedTuple):
         text: SQL as the servers log it: without white space around it and without its `;`, but in
             a packet of several with the white space before its `;`; of a prepared statement with
             its values in the places of the `?`.
-        is_prepared: It came as COM_STMT_EXECUTE or COM_STMT_BULK_EXECUTE.
-        is_complete: The source runs this text, as one statement. If not, `text` is what was
-            prepared, `?` and all, and its values cannot be told, empty if that is not known either;
-            or it is a packet that may hold several statements.
-        is_bulk: It came as COM_STMT_BULK_EXECUTE, for many rows of values, and is not complete.
-            MariaDB refuses that with error 4033 where binlog_format is STATEMENT, and logs rows
-            with MIXED: an INSERT or REPLACE as one statement, others one for each row of values.
+        is_prepared: True for a COM_STMT_EXECUTE or COM_STMT_BULK_EXECUTE.
+        is_complete: True if the source runs this text, as one statement. If not, `text` is what was prepared,
+            `?` and all, and its values cannot be told, empty if that is not known either; or it is a packet
+            that may hold several statements.
+        is_bulk: True for a COM_STMT_BULK_EXECUTE, for many rows of values, which is not complete. MariaDB
+            refuses that with error 4033 where binlog_format is STATEMENT, and logs rows with MIXED (an INSERT
+            or REPLACE as one statement, others one for each row of values).
     """
 
     text: str
@@ -74,15 +74,15 @@ class Give:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Goes to the source, and the judge is told what came of it.
+    """The verdict for a command that goes to the source; the judge is told its replies.
 
     Attributes:
         before: Statements of binlane's own that go first, all in one write; their replies are kept
             from the client. The command goes once the last one has succeeded, which costs the time
             of one more way to the source. If one fails, the client gets its error, the command is
             not run, and `Judge.done` is called with no reply at all; those behind it have run.
-        text: What the source runs in the command's place, as COM_QUERY; None for the command as it
-            came. Of a prepared statement only where it gives no rows, since those come as text.
+        text: Text that the source runs in the command's place, as COM_QUERY; None for the command as it came.
+            For a prepared statement it is given only where it gives no rows, since those come as text.
     """
 
     before: tuple[str, ...] = ()
@@ -289,7 +289,7 @@ class PassingJudge:
         return PASS
 
     async def judge_later(self, statements: Sequence[ClientStatement]) -> Verdict:
-        """As of `judge`."""
+        """Same as in `Judge`: pass every command."""
         return self.judge(statements)
 
     async def shown(self, statement: str, result: ResultSet) -> RowsAnswer:
@@ -303,20 +303,20 @@ class PassingJudge:
         return NOTHING_LEFT
 
     def local_data(self, data: bytes) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def used(self, database: str) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def stumbled(self) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     async def unjudged(self) -> Verdict:
-        """As of `judge`."""
+        """Same as in `Judge`: pass every command."""
         return PASS
 
     async def ended(self) -> None:
-        """Nothing."""
+        """Do nothing."""
 
 
 NOBODY: Final[Judge] = PassingJudge()

@@ -23,13 +23,13 @@ class Guest:
     """A client that has not logged in yet.
 
     Attributes:
-        host: Address that it comes from.
-        deadline: Of its login; it is turned out by setting this to now.
-        has_gone: Tells whether it has closed its connection.
-        has_place: Set once it may log in, or is not to wait any longer.
-        entered_s: When it got its place, in the event loop's time; None while it waits for one.
-        is_refused: There is no session left for it.
-        is_turned_out: It has to leave for others.
+        host: Address from which the client comes.
+        deadline: Timeout of its login; the client is turned out by setting this to now.
+        has_gone: Tells if the client has closed its connection.
+        has_place: Set once the client may log in, or is not to wait any longer.
+        entered_s: Time at which it got its place, in the event loop's time; None while it waits for one.
+        is_refused: True if there is no session left for the client.
+        is_turned_out: True if the client has to leave for others.
     """
 
     host: str

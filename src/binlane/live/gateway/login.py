@@ -71,15 +71,15 @@ def _no_seal(key: bytes, data: bytes) -> bytes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoginRules:
-    """By what means a client and the source may be connected.
+    """Conditions for the connections of a client and of the source.
 
     Attributes:
-        offers_tls: Whether clients are offered TLS.
-        requires_tls: Whether clients without are refused.
-        source_is_local: Whether the source is at a Unix socket.
-        source_ssl_mode: When it is spoken to by TLS; PREFERRED does as the client does.
-        checks_account: Whether it is asked who has logged in before the client is let in.
-        seal: Encrypts for the source, where that offers no TLS and the client has it.
+        offers_tls: True if clients are offered TLS.
+        requires_tls: True if clients without TLS are refused.
+        source_is_local: True if the source is at a Unix socket.
+        source_ssl_mode: Conditions for TLS to the source; PREFERRED does as the client does.
+        checks_account: True if the login's account is asked for before the client is let in.
+        seal: Encrypts a password for the source, where that offers no TLS and the client has it.
     """
 
     offers_tls: bool = False
@@ -232,7 +232,7 @@ class Login:
 
     @property
     def privacy(self) -> Privacy:
-        """Of the two connections."""
+        """The privacy of the two connections."""
         return Privacy(
             of_client=self._client_has_tls,
             of_source=self._source_has_tls or self._rules.source_is_local,
@@ -262,7 +262,7 @@ class Login:
 
     @property
     def next_number(self) -> int | None:
-        """Of the packet that the client waits for, once it was greeted; None where others decide."""
+        """Number of the packet that the client waits for, once it was greeted; None where others decide."""
         return (self.last_number + 1) & 0xFF if self.phase is LoginPhase.LOGIN else None
 
     def _greet(self, payload: bytes) -> bytes:

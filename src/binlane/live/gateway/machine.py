@@ -111,8 +111,8 @@ class Relay(CommandReader):
         """Begin before the greeting.
 
         Args:
-            rules: By what means client and source may be connected.
-            counts: Of the port, to which its statements are added.
+            rules: Conditions for the connections of client and source.
+            counts: Counts of the port, to which the session's statements are added.
         """
         counts = PortCounts() if counts is None else counts
         super().__init__(Login(rules, self._find_judge), rules, counts)
@@ -364,8 +364,8 @@ class Relay(CommandReader):
         """Let the source answer the open statement, if its judge does.
 
         Args:
-            text: What is to be run in its place; None for itself. Of one that is to be prepared it is
-                prepared in its place, and binlane answers its executions.
+            text: Text that is to be run in the statement's place; None for the statement itself. A text for a
+                statement that is to be prepared is prepared in its place, and binlane answers its executions.
         """
         question = self._take(Statement)
         self._commands += 1

@@ -45,8 +45,8 @@ class OwnReplies:
         """Begin the reply to a command.
 
         Args:
-            number: Of its first packet, behind those of the command.
-            is_binary: The command executes a prepared statement.
+            number: Number of the reply's first packet, behind those of the command.
+            is_binary: True if the command executes a prepared statement.
         """
         self._number = number & 0xFF
         self._is_binary = is_binary

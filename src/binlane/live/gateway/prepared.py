@@ -31,17 +31,17 @@ class Prepared:
     """A prepared statement.
 
     Attributes:
-        text: As it was sent, without what stands around it; empty if it was too long to be read.
-        reading: How the source has read it; None if that is not known.
-        parameter_count: How many values it takes.
-        parts: What stands before, between and behind its values; empty if that is not known.
+        text: Text as it was sent, without what stands around it; empty if it was too long to be read.
+        reading: The way in which the source has read the text; None if that is not known.
+        parameter_count: Number of values that the statement takes.
+        parts: Text before, between and behind the values; empty if that is not known.
         row_counts: Numbers of the values that count rows, behind LIMIT: a server makes whole
             numbers of them.
-        types: Of its values, as the client told them last; None before.
+        types: Types of its values, as the client told them last; None before.
         long_data: Values that were sent before, by number.
-        has_lost_data: There were more of them than are kept.
-        is_own: binlane answers it; the source has another one in its place.
-        unread: How it is to be read for the places of its values; None once these are known.
+        has_lost_data: True if more such values came than are kept.
+        is_own: True if binlane answers the statement; the source has another one in its place.
+        unread: The way to read the text for the places of its values; None once these are known.
     """
 
     text: str
@@ -60,7 +60,7 @@ class PreparedStatements:
     """A session's prepared statements by their ids.
 
     Args:
-        capabilities: What the client has agreed on.
+        capabilities: Capabilities that the client has agreed on.
     """
 
     def __init__(self, capabilities: Capability) -> None:

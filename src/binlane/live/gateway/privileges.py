@@ -18,7 +18,7 @@ from binlane.statements.sql.tokens import SqlSyntaxError, TokenKind, tokenise
 _ALL: Final = "ALL PRIVILEGES"
 _END: Final = ["ON", "*", ".", "*", "TO"]
 _OUTSIDE: Final = frozenset(("ON", "*", "."))
-"""What stands in no name of a privilege."""
+"""Words that stand in no name of a privilege."""
 ACCESS_DENIED_ERRNO: Final = 1227
 
 

@@ -89,9 +89,9 @@ class Statement:
 
     Attributes:
         text: SQL as the client sent it.
-        packet: Its frame, for the source.
-        is_prepared: It is to be prepared, and executed later.
-        is_executed: It was prepared, and is executed now.
+        packet: Frame of the statement, for the source.
+        is_prepared: True if the statement is to be prepared, and executed later.
+        is_executed: True if the statement was prepared, and is executed now.
     """
 
     text: str

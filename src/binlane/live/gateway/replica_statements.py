@@ -84,7 +84,7 @@ _READING: Final = frozenset(
 """Statements in whose text values take the places of what is asked: no definitions."""
 _ALIAS_MAX: Final = 255
 _PLAIN: Final = re.compile(r"[ -&(-\[\]-~]*+")
-"""What stands in a literal as it is, in every sql_mode."""
+"""Text that stands in a literal as it is, in every sql_mode."""
 
 
 class Fact(Enum):
@@ -110,7 +110,7 @@ OWN: Final = frozenset({Fact.TABLES_INFO})
 """Variables that no source has; they are global and read only."""
 
 SNAPSHOT: Final = ("binlog_snapshot_file", "binlog_snapshot_position")
-"""What SHOW STATUS of a MariaDB tells of a consistent snapshot."""
+"""Names of the rows of MariaDB's SHOW STATUS on a consistent snapshot."""
 
 MYSQL_FACTS: Final = frozenset({Fact.GTID_EXECUTED, Fact.GTID_PURGED})
 """Facts of which only a MySQL source's sessions can ask; the source answers them to others."""
@@ -126,8 +126,8 @@ class SetVariables:
     """Assignments to user variables.
 
     Attributes:
-        values: Of those that bear on replication, by lower-case name; None is NULL.
-        is_all: Whether nothing else is assigned.
+        values: Values of the variables that bear on replication, by lower-case name; None is NULL.
+        is_all: True if nothing else is assigned.
     """
 
     values: dict[str, str | None]
@@ -192,7 +192,7 @@ class Reads:
         """The text with values in the places; None if none of them has any.
 
         Args:
-            values: Of what is asked; None is NULL. What is not there stays in the text.
+            values: Values of the reads; None is NULL. A read without an entry stays in the text.
         """
         edits = [
             (place.start, place.end, _literal(place.what, values[place.what]))
@@ -247,7 +247,7 @@ ReplicaStatement = SetVariables | Reads | Shows | Kill
 
 
 _FIRST: Final = frozenset(b" \t\n\r\f\v/-#(SCADFPEGRWTKscadfpegrwtk")
-"""What `_LEAD` may begin with."""
+"""Bytes with which `_LEAD` may begin."""
 
 
 def may_concern_binlogs(statement: bytes) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 EVERY_S: Final = 60.0
-"""How often one kind of warning is told."""
+"""Seconds between two tellings of one kind of warning."""
 
 logger = logging.getLogger(__name__)
 
@@ -35,7 +35,7 @@ class Seldom:
     """Tells the first warning of a kind at once, and those behind it as one, each minute.
 
     Args:
-        every_s: How long the minute is, in seconds.
+        every_s: Seconds between two tellings of one kind.
     """
 
     def __init__(self, every_s: float = EVERY_S) -> None:

@@ -117,7 +117,7 @@ class Session:
 
     @property
     def thread_id(self) -> int:
-        """Its connection id on the source."""
+        """The session's connection id on the source."""
         return self._relay.thread_id
 
     @property
@@ -498,7 +498,7 @@ class Session:
         self._relay.end_rows()
 
     async def _answer_guarded(self, question: Statement | RegisterSlave) -> Answer | HandOn | None:
-        """As `StatementAnswers.answer`; a fault in it is told, and the client gets an error."""
+        """Answer as `StatementAnswers.answer`; a fault in it is told, and the client gets an error."""
         try:
             answers = StatementAnswers(self, self._handler, self._relay)
             return await answers.answer(question)

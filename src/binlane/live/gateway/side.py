@@ -34,14 +34,14 @@ class Side(asyncio.Protocol):
     """A connection.
 
     Args:
-        connected: Called once it is there.
+        connected: Called once the connection is there.
 
     Attributes:
         freed: Called when the peer takes bytes again, or never will.
-        is_congested: Whether the peer takes no more for now.
-        is_paused: Whether the peer has to wait with what it sends.
-        tls_role: What it is inside of TLS; None where that is never begun.
-        failure: Why TLS came to nothing; empty where it did not.
+        is_congested: True if the peer takes no more for now.
+        is_paused: True if the peer has to wait before it sends more.
+        tls_role: Role of this side in TLS; None where TLS is never begun.
+        failure: Reason why TLS came to nothing; empty where it did not.
     """
 
     def __init__(self, connected: Callable[[Side], None] | None = None) -> None:
@@ -141,7 +141,7 @@ class Side(asyncio.Protocol):
         """Go on inside of TLS; what is written from now on waits until keys are agreed on.
 
         Args:
-            begun: What the peer has sent of it already.
+            begun: Bytes of TLS that the peer has sent already.
         """
         role = self.tls_role
         assert role is not None, "it has one wherever TLS is offered"

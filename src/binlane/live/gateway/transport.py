@@ -40,7 +40,7 @@ class Gateway:
     """The port; `start` it, and `stop` it.
 
     Attributes:
-        counts: What became of those who came.
+        counts: Counts of the port's logins and statements.
         tls: The port's certificate and key, for clients that come from now on; None offers no TLS.
     """
 

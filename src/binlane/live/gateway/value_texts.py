@@ -40,7 +40,7 @@ _PLAIN_DECIMAL: Final = re.compile(rb"([+-]?)0*([0-9]*)(?:\.([0-9]*))?")
 _DECIMAL_DIGITS_MAX: Final = 65
 _DECIMAL_SCALE_MAX: Final = 30
 _FIXED_EXPONENTS: Final = range(-14, 16)
-"""Of numbers that are written without exponent: where their decimal point stands in their digits."""
+"""Places of the decimal point in a number's digits where the number is written without exponent."""
 _MYSQL_FLOAT_WIDTH: Final = 22
 _MARIADB_FLOAT_WIDTH: Final = 330
 _WIDE_EXPONENT: Final = -3

@@ -56,7 +56,7 @@ JOURNAL_DIRECTORY: Final = "port"
 
 _KEPT_MOST: Final = 8192
 _KEPT_BYTES_MOST: Final = 32 << 20
-"""Of the plans that are kept; those of other groups are read from the journal."""
+"""Bytes of plans that are kept; plans of other groups are read from the journal."""
 _TOLD_MOST: Final = 8192
 _KEPT_SESSIONS: Final = 1024
 _PATIENCE_LEAST_S: Final = 0.05
@@ -138,17 +138,18 @@ _DEFAULT_SETTINGS: Final = AttributionSettings()
 
 
 class Attributions:
-    """Knows which group is of which statement.
+    """Attributes the source's groups to statements, as a session or the routing thread asks.
 
     Sessions are told apart by their threads at the source: a new one of a number that was there
     before takes its place.
 
-    `intend`, `done`, `lost`, `taken` and `given` are called by one thread, that of the
-    sessions, or by one at a time, which holds `saying`; `begin`, `read`, `find`, `passed` and `forget` by one other, which routes.
+    `intend`, `done`, `lost`, `taken` and `given` are called by one thread, that of the sessions, or by one at
+    a time, which holds `saying`; `begin`, `read`, `find`, `passed` and `forget` are called by one other
+    thread, which routes.
 
     Attributes:
-        lost_threads: Of sessions that were there when the process before ended: what they had for
-            themselves at the source is gone.
+        lost_threads: Threads of sessions that were there when the process before ended: their temporary
+            tables and locks at the source are gone.
         hear: Takes in what other processes' sessions have said by now, before a group is looked at.
         saying: Held by those who say something, where they are several threads.
     """
@@ -245,13 +246,14 @@ class Attributions:
         """Say what a statement will make, before it is sent.
 
         Args:
-            thread_id: Of its session at the source.
-            number: Which statement of its session; one that is said again was decided anew.
-            plans: Of the groups that it makes at most, in order; empty where that is not known.
+            thread_id: Thread of the statement's session at the source.
+            number: Number of the statement in its session; one that is said again was decided anew.
+            plans: Plans of the groups that the statement makes at most, in order; empty where they are not
+                known.
             encoded: The plans as `encode_plans` gives them; None where nobody has them.
             is_split: The first of several groups commits what was done before the statement, so that
                 it comes for certain.
-            is_for_all: What it makes is another thing to all binlogs than to the source.
+            is_for_all: True if the statement makes another thing for all binlogs than for the source.
         """
         place = doubt = None
         groups = self._sessions.get(thread_id)
@@ -291,13 +293,13 @@ class Attributions:
         """Say what a statement's reply told.
 
         Args:
-            thread_id: Of its session at the source.
-            number: Which statement of its session; one that was not intended may be.
-            last: What was told of its groups: MariaDB's `last_gtid`, MySQL's GTID set; None for
-                nothing, which means that it made none.
-            plans: Of its groups, where they are others than those that were intended; empty where
+            thread_id: Thread of the statement's session at the source.
+            number: Number of the statement in its session; one that was not intended may be said, too.
+            last: GTIDs of the statement's groups: MariaDB's `last_gtid`, MySQL's GTID set; None for nothing,
+                which means that it made none.
+            plans: Plans of the groups, where they are others than those that were intended; empty where
                 nothing is known of them, nor, without `last`, whether there are any.
-            encoded: As of `intend`, of plans that are others.
+            encoded: Other plans in the form of `intend`.
             is_bound: `last` is all that the source had executed some time behind the statement and
                 before the next one of the session.
 
@@ -348,13 +350,13 @@ class Attributions:
         """Say that a session is followed from now on.
 
         Args:
-            thread_id: Of the session at the source.
-            position: What the source had logged by then: nothing of it is this session's.
+            thread_id: Thread of the session at the source.
+            position: Position of the source's log at that moment: groups up to there are not this session's.
         """
         self.taken_from(thread_id, {} if position is None else ends_of(position))
 
     def taken_from(self, thread_id: int, start: Mapping[Stream, int]) -> None:
-        """As `taken`, with the last number of each stream in place of the position."""
+        """Do the same as `taken`, with the last number of each stream in place of the position."""
         self._write(records.TAKEN, records.taken_body(thread_id, start, self._run))
         with self._lock:
             before = self._sessions.get(thread_id)
@@ -461,8 +463,8 @@ class Attributions:
         """Say what comes next in the log, before any of it is asked for.
 
         Args:
-            groups: Those that `watch` wants, in the order of the log.
-            after: Everything up to here is read with them.
+            groups: Groups that `watch` wants, in the order of the log.
+            after: Position up to which everything is read, with these groups.
         """
         self.hear()
         with self._lock:
@@ -475,8 +477,8 @@ class Attributions:
         """The plan of a group; waits for its statement's reply if that is under way.
 
         Args:
-            group: Whether it was `read` or is so by this.
-            wait_s: At most; by default as the settings say.
+            group: Group that was `read`, or that counts as read by this call.
+            wait_s: Longest wait in seconds; the default is the one of the settings.
         """
         point = point_of(group.gtid)
         known = self._known.get(point)

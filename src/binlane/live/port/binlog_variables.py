@@ -54,7 +54,7 @@ _DEFAULTS: Final = {
 _AT_SOURCE: Final = {FORMAT: "ROW", ROW_IMAGE: "FULL", _LOGGED: "ON"}
 _WORDS: Final = {"TRUE": "ON", "FALSE": "OFF"}
 _KEPT: Final = "binlog_row_value_options"
-"""What the source's session has as binlane needs it, whatever the client sets."""
+"""Variable that the source's session has as binlane needs it, whatever the client sets."""
 TRACKING: Final = {
     Flavor.MARIADB: "session_track_system_variables",
     Flavor.MYSQL: "session_track_gtids",
@@ -154,10 +154,9 @@ def known_of(session: Session, notes: int = 0, tracking: str | None = None) -> K
     """The values that the binlogs' variables have in a session of the model.
 
     Args:
-        session: It goes along with a client's session.
-        notes: How many warnings that one has beside the source's own, for `@@warning_count`.
-        tracking: What the variable of `TRACKING` is for the client; None where nothing was added
-            to it.
+        session: Model of the client's session.
+        notes: Number of warnings that the session has beside the source's own, for `@@warning_count`.
+        tracking: Value of the variable of `TRACKING` for the client; None where nothing was added to it.
     """
 
     def known(name: str, is_global: bool) -> str | None:  # noqa: FBT001  # as `Known` is called
@@ -294,10 +293,10 @@ def telling_gtids(flavor: Flavor) -> str:
 def mended(values: Mapping[str, str]) -> str | None:
     """The statement that makes a session log full rows again; None where it does.
 
-    Nobody but a program that binlane did not know can have changed that.
+    Only a program that binlane did not know can have changed the variables.
 
     Args:
-        values: Of the session's variables at the source, as it shows them.
+        values: Values of the session's variables at the source, as it shows them.
     """
     wrong = [
         f"{name} = {value}"

@@ -132,8 +132,8 @@ class ContextReader:
 
     Attributes:
         values: The session's variables as last read; None before, and where they are not known.
-        is_dirty: They may have changed since.
-        is_charset_known: In which character set the client's texts are is among what has not.
+        is_dirty: True if the variables may have changed since.
+        is_charset_known: True if the character set of the client's texts cannot have changed since.
     """
 
     def __init__(
@@ -187,7 +187,7 @@ class ContextReader:
         """A client's text, read in the character set that it is in; None where it cannot be read.
 
         Args:
-            text: As the gateway has it; where `must_ask_to_read` says so, `read` comes first.
+            text: Text as the gateway has it; where `must_ask_to_read` says so, `read` comes first.
         """
         if self.values is None or not self.is_charset_known:
             return text if is_alike(text) else None
@@ -242,7 +242,7 @@ class ContextReader:
 
         Args:
             ask: Runs a SELECT in the client's session.
-            needs: Of the statement that waits; None for the session's variables alone.
+            needs: Needs of the statement that waits; None for the session's variables alone.
 
         Raises:
             PeerError: If the source goes away.

@@ -193,13 +193,13 @@ class ContextUse(NamedTuple):
 
 
 PLAIN: Final = ContextUse()
-"""Of SAVEPOINT and its like."""
+"""Use of SAVEPOINT and its like."""
 Resolve = Callable[[StatementFacts, str], ResolvedStatement]
 """Gives the tables of a statement with its default database."""
 
 
 def _not_resolved(_facts: StatementFacts, _database: str) -> ResolvedStatement:
-    """Of a statement that runs no others."""
+    """Fail: the default of `resolve` for a statement that runs no others."""
     raise LookupError("no statements were to be run")
 
 
@@ -457,7 +457,7 @@ class _Finder:
                     waiting += self._called(facts.functions, database)
 
     def _own_statements(self) -> Iterator[StatementFacts]:
-        """Those of a compound statement."""
+        """Give the statements of a compound statement."""
         facts = self.facts
         if facts.effects.kind is StatementKind.COMPOUND:
             own = body_use(facts.text, self.database, facts.dialect)

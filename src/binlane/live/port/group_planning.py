@@ -112,9 +112,9 @@ class GroupPlanning:
         """A group as the binlogs are to have it.
 
         Args:
-            draft: What the model says of it.
-            definitions: With which the model says so.
-            catalog: The objects that it knows.
+            draft: The model's account of the group.
+            definitions: Definitions of binlogs of which the model says so.
+            catalog: Objects that the model knows.
         """
         sections = {number: place for place, (number, _) in enumerate(draft.sections)}
         for number, section in draft.sections:
@@ -181,8 +181,8 @@ class GroupPlanning:
         """The ends of binlogs' groups that are others than the source's, as far as they are known.
 
         Args:
-            bodies: By binlog what the model says of them.
-            parts: Of the group: the last statement's context is that of the end.
+            bodies: End events by binlog, as the model has them.
+            parts: Parts of the group: the last statement's context is that of the end.
         """
         context = self._contexts.get(parts[-1].number) if parts else None
         found: dict[str, EncodedEvent | None] = {}

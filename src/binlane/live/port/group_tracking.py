@@ -111,16 +111,16 @@ class GroupTracking:
     """Plans one session's groups, and tells `Attributions` which they are.
 
     Attributes:
-        shared: What sessions share; None as long as nothing is told of this one's groups.
-        thread_id: The session's thread at the source.
+        shared: State that sessions share; None as long as nothing is told of this session's groups.
+        thread_id: Thread of the session at the source.
         planning: The plans of the transaction.
-        spoils: Nothing of the transaction is planned any more: its groups go as rows.
-        client_value: What the variable of `TRACKING` is for the client, where it is another one at
-            the source; None elsewhere.
-        hides_gtids: The source tells GTIDs that the client has not asked for.
+        spoils: True if nothing of the transaction is planned any more: its groups go as rows.
+        client_value: Value of the variable of `TRACKING` for the client, where it is another one at the
+            source; None elsewhere.
+        hides_gtids: True if the source tells GTIDs that the client has not asked for.
 
     Args:
-        client: The session on the source.
+        client: Client's session on the source.
     """
 
     def __init__(self, client: SessionContext) -> None:

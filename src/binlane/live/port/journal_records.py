@@ -18,7 +18,7 @@ from binlane.live.port.session_groups import Arrival, Point, Reason, Span, State
 from binlane.log.codec.buffer import Reader
 
 VERSION: Final = 4
-"""Of all records, plans included: another one is for another binlane."""
+"""Version of all records, plans included: another version is for another binlane."""
 
 SESSIONS: Final = 1
 INTENT: Final = 2
@@ -35,14 +35,14 @@ MACHINE: Final = 10
 was written may lack its end if it is not the present one."""
 
 NO_PLAN: Final = 0xFFFFFFFF
-"""Of a group that goes as rows."""
+"""Plan number of a group that goes as rows."""
 NO_PLACE: Final = Place(0, 0, 0)
 
 _U32: Final = Struct("<I")
 _STATEMENT: Final = Struct("<IQ")
 _INTENT: Final = Struct("<IQB")
 INTENT_HEAD_BYTES: Final = _INTENT.size
-"""Of an INTENT, before its plans."""
+"""Length of an INTENT before its plans."""
 _ANSWER: Final = Struct("<IQBI")
 _STATE: Final = Struct("<IBI")
 _SESSIONS: Final = Struct("<QI")
@@ -66,7 +66,7 @@ SPLIT_BIT: Final = 2
 ALL_BIT: Final = 4
 KNOWN_BIT: Final = 1
 OF_BOUND_BIT: Final = 2
-"""Of INTENT and ANSWER, as `Intent` and `Answer` have them."""
+"""Bits of INTENT and ANSWER records for the flags of `Intent` and `Answer`."""
 
 
 class SessionHead(NamedTuple):
@@ -161,18 +161,18 @@ class Reading(NamedTuple):
 
 
 def intent_body(thread_id: int, number: int, plans: bytes, bits: int) -> bytes:
-    """Of an INTENT."""
+    """Body of an INTENT record."""
     return _INTENT.pack(thread_id, number, bits) + plans
 
 
 def answer_body(thread_id: int, number: int, last: str, plans: bytes, bits: int) -> bytes:
-    """Of an ANSWER."""
+    """Body of an ANSWER record."""
     told = last.encode()
     return _ANSWER.pack(thread_id, number, bits, len(told)) + told + plans
 
 
 def open_body(thread_id: int, statement: Statement, plans: bytes) -> bytes:
-    """Of an OPEN: a statement that may still have groups to come."""
+    """Body of an OPEN record: a statement that may still have groups to come."""
     bits = (
         statement.is_answered * _ANSWERED_BIT
         | statement.is_lost * _LOST_BIT
@@ -186,17 +186,17 @@ def open_body(thread_id: int, statement: Statement, plans: bytes) -> bytes:
 
 
 def thread_body(thread_id: int) -> bytes:
-    """Of LOST and GIVEN."""
+    """Body of a LOST or GIVEN record."""
     return _U32.pack(thread_id)
 
 
 def taken_body(thread_id: int, start: Mapping[Stream, int], run: int = 0) -> bytes:
-    """Of TAKEN."""
+    """Body of a TAKEN record."""
     return _COUNTED.pack(thread_id, run) + _ends(start)
 
 
 def sessions_body(epoch: int, heads: Sequence[SessionHead]) -> bytes:
-    """Of SESSIONS."""
+    """Body of a SESSIONS record."""
     pieces = [_SESSIONS.pack(epoch, len(heads))]
     for head in heads:
         bits = head.is_taken * _TAKEN_BIT | head.has_untold * _UNTOLD_BIT
@@ -205,7 +205,7 @@ def sessions_body(epoch: int, heads: Sequence[SessionHead]) -> bytes:
 
 
 def reading_body(reading: Reading) -> bytes:
-    """Of READ."""
+    """Body of a READ record."""
     counts = len(reading.ends), len(reading.arrivals), len(reading.doubts), len(reading.found)
     pieces = [_READ.pack(VERSION, reading.epoch, reading.run, *counts)]
     pieces += [_stream(stream) + _NUMBER.pack(number) for stream, number in reading.ends.items()]
@@ -218,7 +218,7 @@ def reading_body(reading: Reading) -> bytes:
 
 
 def older_body(ranges: Mapping[int, Mapping[Stream, tuple[int, int]]]) -> bytes:
-    """Of OLDER: by file and stream the first and the last group."""
+    """Body of an OLDER record: by file and stream the first and the last group."""
     pieces = [_U32.pack(len(ranges))]
     for file, streams in ranges.items():
         pieces.append(_COUNTED.pack(file, len(streams)))
@@ -281,7 +281,7 @@ def read_answer(body: bytes) -> Answer:
 
 
 def read_answer_and_plans(body: bytes) -> tuple[Answer, bytes]:
-    """As `read_answer`, with the plans as they stand there; empty where there are none."""
+    """Read an ANSWER as `read_answer` does, with the plans as they stand there; empty without any."""
     answer = read_answer(body)
     return answer, body[_ANSWER.size + len(answer.last) :]
 

@@ -92,12 +92,12 @@ class KnownWrite:
 
 
 class Foreseen(Sequence[GroupPlan]):
-    """The plan of a write; its session has no time to make it.
+    """The plan of a write that follows a known one; its session has no time to make it.
 
     Args:
-        write: What is known of such writes.
-        body: The event of its text.
-        insert_id: The first value that it was given; 0 leaves it to the rows.
+        write: The known write that it is like.
+        body: Event of the write's text.
+        insert_id: The first AUTO_INCREMENT value that it was given; 0 leaves it to the rows.
     """
 
     __slots__ = ("_body", "_insert_id", "_plans", "_write")

@@ -64,16 +64,16 @@ logger = logging.getLogger(__name__)
 CONNECTIONS: Final = 8
 """Questions that are asked at the same time."""
 LOCK_WAIT_S: Final = 1
-"""How long one of them waits for a lock of somebody: meanwhile it keeps others from being asked."""
+"""Seconds for which a question waits for a lock of somebody: meanwhile it keeps others from being asked."""
 _AT_ONCE_MAX: Final = 64
 """Questions of one statement that wait at a time: those of others have their turn between them."""
 _ROUNDS_MAX: Final = 256
-"""How deep views, triggers and foreign keys may hang on each other."""
+"""Greatest depth of views, triggers and foreign keys that hang on each other."""
 WATCH_S: Final = 10.0
-"""How long a global variable may have another value than is known."""
+"""Seconds for which a global variable may have another value than is known."""
 _SETTINGS: Final = Question(Topic.SETTINGS)
 _AGAIN_MAX: Final = 64
-"""How often a question is asked again because DDL was seen meanwhile."""
+"""Number of times that a question is asked again because DDL was seen meanwhile."""
 _ACCESS_DENIED: Final = 1142
 _TIMED_OUT: Final = frozenset((1205, 1969, 3024))
 _WAITED_IN_VAIN: Final = _TIMED_OUT | {1213, 1317}
@@ -119,8 +119,8 @@ class LiveCatalog:
     """The objects of one source.
 
     Args:
-        settings: The source, and binlane's own account there.
-        connections: How many questions are asked at the same time.
+        settings: Address of the source, and binlane's own account there.
+        connections: Number of questions that are asked at the same time.
 
     Attributes:
         on_changed: Called with the text of a statement that may have changed something, its default
@@ -182,7 +182,7 @@ class LiveCatalog:
 
         Args:
             facts: Parsed facts of the statement's text.
-            database: Its default database; empty without one.
+            database: Default database of the statement; empty without one.
         """
         known = self._known
         if known is None:
@@ -252,10 +252,10 @@ class LiveCatalog:
         return known.missed(names)
 
     async def begun(self) -> SchemaCatalog:
-        """As `catalog`; the source is reached first where it was not yet, or was lost.
+        """Give `catalog` once the source is reached, which is done first where it was not yet, or was lost.
 
         Raises:
-            StatementError: If it cannot be asked.
+            StatementError: If the source cannot be asked.
         """
         await self._open()
         return self.catalog()
@@ -295,8 +295,8 @@ class LiveCatalog:
         """Give a session what was asked last, and leave what its own DDL made of the rest.
 
         Args:
-            catalog: Of a session that did, in the model, what the source is still to do.
-            asked: What `fetch` and `fetch_objects` say that they asked.
+            catalog: Catalog of a session that did, in the model, what the source is still to do.
+            asked: Questions that `fetch` and `fetch_objects` say that they asked.
         """
         known = self._known
         if known is None or catalog.store.tables is known.store.tables:
@@ -306,17 +306,17 @@ class LiveCatalog:
         catalog.version = object()
 
     def changed(self, facts: StatementFacts, database: str, *, errno: int = 0) -> None:
-        """Know no more of what a statement may have changed.
+        """Forget the objects that a statement may have changed.
 
-        To be called for DDL, and for what may run some, after its end, whether it succeeded or
-        not. What is being read meanwhile is read again.
+        The call comes for DDL, and for statements that may run some, after their end, whether they succeeded
+        or not. An object that is being read meanwhile is read again.
 
         Args:
-            facts: Of its text; one about a session's temporary table changes nothing here, if
-                either the text or what is known of the table says so.
-            database: Its default database; empty without one.
-            errno: What the source answered; 0 where it did not fail. Who may not change anything
-                must not make others wait for what is read again.
+            facts: Parsed facts of the statement; one about a session's temporary table changes nothing here,
+                if either the text or what is known of the table says so.
+            database: Default database of the statement; empty without one.
+            errno: Error number of the source's answer; 0 where it did not fail. An account that may not
+                change anything must not make others wait for objects that are read again.
         """
         is_refused = errno in _REFUSED and facts.effects.kind in DDL_KINDS
         if is_refused:
@@ -330,7 +330,7 @@ class LiveCatalog:
             self.on_changed(facts.text, database, facts.dialect)
 
     def heed_changed(self, text: str, database: str, dialect: Dialect) -> None:
-        """As `changed`, of a statement in another process, where `on_changed` told of it."""
+        """Do the same as `changed`, for a statement in another process, where `on_changed` told of it."""
         if self._known is not None:
             self._known.changed(read(text, database=database, dialect=dialect), database)
 
@@ -344,10 +344,10 @@ class LiveCatalog:
         self._later([self._source.drop, self._anew])
 
     def noted(self, item: Item) -> None:
-        """Know no more of what statements in the source's log may have changed; from any thread.
+        """Forget the objects that statements in the source's log may have changed; from any thread.
 
         Args:
-            item: What the source gave next.
+            item: Item that the source gave next.
         """
         if self._known is not None:
             self.heed(changes_in(item))

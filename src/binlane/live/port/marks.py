@@ -64,16 +64,16 @@ class Marker:
         """Have the source log a group for a session.
 
         Args:
-            thread_id: Of the session at the source.
-            there_s: As `time.monotonic`, when a statement of that session was sent, which the source
+            thread_id: Thread of the session at the source.
+            there_s: Time, by `time.monotonic`, at which a statement of that session was sent that the source
                 answered.
 
         Returns:
-            Its GTID; of MySQL all that was executed up to it.
+            GTID of the group; for MySQL the set of all that was executed up to it.
 
         Raises:
-            StatementError: If the source cannot be asked, does not, or may have been started anew
-                since then.
+            StatementError: If the source cannot be asked, does not answer, or may have been started anew
+            since then.
         """
         return await asyncio.to_thread(self._marked, thread_id, there_s)
 

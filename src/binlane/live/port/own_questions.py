@@ -19,7 +19,7 @@ from binlane.statements.session.session import Session
 from binlane.statements.sql.facts import StatementFacts
 
 _LOCKED: Final = frozenset((Topic.TABLE, Topic.TRIGGERS))
-"""What is asked of a table itself."""
+"""Topics of questions on a table itself."""
 
 
 class OwnQuestions:

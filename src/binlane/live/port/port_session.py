@@ -566,10 +566,10 @@ class PortSession:
         return await self._judge_text(model, reader, text, facts, is_complete=False)
 
     def _run_unread(self, *ran: StatementFacts | None) -> Verdict:
-        """Let a command run that nobody follows: what is known of the session does not hold then.
+        """Let a command run that is not followed: knowledge of the session does not hold behind it.
 
         Args:
-            ran: What its statements say; None of one that is not read.
+            ran: Parsed facts of its statements; None for one that is not read.
         """
         self._lose_step(*ran)
         self._warnings.forget()
@@ -919,7 +919,7 @@ class PortSession:
     def _looked_at(
         self, one: _KnownUnderWay, model: PlannedSession, reader: ContextReader
     ) -> UnderWay:
-        """Such a statement, as one that nothing was known of: nothing has changed meanwhile."""
+        """Give a known statement in the form of an unknown one: nothing has changed meanwhile."""
         text, known, _, _ = one
         expected = model.preview(text)
         session = model.session
@@ -1157,10 +1157,10 @@ class PortSession:
         return notes - self._hides(model.session, one, replies)
 
     def _lose_step(self, *ran: StatementFacts | None) -> None:
-        """The model does not know any longer what the session does.
+        """Note that the model does not know any longer what the session does.
 
         Args:
-            ran: What the statements say that it is because of; None of one that was not read.
+            ran: Parsed facts of the statements that are the cause; None for one that was not read.
         """
         self._is_out_of_step = self._tracking.spoils = True
         objects = self._catalog if self._model is None else self._model.session.objects

@@ -45,7 +45,7 @@ _TRIED: Final = "binlane_tried"
 _NOT_TRIED: Final = frozenset((1295, 1461))
 """Errors of PREPARE that are not the statement's."""
 _OWN: Final = ("ER_BINLOG_", "BINLANE_", "ER_INSIDE_TRANSACTION_PREVENTS_")
-"""How the symbols of refusals begin that are binlane's to give: the source logs rows, whatever the
+"""Beginnings of the symbols of refusals that are binlane's to give: the source logs rows, whatever the
 binlogs have, and would let such a statement pass."""
 _OWN_SYMBOLS: Final = frozenset(
     (
@@ -80,7 +80,7 @@ _OF_THEIR_TABLES: Final = (
     *(StatementKind.MAINTENANCE, StatementKind.FLUSH),
     *(StatementKind.DROP_TABLE, StatementKind.DROP_TRIGGER),
 )
-"""What concerns only the tables that it names, or that its triggers belong to, whatever they are."""
+"""Kinds of statements that concern only the tables that they name, or that their triggers belong to."""
 
 
 class Refusals:
@@ -198,7 +198,7 @@ def as_error(refusal: Refusal, seen: Collection[str] | None) -> StatementError:
     """Give the client's error: the text of the server or the seed, then who refuses, and what helps.
 
     Args:
-        refusal: As the account may know it.
+        refusal: Refusal as the account may know it.
         seen: The binlogs that the account may see; None for all.
     """
     reasons = [each for one in (refusal, *refusal.others) for each in (one, *one.behind)]

@@ -97,10 +97,10 @@ class SentSayings:
         is_split: bool = False,
         is_for_all: bool = False,
     ) -> None:
-        """As of `Sayings`.
+        """Send the message of `Sayings.intend`.
 
         Raises:
-            OSError: If the other process is gone, as of all here.
+            OSError: If the other process is gone, as in all methods here.
         """
         self._intended[thread_id] = number, plans
         if encoded is None:
@@ -119,7 +119,7 @@ class SentSayings:
         *,
         is_bound: bool = False,
     ) -> None:
-        """As of `Sayings`."""
+        """Send the message of `Sayings.done`."""
         is_known = bool(last) or plans is None or len(plans) > 0
         if encoded is None and plans is not None:
             intended = self._intended.get(thread_id)
@@ -130,16 +130,16 @@ class SentSayings:
         self._say(records.ANSWER, body)
 
     def lost(self, thread_id: int) -> None:
-        """As of `Sayings`."""
+        """Send the message of `Sayings.lost`."""
         self._say(records.LOST, records.thread_body(thread_id))
 
     def taken(self, thread_id: int, position: Position | None = None) -> None:
-        """As of `Sayings`."""
+        """Send the message of `Sayings.taken`."""
         start = {} if position is None else ends_of(position)
         self._say(records.TAKEN, records.taken_body(thread_id, start))
 
     def given(self, thread_id: int) -> None:
-        """As of `Sayings`."""
+        """Send the message of `Sayings.given`."""
         self._intended.pop(thread_id, None)
         self._say(records.GIVEN, records.thread_body(thread_id))
 
@@ -156,8 +156,8 @@ class _Speaker:
     """Another process.
 
     Attributes:
-        kept: What it said and does not make a whole yet.
-        threads: Of its sessions that are followed.
+        kept: Bytes of its messages that do not make a whole record yet.
+        threads: Threads of its sessions that are followed.
     """
 
     kept: bytearray = field(default_factory=bytearray)

@@ -381,7 +381,7 @@ class SessionGroups:
             yield from self._settle_last_told(statement, is_read=is_read)
 
     def _settle_last_told(self, statement: Statement, *, is_read: bool) -> Iterator[Verdict]:
-        """Likewise of MariaDB: how many there are is seen in the log."""
+        """Settle the groups of a MariaDB reply, which names the last: their number is seen in the log."""
         ((stream, _, number),) = statement.last
         points = [arrival.point for arrival in self.arrivals]
         last = Point(stream, number)
@@ -410,7 +410,7 @@ class SessionGroups:
         yield from self._give(statement, count)
 
     def _settle_all_told(self, statement: Statement, *, is_read: bool) -> Iterator[Verdict]:
-        """Likewise of MySQL: the reply names them all."""
+        """Settle the groups of a MySQL reply, which names them all."""
         spans = statement.last
         total = sum(last - first + 1 for _, first, last in spans)
         if total != statement.count:
@@ -492,7 +492,7 @@ def _wrong_count(statement: Statement) -> Reason:
 
 
 def point_of(gtid: AnyGtid) -> Point:
-    """Of a group's GTID."""
+    """Give the point of a group's GTID."""
     if isinstance(gtid, Gtid):
         return Point(str(gtid.domain_id), gtid.sequence)
     return Point(f"{gtid.source_id}:{gtid.tag}", gtid.sequence)

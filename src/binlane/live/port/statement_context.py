@@ -35,7 +35,7 @@ _INTVAR: Final = Struct("<BQ")
 _RAND: Final = Struct("<QQ")
 _LOAD: Final = Struct("<IIIB")
 _BLOCK_BYTES: Final = 1 << 17
-"""What the servers put of a file into one event."""
+"""Bytes of a file that the servers put into one event."""
 FILE_BYTES_MAX: Final = 64 << 20
 """A larger file is not held: what it brings is logged as rows."""
 _THREAD_SPECIFIC: Final = int(HeaderFlag.THREAD_SPECIFIC)
@@ -63,20 +63,21 @@ _UNKNOWN_XID: Final = bytes((DDL_LOGGED_WITH_XID,)) + bytes(8)
 class StatementContext:
     """The context of one statement of a client.
 
-    It is made before the statement is sent; what its reply tells is put in once that is there.
+    The context is made before the statement is sent; values from its reply are put in once that is there.
 
     Attributes:
-        values: The session's variables when it ran.
-        use: What of them it uses.
-        microseconds: Of its start, 0 to 999,999; None where they are not known.
-        last_insert_id: What LAST_INSERT_ID() was before it; None where that is not known.
-        seeds: Of RAND(); None where they are not known.
+        values: Values of the session's variables when the statement ran.
+        use: Use that the statement makes of its context.
+        microseconds: Microseconds of the statement's start, 0 to 999,999; None where they are not known.
+        last_insert_id: Value of LAST_INSERT_ID() before the statement; None where that is not known.
+        seeds: Seeds of RAND(); None where they are not known.
         variables: USER_VAR bodies by the variable's name in small letters.
-        insert_id: The first AUTO_INCREMENT value that it was given; 0 leaves that to its rows; None
-            where neither they nor the reply tell it.
-        error_code: With which it failed after it had changed something.
-        execution_time_s: From its start to its end.
-        timestamp: When it began, in seconds since 1970, by the source's clock as far as that is known.
+        insert_id: The first AUTO_INCREMENT value that the statement was given; 0 leaves that to its rows;
+            None where neither they nor the reply tell it.
+        error_code: Error with which the statement failed after it had changed something.
+        execution_time_s: Seconds from the statement's start to its end.
+        timestamp: Start of the statement in seconds since 1970, by the source's clock as far as that is
+            known.
         data: The file of LOAD DATA LOCAL; None where that did not come, or is too large.
         file_id: Number of that file in the log.
     """

@@ -160,7 +160,7 @@ class StatementJournal:
         """Have the next record begin a file.
 
         Args:
-            is_stale: What older ones tell is of another source.
+            is_stale: True if the records of older files are of another source.
         """
         self._is_file_due = True
         self._is_stale |= is_stale
@@ -294,4 +294,4 @@ def _machine() -> bytes:
 
 _MACHINE: Final = _machine()
 _LACKING: Final = _MACHINE[:1] + bytes(_MACHINE_BYTES)
-"""Of a file that may lack something."""
+"""Machine id of a file that may lack something."""

@@ -30,9 +30,9 @@ _WATCHED: Final = NAMES.keys() | {
     *("pseudo_slave_mode", "pseudo_replica_mode", "skip_replication", "timestamp", "insert_id"),
     *("rand_seed1", "rand_seed2", "autocommit", "collation_database", "character_set_database"),
 }
-"""What a session cannot set before somebody follows it."""
+"""Variables that a session cannot set before it is followed."""
 _ASKED_FOR: Final = frozenset(("autocommit",))
-"""Of these what the source is asked for when somebody begins to."""
+"""Watched variables that are read from the source when following starts."""
 _MAY_HIDE: Final = re.compile("[\udc80-\udcff]|[^\0-\x7f][\\\\`]")
 """In a text whose character set nobody knows: where a string or name may end elsewhere than in UTF-8.
 

@@ -17,7 +17,7 @@ _UNSIGNED_FLAG: Final = 32
 _NUMBER_COLLATIONS: Final[Mapping[Flavor, int]] = MappingProxyType(
     {Flavor.MARIADB: 8, Flavor.MYSQL: 255}
 )
-"""What the servers write where a value is a number; MySQL, where nothing else was connected with."""
+"""Collation ids that the servers write for numbers; on MySQL, if the login named no other one."""
 
 
 def asked(name: str) -> tuple[str, ...]:
