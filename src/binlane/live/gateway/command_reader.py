@@ -143,7 +143,7 @@ class CommandReader(JudgedCommands):
         frames, source = self._frames, self._source
         if source.wants_local_data or frames.next is not _COMMAND:
             return True
-        # Of its answers the first is numbered 2; a packet numbered 0 is a command.
+        # The first of the client's answers is numbered 2; a packet numbered 0 is a command.
         return source.is_authenticating and bool(frames.number)
 
     def _begin_to_pass(self, length: int) -> None:

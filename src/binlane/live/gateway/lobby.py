@@ -173,7 +173,7 @@ class Lobby:
             _turn_out(guest)
         if staying:
             first_s = min(map(_patience_ends_s, staying))
-            # Who is late and stays is not in the way: whoever leaves brings us here again.
+            # A late guest that stays is not in the way: each one that leaves brings us here again.
             if first_s > now:
                 self._timer = asyncio.get_running_loop().call_at(first_s, self._admit)
 

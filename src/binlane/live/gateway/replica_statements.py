@@ -464,7 +464,7 @@ _OF_BOTH: Final = OWN | OF_SEMI_SYNC | _SHOWN_GLOBALLY
 _FACTS: Final = {fact.value: fact for fact in Fact}
 
 
-# What a text reads --------------------------------------------------------------------------------
+# Reads of a text ----------------------------------------------------------------------------------
 
 
 def _reads(facts: StatementFacts, flavor: Flavor) -> Reads | None:

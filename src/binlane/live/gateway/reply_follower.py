@@ -426,7 +426,7 @@ class ReplyFollower:
         hides_gtids = self._client_has_state and self._listener.hides_gtids
         return ok_for_client(payload, ok, warnings, self._client_has_state, hides_gtids)
 
-    # Where replies end ----------------------------------------------------------------------------
+    # Ends of replies ------------------------------------------------------------------------------
 
     def _begin(self) -> None:
         self._step = Step.ROWS if self._expected[0][0] in _ROWS_ONLY else _HEAD

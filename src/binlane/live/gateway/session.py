@@ -49,7 +49,7 @@ from binlane.log.codec.types import Flavor
 _WAITING_MAX: Final = 1 << 20
 _WITHOUT_ASCII: Final = frozenset(("ucs2", "utf16", "utf16le", "utf32", "filename"))
 """Character sets in which ASCII stands in other bytes: what is asked could not be read."""
-# How long the source may take for a statement whose client has gone, and a judge to follow it.
+# Seconds that the source may take for a statement whose client has gone, and a judge to follow it.
 _SETTLE_S: Final = 2.0
 # The connection behind a dump is silent: without this the source would close it after 8 hours.
 _KEEP_OPEN: Final = "SET SESSION wait_timeout = 31536000"
@@ -184,7 +184,7 @@ class Session:
             if self._is_judged:
                 self._is_judged = False
                 await self._relay.judge.ended()
-            # What a failed session leaves behind may be held for long by the error that says so.
+            # Objects of a failed session may be held for long by the error that says so.
             client.freed = source.freed = nothing
             self._relay.forget()
             self._relay.find_judge = lambda: None

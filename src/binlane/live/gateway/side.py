@@ -59,7 +59,7 @@ class Side(asyncio.Protocol):
         self.tls_role: TlsRole | None = None
         self.failure = ""
 
-    # What asyncio calls ---------------------------------------------------------------------------
+    # Calls of asyncio -----------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin."""
@@ -107,7 +107,7 @@ class Side(asyncio.Protocol):
         self._takes.set()
         self.freed()
 
-    # What sessions call ---------------------------------------------------------------------------
+    # Calls of sessions ----------------------------------------------------------------------------
 
     @property
     def peer(self) -> tuple[str, int] | None:

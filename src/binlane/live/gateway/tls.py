@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 _RECORD_MAX: Final = 1 << 14
-# What a peer that takes nothing may have us answer beside what it is sent, once TLS has begun.
+# Bytes of TLS answers that may wait for a peer that takes nothing, beside the data for it.
 _ANSWERS_MAX: Final = 64 << 10
 
 

@@ -189,7 +189,7 @@ class Attributions:
         # the number of a thread before, with a minus.
         self._told: dict[tuple[Stream, int], int] = {}
         self._order = 0
-        # Those with statements or groups that are not done with, and some that were.
+        # Threads of sessions with statements or groups that are not done with, and of some without.
         self._busy: set[int] = set()
         self._read: dict[Stream, int] = {}
         self._position: Position | None = None
@@ -200,7 +200,7 @@ class Attributions:
         self._is_begun = False
         self._epoch = secrets.randbits(64)
         self._run = 0
-        # What the routing thread's next record is to say.
+        # Contents of the routing thread's next record.
         self._moved: dict[Stream, int] = {}
         self._found: list[records.FoundGroup] = []
         self._doubts: list[tuple[int, int]] = []
@@ -231,7 +231,7 @@ class Attributions:
         journals = [each for each in (self._statements, self._groups) if each is not None]
         return next((each.failure for each in journals if each.failure), "")
 
-    # What sessions say.
+    # Messages of the sessions.
 
     def intend(
         self,
@@ -382,7 +382,7 @@ class Attributions:
             self._end_waiting()
             self._wake()
 
-    # What the routing thread says and asks.
+    # Messages and questions of the routing thread.
 
     def begin(self, position: Position) -> None:
         """Say that groups come from a position on: a feed was connected, or the first one is."""
@@ -615,7 +615,7 @@ class Attributions:
             self._found.clear()
             self._known_bytes = 0
             self._position, self._is_begun = None, False
-            # What was written before is of the other source, and stays so if it cannot be deleted.
+            # Older records are of the other source, and stay so if they cannot be deleted.
             self._epoch = secrets.randbits(64)
             self._must_save = True
         if self._statements is not None and self._groups is not None:
@@ -623,7 +623,7 @@ class Attributions:
             self._groups.forget()
             self._save()
 
-    # What is known of sessions; all of it with the lock.
+    # State of the sessions; every call holds the lock.
 
     def _take_up(self, found: Recovery) -> None:
         """Know whose groups are of which the process before had not found it out."""
@@ -720,7 +720,7 @@ class Attributions:
     def _hear_of(self, thread_id: int, groups: SessionGroups, statement: Statement) -> None:
         """Take in which groups are told to be of a statement."""
         if len(statement.last) == 1 and not statement.is_bound:
-            # What nearly all come to: one group, which is not read yet.
+            # The case of nearly all statements: one group, which is not read yet.
             stream, first, last = statement.last[0]
             if (not first or first == last) and self._read.get(stream, 0) < last:
                 self._told[stream, last] = thread_id
@@ -736,7 +736,7 @@ class Attributions:
                 groups.arrive(waiting.arrival)
                 self._open[point] = thread_id
             elif self._open.get(point) != thread_id and statement.count:
-                # It was taken for nobody's: what was to be in it is not there.
+                # The group was taken for nobody's: the texts that were to be in it are not there.
                 known = self._known.get(point)
                 is_told = isinstance(known, Unattributed) and thread_id in (known.threads or ())
                 groups.is_missed |= not is_told

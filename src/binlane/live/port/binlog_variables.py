@@ -241,7 +241,7 @@ def rewrite(
     items = list(_answered(_items(facts, known), answer))
     reads = _reads(facts, known)
     source: list[_Edit] = list(reads)
-    # What a SET reads is in user variables then; of other statements the model logs the text.
+    # The values that a SET reads are in user variables then; of other statements the model logs the text.
     model: list[_Edit] = list(reads) if facts.effects.kind is StatementKind.SET else []
     global_values: dict[str, str | None] = {}
     tracking: str | None = None
@@ -323,7 +323,7 @@ def shown(facts: StatementFacts, result: ResultSet, known: Known) -> RowsAnswer:
     return RowsAnswer(result.heads, rows)
 
 
-# What stands where --------------------------------------------------------------------------------
+# Places in a text ---------------------------------------------------------------------------------
 
 
 def _is_held(name: str) -> bool:
@@ -423,7 +423,7 @@ def _taken(item: _Item, dialect: Dialect) -> str | None:
     return next((each for each in values if each == value.upper() and value.isascii()), None)
 
 
-# How texts are changed ----------------------------------------------------------------------------
+# Changes to texts ---------------------------------------------------------------------------------
 
 
 def _for_source(

@@ -224,7 +224,7 @@ def context_use(
     found = _Finder(facts, resolved, objects, server, database)
     kind = facts.effects.kind
     flags = [*map(found.of_function, found.functions), *found.of_columns()]
-    # Of changes to temporary tables the source logs nothing that would tell their time.
+    # The source logs nothing of changes to temporary tables that would tell their time.
     has_no_rows = any(
         access.changes and access.table.is_temporary for access in resolved.accesses
     ) or (facts.effects.is_temporary and facts.has_query)
@@ -463,7 +463,7 @@ class _Finder:
             own = body_use(facts.text, self.database, facts.dialect)
             self.is_known &= own.is_understood
             yield from own.facts
-        # Which statement EXECUTE runs its text does not tell.
+        # The text of EXECUTE does not tell which statement it runs.
         self.is_known &= facts.effects.kind not in _EXECUTING
 
     def _called_first(self) -> Iterator[Routine | Trigger]:
@@ -557,7 +557,7 @@ def _creates_timestamps(facts: StatementFacts) -> bool:
 
 
 def _may_skip_rows(facts: StatementFacts) -> bool:
-    # Of a file the servers leave rows out where it comes from the client, also unsaid.
+    # The servers leave out rows of a file that comes from the client, also without IGNORE.
     is_load = facts.effects.kind is StatementKind.LOAD_DATA and facts.is_local
     return facts.is_ignore or facts.is_on_duplicate or is_load
 
@@ -617,7 +617,7 @@ class KnownUses:
         """
         facts = executed(facts, session)
         if facts.dialect is not session.dialect and not _reads_alike(facts, session.dialect):
-            # It was prepared in another sql_mode or character set than its event would tell.
+            # The statement was prepared in another sql_mode or character set than its event would tell.
             return _use_in(facts, session)._replace(is_known=False)
         if version != self._version:
             self._version = version

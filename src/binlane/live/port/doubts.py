@@ -37,7 +37,7 @@ class Doubt:
         """Remember what a session knows of a statement's objects."""
         database, objects = session.database, session.objects
         resolved = session.opened_by(facts, database)
-        # What it makes or changes itself is another table behind it.
+        # A table that the statement makes or changes itself is another one behind it.
         own = facts.effects.writes if facts.effects.kind in DDL_KINDS else ()
         tables = tuple(
             (one.table, tuple(objects.triggers(one.name)))

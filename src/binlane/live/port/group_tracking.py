@@ -133,9 +133,9 @@ class GroupTracking:
         self.hides_gtids = False
         self._client = client
         self._last = ""
-        # When a statement was sent that the source has answered.
+        # Time at which the last statement was sent that the source has answered.
         self._there_s = 0.0
-        # The number of a command under way that nobody has read; 0 for none.
+        # The number of a command under way that was not read; 0 for none.
         self._unread = 0
         self._unsettled: list[_Told] = []
         self._doubts: list[Doubt] = []
@@ -377,7 +377,7 @@ class GroupTracking:
             return
         self._attribute(shared, one, last)
 
-    # What the source logs nothing of.
+    # Changes of which the source logs nothing.
 
     async def mark_end(
         self, planned: Planned, context: StatementContext, model: PlannedSession

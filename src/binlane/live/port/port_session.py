@@ -172,7 +172,7 @@ class PortSession:
         self._reader: ContextReader | None = None
         self._tracking = GroupTracking(client)
         self._under_way: list[UnderWay] = []
-        # Those whose replies are there, until all is told of them.
+        # Statements whose replies are there, until all is told of them.
         self._followed: list[UnderWay] = []
         self._known_under_way: _KnownUnderWay | None = None
         self._alike: dict[KnownEffect, KnownRead | KnownWrite] = {}
@@ -185,7 +185,7 @@ class PortSession:
         # Temporary tables may be there of which the model does not know.
         self._hides_tables = False
 
-    # What the gateway calls -----------------------------------------------------------------------
+    # Calls of the gateway -------------------------------------------------------------------------
 
     @property
     def reading(self) -> Reading | None:
@@ -242,7 +242,7 @@ class PortSession:
         if model is None or reader is None:
             return self._unfollowed.judge(told, shared)
         if self._is_out_of_step:
-            # Where warnings are changed, what is not the source's is still to be put in.
+            # Where warnings are changed, those that are not the source's are still to be put in.
             is_apart = self._begins_anew and not self._warnings.are_changed
             return AS_IT_IS if is_apart and self._unfollowed.only_reads_diagnostics(told) else None
         is_as_told = reader.is_charset_known and told.isascii()
@@ -523,10 +523,10 @@ class PortSession:
         if self._reader is None:
             self._reader = ContextReader(circumstances.server)
         if not is_new:
-            # It may hold a timestamp of its own, which it has to take back.
+            # The session may hold a timestamp of its own, which it has to take back.
             self._reader.lost_track()
         self._is_out_of_step = False
-        # What it has done in it so far is not known.
+        # The transaction may have changes that are not known.
         self._tracking.spoils = circumstances.is_in_transaction or self._hides_tables
         self._is_in_transaction = circumstances.is_in_transaction
         if is_new:
@@ -606,7 +606,7 @@ class PortSession:
                 return verdict
             self._under_way[-1].rewritten = told
             if is_prepared and facts.effects.kind is not StatementKind.SET:
-                # Its client takes rows in another form than those of a text.
+                # The client takes its rows in another form than those of a text.
                 return Refuse(NOT_PREPARED) if facts.statement_assignments else verdict
             return replace(verdict, text=self._as_sent(told.source))
         return await self._judge_text(model, reader, text, facts)
@@ -683,7 +683,7 @@ class PortSession:
         except StoreError as error:
             raise StatementError(f"the values were not kept: {error}", hint=error.hint) from None
         planned = model.execute(told.model)
-        # What is taken back is what the settings say again.
+        # A value that is taken back is the one of the settings again.
         model.session.know_global(self._shared.global_values())
         reader.ran(facts, None)
         self._warnings.follow(facts, [reply], planned.result.notes)
@@ -788,7 +788,7 @@ class PortSession:
                 if refusal is not None:
                     return Refuse(refusal)
                 is_for_all |= model.is_for_all
-                # What is asked of the source now is not what it will be when the statement's turn
+                # A value that the source gives now may be another one when the statement's turn
                 # comes: such a statement goes as rows.
                 under_way.append(
                     UnderWay(text=facts.text, facts=facts, expected=expected, rewritten=told)

@@ -91,7 +91,7 @@ class Recovery:
             is_whole = False
         if is_whole and file.is_whole():
             return
-        # What lacks there may be what came of them, and later ones.
+        # Replies to these statements, and later statements, may be lacking there.
         for groups in self.sessions.values():
             groups.doubt_open(Reason.FORGOTTEN)
 
@@ -139,7 +139,7 @@ class Recovery:
             statement = Statement(intent.number, intent.plan_count, None, place)
             statement.is_split, statement.is_for_all = intent.is_split, intent.is_for_all
             if intent.has_older:
-                # Which of the groups that were read these are is not in the journal.
+                # The journal does not tell which of the groups that were read are the statement's.
                 statement.doubt = Reason.FORGOTTEN
             groups.add(statement)
         elif kind == records.ANSWER:
@@ -159,7 +159,7 @@ class Recovery:
         groups = self._session(answer.thread_id)
         statement = groups.unanswered.get(answer.number)
         if statement is None:
-            # Which of its groups were read before it was known is not in the journal.
+            # The journal does not tell which of the statement's groups were read before it was known.
             statement = Statement(answer.number, 0, is_answered=True, doubt=Reason.FORGOTTEN)
             groups.add(statement)
         if answer.plan_count is not None:
@@ -169,7 +169,7 @@ class Recovery:
         groups.answer(statement, spans, is_known=answer.is_known, is_bound=answer.is_bound)
         for point in filter(self.unknown.__contains__, statement.told()):
             groups.arrive(self.unknown.pop(point))
-        # Those of which nothing can come any more are many where binlogs lag.
+        # Statements that can make no more groups are many where binlogs lag.
         self._drop_over(groups)
 
     def _drop_over(self, groups: SessionGroups) -> None:

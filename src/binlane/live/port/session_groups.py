@@ -251,7 +251,7 @@ class SessionGroups:
         self.unanswered.pop(statement.number, None)
         told = self.told
         if len(last) == 1 and not self.has_untold:
-            # What nearly all come to.
+            # The case of nearly all statements.
             stream, first, number = last[0]
             before = told.get(stream, 0)
             if number > before and (not first or first > before):
@@ -325,7 +325,7 @@ class SessionGroups:
         """
         statements, arrivals = self.statements, self.arrivals
         if len(statements) == len(arrivals) == 1:
-            # What nearly all come to.
+            # The case of nearly all statements.
             first, point = statements[0], arrivals[0].point
             if first.count == len(first.last) == 1 and not (first.doubt or first.is_bound):
                 stream, begin, end = first.last[0]
@@ -390,8 +390,8 @@ class SessionGroups:
         elif statement.gone is not None and statement.gone.get(stream, 0) >= number:
             return
         elif is_read:
-            # It was given to nobody before its statement was known, or is not the session's. What
-            # came behind it is of later statements; what came before it is not understood.
+            # The group was given to nobody before its statement was known, or is not the session's.
+            # Groups behind it are of later statements; groups before it are not understood.
             count = next(
                 (
                     place
@@ -422,7 +422,7 @@ class SessionGroups:
             if total != sum(_is_in(arrival.point, spans) for arrival in self.arrivals):
                 statement.doubt = Reason.OTHER_COUNT
         own = [_is_in(arrival.point, spans) for arrival in self.arrivals]
-        # What comes behind the last of them is of later statements.
+        # Groups behind the last of them are of later statements.
         count = len(own) - own[::-1].index(True) if any(own) else 0
         place = 0
         for is_own in own[:count]:

@@ -122,7 +122,7 @@ class StatementContext:
         """
         self.error_code = errno
         if self.use.is_program or errno:
-            # Which of its statements a reply is of is not told.
+            # A reply does not tell of which of its statements it is.
             self.insert_id = None if self.use.may_skip_rows else 0
         elif self.use.may_skip_rows and not _has_new_rows_alone(info, affected_rows):
             self.insert_id = None
@@ -232,7 +232,7 @@ def _status(context: StatementContext, flavor: Flavor, *, is_atomic: bool) -> by
         if len(known) >= _KNOWN_MAX:
             known.clear()
         status = _written_status(context, flavor, b"", is_atomic=False)
-        # It holds the use as well: no other one has its id meanwhile.
+        # The entry holds the use as well: no other use has its id meanwhile.
         known[id(use)] = (use, status)
         return status
     if not use.has_microseconds:

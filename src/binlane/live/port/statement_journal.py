@@ -101,7 +101,7 @@ class StatementJournal:
         self._is_closed = self._is_file_due = True
         self._log.close()
 
-    # What the sessions' thread calls.
+    # Calls of the sessions' thread.
 
     def write(self, kind: int, body: bytes) -> Place | None:
         """Write a record; None if that fails, which `failure` then tells."""
@@ -154,7 +154,7 @@ class StatementJournal:
         with suppress(StoreError):
             self._log.rewrite_first(records.MACHINE, _LACKING)
 
-    # What either thread calls.
+    # Calls of either thread.
 
     def renew(self, *, is_stale: bool = False) -> None:
         """Have the next record begin a file.
@@ -181,7 +181,7 @@ class StatementJournal:
             logger.warning("the port's journal: %s", error)
             return None
 
-    # What the routing thread calls.
+    # Calls of the routing thread.
 
     def passed(self, ends: Mapping[Stream, int], held: Collection[int]) -> None:
         """Let files go of which no group is asked for any more.
