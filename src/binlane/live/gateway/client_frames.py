@@ -147,7 +147,7 @@ class ClientFrames:
         self.next = NextBytes.REST
 
     def pass_on(self) -> PassedPart:
-        """Take what is there of the frame that passes."""
+        """Take the present bytes of the frame that passes."""
         data = self.take(min(self._left, len(self.data)))
         self._left -= len(data)
         header = min(self._header_left, len(data))

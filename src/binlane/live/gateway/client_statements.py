@@ -173,7 +173,7 @@ class ClientStatements:
         return uncut if len(text) > LONG else uncut.statements()
 
     def unread(self, command: int, payload: bytes) -> tuple[ClientStatement, ...]:
-        """Find them where nobody knows how the source reads them; arguments and errors as of `of`."""
+        """Find statements where the source's reading is not known; arguments and errors as in `of`."""
         if command == Command.QUERY:
             text = bare(text_of(self.query(payload)))
             return (ClientStatement(text, is_complete=False),)
@@ -253,7 +253,7 @@ class ClientStatements:
         return partial(self._statement_prepared, text, judge, flavor)
 
     def prepares_own(self, text: str) -> Watcher:
-        """Take the reply to COM_STMT_PREPARE of what stands for a text that binlane answers."""
+        """Take the reply to COM_STMT_PREPARE of the stand-in for a text that binlane answers."""
         return partial(self._own_prepared, text)
 
     def _option_set(self, option: int, reply: bytes) -> None:

@@ -67,7 +67,7 @@ _FORGETTING_COMMANDS: Final = JUDGED_COMMANDS | {Command.INIT_DB}
 
 
 class Pause(Enum):
-    """Why no further command of the client is read."""
+    """The reason why no further command of the client is read."""
 
     NEEDS_BYTES = "the client has sent no whole command"
     WAITS = "its next command waits for the source"
@@ -265,7 +265,7 @@ class CommandReader(JudgedCommands):
         return True
 
     def _asks(self, number: int, payload: bytes) -> bool:
-        """True if binlane answers a command, or has to be asked whether it does."""
+        """True if binlane answers a command, or has to be asked if it does."""
         if self._own_answer(number, payload) is not None:
             return True
         if number in TEXT_COMMANDS:
@@ -377,7 +377,7 @@ class CommandReader(JudgedCommands):
             self._follow_ups.append(Starting(is_reset=True))
 
     def _read_decision(self, change: UserChange, data: bytes) -> tuple[bytes, bool]:
-        """Read what the source says to a change of user.
+        """Read the source's packets in a change of user.
 
         Returns:
             What the client gets of it; and whether the source lets the user in, who is to be checked.

@@ -62,17 +62,17 @@ class PortCounts:
 
     @property
     def judged(self) -> Counter[StatementOutcome]:
-        """Statements, by what the judge said of them."""
+        """Number of statements by the judge's verdict."""
         return Counter({_OUTCOMES[kind]: count for kind, count in self.verdicts.items() if count})
 
     def judge(self, verdict: Verdict) -> None:
-        """Count what was said of a statement."""
+        """Count the verdict on a statement."""
         self.verdicts[type(verdict)] += 1
         if isinstance(verdict, Refuse):
             self.refused[verdict.error.errno] += 1
 
     def add(self, more: PortCounts) -> None:
-        """Count what another port has done, too."""
+        """Add the counts of another port."""
         self.logins += more.logins
         self.refused += more.refused
         self.faults += more.faults

@@ -75,11 +75,11 @@ class OwnDiagnostics:
         self._is_in_doubt = False
 
     def forget(self) -> None:
-        """Be told that the source has got something else: what is to be listed is known there."""
+        """Note that the source has got another command: the rows to be listed are known there."""
         self.are_own, self._rows = False, ()
 
     def give_rows(self, statement: str, flavor: Flavor) -> None:
-        """Be told that binlane has answered a statement with rows.
+        """Note that binlane has answered a statement with rows.
 
         A SHOW uses no tables, nor does a SELECT of how many there are.
         """
@@ -117,7 +117,7 @@ class OwnDiagnostics:
         return None
 
     def runs(self, text: str, flavor: Flavor) -> bool:
-        """Be told that the source gets a statement.
+        """Note that the source gets a statement.
 
         Returns:
             Whether it hangs on what comes of it if they stay, as `ran` has to tell.
@@ -134,7 +134,7 @@ class OwnDiagnostics:
         return self._is_in_doubt
 
     def ran(self, replies: Sequence[Reply]) -> None:
-        """Be told what came of it."""
+        """Note the replies to the statement that the source got."""
         if self._is_in_doubt and any(reply.errno or reply.warnings for reply in replies):
             self.forget()
         self._is_in_doubt = False

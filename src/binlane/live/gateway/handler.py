@@ -35,7 +35,7 @@ class SessionContext(Protocol):
 
     @property
     def user(self) -> str:
-        """Account name that it logged in with."""
+        """Account name with which the client logged in."""
         ...
 
     @property
@@ -88,7 +88,7 @@ class SessionContext(Protocol):
         ...
 
     async def run_at_source(self, statement: str) -> Reply:
-        """Run a statement that gives no rows in this session on the source; such are left out.
+        """Run a statement in this session on the source; rows that it gives are left out.
 
         Raises:
             StatementError: If the source refuses it.
@@ -196,7 +196,7 @@ class Handler(Protocol):
         ...
 
     def killed(self, thread_id: int) -> None:
-        """Be told that the source has killed a session, or the statement of one."""
+        """Note that the source has killed a session, or the statement of one."""
         ...
 
     async def dump(

@@ -55,7 +55,7 @@ class Reading(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """Goes to the source as it came; the judge is not told what comes of it."""
+    """The verdict for a command that goes to the source as it came; the judge is told no reply."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +191,7 @@ class Judge(Protocol):
         ...
 
     def judge(self, statements: Sequence[ClientStatement]) -> Verdict | None:
-        """Say what becomes of a command, at once; None where that needs `judge_later`.
+        """Give the verdict on a command, at once; None where that needs `judge_later`.
 
         The source owes the session nothing then, and nothing is asked of it.
 
@@ -203,7 +203,7 @@ class Judge(Protocol):
         ...
 
     async def judge_later(self, statements: Sequence[ClientStatement]) -> Verdict:
-        """Say what becomes of a command; the source may be asked meanwhile.
+        """Give the verdict on a command; the source may be asked meanwhile.
 
         Raises:
             StatementError: To be told to the client.
@@ -212,7 +212,7 @@ class Judge(Protocol):
         ...
 
     async def shown(self, statement: str, result: ResultSet) -> RowsAnswer:
-        """The rows of SHOW VARIABLES or SHOW STATUS with what the judge knows otherwise.
+        """The rows of SHOW VARIABLES or SHOW STATUS with the values that the judge has otherwise.
 
         Args:
             statement: Text of the client's statement.
@@ -225,7 +225,7 @@ class Judge(Protocol):
         ...
 
     def done(self, replies: Sequence[Reply]) -> Done:
-        """Be told what came of the command that `judge` let run, once it is answered in full.
+        """Take the replies to the command that `judge` let run, once it is answered in full.
 
         Args:
             replies: In order; ends with an error where one of several statements failed. None at
@@ -234,7 +234,7 @@ class Judge(Protocol):
         ...
 
     def local_data(self, data: bytes) -> None:
-        """Be told what a client sends of a file, for LOAD DATA LOCAL that `judge` let run.
+        """Take a part of a file that a client sends, for LOAD DATA LOCAL that `judge` let run.
 
         Args:
             data: Some bytes of it, in order; empty at its end.
@@ -242,18 +242,18 @@ class Judge(Protocol):
         ...
 
     def used(self, database: str) -> None:
-        """Be told of COM_INIT_DB that succeeded."""
+        """Note a COM_INIT_DB that succeeded."""
         ...
 
     def stumbled(self) -> None:
-        """Be told that a fault of its own came up, whatever it was called for.
+        """Note that the judge raised a fault, in whichever call.
 
         What it knows of the session is not to be relied on any more; it does not raise here.
         """
         ...
 
     async def unjudged(self) -> Verdict:
-        """Say what becomes of a command that it failed to judge, once `stumbled` was called.
+        """Give the verdict on a command that the judge failed to judge, once `stumbled` was called.
 
         Raises:
             StatementError: To be told to the client.
@@ -262,7 +262,7 @@ class Judge(Protocol):
         ...
 
     async def ended(self) -> None:
-        """Be told that the session is over, whoever ended it; what was under way has no reply.
+        """Note that the session is over, whoever ended it; a command under way has no reply.
 
         Called once, after `start` was called.
         """
@@ -293,7 +293,7 @@ class PassingJudge:
         return self.judge(statements)
 
     async def shown(self, statement: str, result: ResultSet) -> RowsAnswer:
-        """Show what the source says."""
+        """Give the source's rows as they are."""
         del statement
         return RowsAnswer(result.heads, result.rows)
 

@@ -131,7 +131,7 @@ class JudgedCommands:
 
     @property
     def is_judged(self) -> bool:
-        """True if the session's statements are read, and its judge is told what came of them."""
+        """True if the session's statements are read, and its judge is told the replies."""
         return self.judge is not NOBODY
 
     @property
@@ -194,7 +194,7 @@ class JudgedCommands:
     def _decide(
         self, verdict: Verdict, statements: Sequence[ClientStatement], command: ClientCommand
     ) -> None:
-        """Do what was said; a question is open behind it only if rows are to be sent in parts."""
+        """Carry out a verdict; a question is open behind it only if rows are to be sent in parts."""
         if self.is_judged:
             self._counts.judge(verdict)
         if isinstance(verdict, Give):
@@ -242,7 +242,7 @@ class JudgedCommands:
             self._frames.pass_command()
 
     def answered(self, replies: list[Reply]) -> int:
-        """Tell the judge what came of a command; gives by how many its warnings grow."""
+        """Tell the judge the replies to a command; give the number of warnings to add."""
         self.diagnostics.ran(replies)
         done = self.judge.done(replies)
         return 0 if done is NOTHING_LEFT else self._take_done(done)

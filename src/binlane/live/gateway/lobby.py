@@ -56,7 +56,7 @@ class Lobby:
     def __init__(
         self, *, sessions_max: int, places: int, waiting_max: int, crowd: Crowd | None = None
     ) -> None:
-        """Open it.
+        """Open the lobby.
 
         Args:
             sessions_max: Clients that may be logged in at a time, those in a place included.
@@ -75,7 +75,7 @@ class Lobby:
         self.sessions = 0
 
     def resize(self, *, sessions_max: int, places: int, waiting_max: int) -> None:
-        """Change its size, as `__init__` has it; those who are in stay."""
+        """Change the lobby's size, as in `__init__`; guests that are in stay."""
         self._sessions_max, self._places_max = sessions_max, places
         self._waiting_max = waiting_max
         self._admit()

@@ -217,7 +217,7 @@ class Login:
         return response + self._authenticate()
 
     def refuse(self, error: StatementError) -> bytes:
-        """End the login with an error; what the client is sent."""
+        """End the login with an error; give the bytes for the client."""
         self.phase = LoginPhase.REFUSED
         return frame(error_packet(error), (self.last_number + 1) & 0xFF)
 
@@ -324,7 +324,7 @@ class Login:
         return frame(replace(head, capabilities=asked).encode(), 1)
 
     def _read(self, payload: bytes) -> HandshakeResponse:
-        """Read the client's answer to the greeting, and choose what follows from it.
+        """Read the client's answer to the greeting, and choose the next phase.
 
         Raises:
             StatementError: If the client may not log in like this.
@@ -402,7 +402,7 @@ class Login:
         return b"".join(parts)
 
     def _next_packet(self) -> Packet | None:
-        """Take the packet at the beginning of what the client has sent; None until it is there.
+        """Take the packet at the beginning of the client's bytes; None until it is there.
 
         Bytes behind it are not looked at: they may be TLS.
         """

@@ -23,5 +23,5 @@ def is_long(text: str) -> bool:
 
 
 async def read_beside(work: Callable[[], _T]) -> _T:
-    """Read a long text, or several; gives what `work` gives, and raises what it raises."""
+    """Read a long text, or several; results and errors are those of `work`."""
     return await asyncio.get_running_loop().run_in_executor(_threads, work)

@@ -91,12 +91,12 @@ class OwnReplies:
         )
 
     def rows(self, rows: Iterable[Sequence[Cell]]) -> None:
-        """Send rows of it."""
+        """Send rows of the result set."""
         encode = partial(encode_binary_row, self._heads) if self._is_binary else encode_row
         self.send(list(map(encode, rows)))
 
     def end_rows(self, status: ServerStatus, *, warnings: int = 0) -> None:
-        """End it."""
+        """End the result set."""
         self.send(
             [encode_end_of_rows(capabilities=self._capabilities, status=status, warnings=warnings)]
         )

@@ -96,16 +96,16 @@ class PreparedStatements:
         self._last = statement_id
 
     def add_own(self, statement_id: int, text: str) -> None:
-        """Be told of one that binlane answers, and by which id the source knows another one."""
+        """Add a statement that binlane answers, under the id by which the source knows another one."""
         self._by_id[statement_id] = Prepared(text, 0, is_own=True)
         self._last = statement_id
 
     def add_none(self) -> None:
-        """Be told that preparing failed."""
+        """Note that preparing a statement failed."""
         self._last = LAST
 
     def add_long_data(self, statement_id: int, parameter: int, data: bytes) -> None:
-        """Be told of a part of a value."""
+        """Add a part of a value."""
         prepared = self._find(statement_id)
         if prepared is None or prepared.has_lost_data:
             return
@@ -114,7 +114,7 @@ class PreparedStatements:
             self.lose_long_data(statement_id)
 
     def lose_long_data(self, statement_id: int) -> None:
-        """Be told that a value of the next execution is too large to be kept."""
+        """Note that a value of the next execution is too large to be kept."""
         if (prepared := self._find(statement_id)) is not None:
             prepared.long_data.clear()
             prepared.has_lost_data = True

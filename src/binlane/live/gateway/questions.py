@@ -35,7 +35,7 @@ class Starting:
 
 @dataclass(frozen=True, slots=True)
 class Learning:
-    """Ask how the source reads what the client says.
+    """Ask for the source's reading of the client's texts.
 
     Attributes:
         command: Cannot be judged without the answer.
@@ -59,7 +59,7 @@ class Cutting:
 
 @dataclass(frozen=True, slots=True)
 class Judging:
-    """Ask the judge what becomes of a command.
+    """Ask the judge for the verdict on a command.
 
     Attributes:
         statements: Statements of the client's command.
@@ -74,7 +74,7 @@ class Judging:
 
 @dataclass(frozen=True, slots=True)
 class Following:
-    """Ask for what is to be done before the next command is read.
+    """Ask for the work that is to be done before the next command is read.
 
     Attributes:
         then: Does what the judge wants behind a command.

@@ -306,7 +306,7 @@ def recognise(statement: str, flavor: Flavor = Flavor.MARIADB) -> ReplicaStateme
 
 
 def _refuse_own(facts: StatementFacts) -> None:
-    """See that a statement does not set what is read only, or read it as the session's.
+    """Check that a statement does not set a variable that is read only, or read it as the session's.
 
     Raises:
         StatementError: If it does, as servers say it.

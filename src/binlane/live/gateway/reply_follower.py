@@ -107,7 +107,7 @@ JUDGED_QUERY: Final[_Expected] = (_QUERY, Role.JUDGED, None)
 
 
 class Listener(Protocol):
-    """Told of replies while they are read."""
+    """Listener that is told of replies while they are read."""
 
     @property
     def hides_gtids(self) -> bool:
@@ -115,11 +115,11 @@ class Listener(Protocol):
         ...
 
     def answered(self, replies: list[Reply]) -> int:
-        """Be told what came of a judged command; by how many its count of warnings grows."""
+        """Take the replies to a judged command; give the number of warnings to add."""
         ...
 
     def own_answered(self, reply: Reply, payload: bytes) -> None:
-        """Be told what came of a statement of binlane's own, and its last packet."""
+        """Take the outcome of a statement of binlane's own, and its last packet."""
         ...
 
 
@@ -365,7 +365,7 @@ class ReplyFollower:
         )
 
     def _read(self, payload: bytes) -> bytes | None:
-        """Follow a packet that is there as a whole; gives what the client gets in its place."""
+        """Follow a packet that is there as a whole; give the bytes for the client in its place."""
         command, role, watcher = self._expected[0]
         step, count = self._step, len(self._expected)
         mark = payload[0] if payload else OK_MARK

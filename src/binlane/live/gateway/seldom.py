@@ -59,7 +59,7 @@ class Seldom:
         kind.message, kind.extra = text % values, extra
 
     def close(self) -> None:
-        """Tell what was only counted so far."""
+        """Tell the warnings that were only counted so far."""
         for kind in self._kinds.values():
             kind.timer.cancel()
             self._tell(kind)

@@ -72,7 +72,7 @@ class Sides(NamedTuple):
 
 
 class Session:
-    """A client's session; what handlers see of it is `handler.SessionContext`.
+    """A client's session; handlers see it as `handler.SessionContext`.
 
     Attributes:
         peer: Address of the client, for messages.
@@ -112,7 +112,7 @@ class Session:
 
     @property
     def user(self) -> str:
-        """Account name that it logged in with."""
+        """Account name with which the client logged in."""
         return self._relay.user
 
     @property
@@ -206,7 +206,7 @@ class Session:
             pass  # what was under way has no reply
 
     async def take_leave(self) -> None:
-        """End what the source takes for a login under way, once `run` has ended.
+        """End a login that the source takes to be under way, once `run` has ended.
 
         Raises:
             CodecError: If the source breaks the protocol.
@@ -234,7 +234,7 @@ class Session:
         return reply
 
     async def run_at_source(self, statement: str) -> Reply:
-        """Run a statement that gives no rows in this session on the source; such are left out.
+        """Run a statement in this session on the source; rows that it gives are left out.
 
         Raises:
             StatementError: If the source refuses it.
@@ -282,7 +282,7 @@ class Session:
         return reply
 
     async def _flush(self) -> None:
-        """Pass on what there is, and wait while a side takes none."""
+        """Pass on the waiting bytes, and wait while a side takes none."""
         self._pass_on()
         await self._source.drain()
         if not self._client_has_ended:
@@ -352,7 +352,7 @@ class Session:
             client.write_in_clear(relay.take_to_client())
 
     def _read_on(self) -> None:
-        """Go on with what the client has sent, once others had their turn."""
+        """Go on with the client's bytes, once others had their turn."""
         self._reads_on = False
         if self._over.done():
             return

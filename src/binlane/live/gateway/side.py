@@ -69,7 +69,7 @@ class Side(asyncio.Protocol):
             self._connected(self)
 
     def data_received(self, data: bytes) -> None:
-        """Hand on, or keep, what has arrived."""
+        """Hand on, or keep, the bytes that have arrived."""
         if self._tls is not None:
             data = self._decrypt(self._tls, data)
             if not data:
@@ -83,7 +83,7 @@ class Side(asyncio.Protocol):
             self.pause(is_paused=True)
 
     def eof_received(self) -> bool:
-        """The peer sends no more; it may still listen."""
+        """Note that the peer sends no more; it may still listen."""
         self._end()
         return True
 
@@ -138,7 +138,7 @@ class Side(asyncio.Protocol):
         return self._has_ended
 
     def start_tls(self, begun: bytes = b"") -> None:
-        """Go on inside of TLS; what is written from now on waits until keys are agreed on.
+        """Go on inside of TLS; data that is written from now on waits until keys are agreed on.
 
         Args:
             begun: Bytes of TLS that the peer has sent already.
@@ -154,7 +154,7 @@ class Side(asyncio.Protocol):
             self.data_received(begun)
 
     def receive(self, receiver: Receiver | None) -> None:
-        """Hand on what arrives from now on, and what is kept; None keeps it."""
+        """Hand on bytes that arrive from now on, and those that are kept; None keeps them."""
         self._receiver = receiver
         if receiver is None:
             self.pause(is_paused=False)
@@ -165,7 +165,7 @@ class Side(asyncio.Protocol):
             receiver(b"")
 
     def pause(self, *, is_paused: bool) -> None:
-        """Let the peer wait with what it sends, or go on."""
+        """Let the peer wait with its data, or go on."""
         if is_paused is self.is_paused or self._is_lost:
             return
         self.is_paused = is_paused
@@ -219,7 +219,7 @@ class Side(asyncio.Protocol):
             raise ConnectionResetError("the connection is lost")
 
     def close(self) -> None:
-        """Close, once what was sent is on its way; a peer that takes nothing is not waited for."""
+        """Close, once the sent data is on its way; a peer that takes nothing is not waited for."""
         if self._tls is not None and not self._is_lost and not self.failure:
             self._there.write(self._tls.end())
         self._there.close()

@@ -69,7 +69,7 @@ class TlsLayer:
             self._agree()
 
     def receive(self, data: bytes) -> bytes:
-        """Take bytes from the wire; gives what they mean.
+        """Take bytes from the wire, and give the decrypted data.
 
         Raises:
             TlsError: If that is no TLS, or this side does not trust the peer; `take` has what the
@@ -125,7 +125,7 @@ class TlsLayer:
         return self.take()
 
     def _agree(self) -> bool:
-        """Go on with the handshake; whether it is done."""
+        """Go on with the handshake; True if it is done."""
         try:
             self._object.do_handshake()
         except ssl.SSLWantReadError:

@@ -78,7 +78,7 @@ class Gateway:
 
     @property
     def port(self) -> int:
-        """The TCP port that it listens on."""
+        """The TCP port on which the gateway listens."""
         assert self._server is not None, "start() comes first"
         port: int = self._server.sockets[0].getsockname()[1]
         return port
@@ -103,7 +103,7 @@ class Gateway:
         )
 
     def hurry(self) -> None:
-        """While it stops: wait for nobody any more."""
+        """Wait for nobody any more while the port stops."""
         for task in self._clients:
             task.cancel()
 

@@ -162,7 +162,7 @@ class Attributions:
         *,
         disk: Disk = _LOCAL_DISK,
     ) -> None:
-        """Take up what the journal tells.
+        """Take up the state that the journal tells.
 
         Args:
             folder: Folder of the journal; None keeps none.
@@ -227,7 +227,7 @@ class Attributions:
 
     @property
     def failure(self) -> str:
-        """Why the journal cannot be written; empty while it can."""
+        """The reason why the journal cannot be written; empty while it can."""
         journals = [each for each in (self._statements, self._groups) if each is not None]
         return next((each.failure for each in journals if each.failure), "")
 
@@ -243,7 +243,7 @@ class Attributions:
         is_split: bool = False,
         is_for_all: bool = False,
     ) -> None:
-        """Say what a statement will make, before it is sent.
+        """Say which groups a statement will make, before the statement is sent.
 
         Args:
             thread_id: Thread of the statement's session at the source.
@@ -290,7 +290,7 @@ class Attributions:
         *,
         is_bound: bool = False,
     ) -> None:
-        """Say what a statement's reply told.
+        """Say which groups a statement's reply told.
 
         Args:
             thread_id: Thread of the statement's session at the source.
@@ -460,7 +460,7 @@ class Attributions:
         return found
 
     def read(self, groups: Iterable[ReadGroup], after: Position | None) -> None:
-        """Say what comes next in the log, before any of it is asked for.
+        """Say which groups come next in the log, before any of them is asked for.
 
         Args:
             groups: Groups that `watch` wants, in the order of the log.
@@ -499,12 +499,12 @@ class Attributions:
         return self._recall(point, group.thread_id) if known is None else known
 
     def _look_at(self, group: ReadGroup, point: Point) -> None:
-        """Find out of a group what can be found out by now; with the lock."""
+        """Attribute a group as far as that is possible by now; the caller holds the lock."""
         self._arrive(group)
         self._settle_around(point)
 
     def _await(self, point: Point, wait_s: float | None) -> None:
-        """Wait until it is known what a group is, or give up; with the lock."""
+        """Wait until a group is attributed, or give up; the caller holds the lock."""
         if wait_s is None:
             wait_s = self._patience_of(self._makers(point))
         deadline_s = time.monotonic() + wait_s
@@ -601,7 +601,7 @@ class Attributions:
             self._statements.close()
 
     def forget(self) -> None:
-        """Know nothing any more: the source is another one, whose GTIDs mean other groups."""
+        """Forget all groups: the source is another one, whose GTIDs mean other groups."""
         with self._lock:
             for groups in self._sessions.values():
                 groups.arrivals.clear()
@@ -626,7 +626,7 @@ class Attributions:
     # State of the sessions; every call holds the lock.
 
     def _take_up(self, found: Recovery) -> None:
-        """Know whose groups are of which the process before had not found it out."""
+        """Take up the groups that the process before had not attributed."""
         for thread_id, groups in found.sessions.items():
             self._open.update((each.point, thread_id) for each in groups.arrivals)
             for point in (point for one in groups.statements for point in one.told()):
@@ -805,7 +805,7 @@ class Attributions:
                 self._note(thread_id, verdict)
 
     def _settle_around(self, point: Point) -> None:
-        """Find out what can be found out by now of an open group."""
+        """Attribute an open group as far as that is possible by now."""
         self._settle(self._makers(point))
         if point in self._waiting:
             self._end_waiting()
@@ -906,7 +906,7 @@ class Attributions:
     # The journal.
 
     def _write(self, kind: int, body: bytes) -> Place | None:
-        """Write what a session says; None without a journal, and if that fails."""
+        """Write a session's message; None without a journal, and if writing fails."""
         return None if self._statements is None else self._statements.write(kind, body)
 
     def _present(self) -> Present:
@@ -927,7 +927,7 @@ class Attributions:
             )
 
     def _save(self) -> None:
-        """Write what was read and found out; by the routing thread only."""
+        """Write which groups were read and found out; called by the routing thread only."""
         journal = self._groups
         with self._lock:
             found, self._found = self._found, []

@@ -119,7 +119,7 @@ Known = Callable[[str, bool], str | None]
 
 
 class _Edit(NamedTuple):
-    """A part of a text, and what takes its place."""
+    """A part of a text, and the text that takes its place."""
 
     start: int
     end: int
@@ -229,7 +229,7 @@ def rewrite(
     flavor: Flavor,
     has_temporary_tables: bool = False,
 ) -> Rewritten:
-    """Say what goes to the source of a statement, and what to the model.
+    """Rewrite a statement into a text for the source and one for the model.
 
     Args:
         facts: Parsed facts of the statement, which `concerns` the binlogs' variables.
@@ -375,7 +375,7 @@ def _behind_sign(facts: StatementFacts, start: int, end: int) -> int:
 
 
 def _plain(item: SetItem, facts: StatementFacts) -> tuple[Value, bool]:
-    """The value that stands in the text, and whether it has to be asked for instead."""
+    """Read a value from the text; the flag is True if the source has to be asked for it instead."""
     node = item.value
     assert node is not None, "it is not DEFAULT"
     text = facts.text_of(node)
@@ -503,7 +503,7 @@ def _is_at_source(name: str, value: str) -> bool:
 
 
 def _tracking_literal(name: str, value: str) -> str:
-    """The expression for what a client has set of `TRACKING`, and the source has not."""
+    """The expression for a value that a client has set of `TRACKING`, and the source has not."""
     if value in _TOLD:
         return f"'{value}'"
     told = f"CONCAT(',', @@SESSION.{name}, ',')"
@@ -511,7 +511,7 @@ def _tracking_literal(name: str, value: str) -> str:
 
 
 def _edited(text: str, edits: Sequence[_Edit], start: int = 0, end: int | None = None) -> str:
-    """A part of a text with what takes the places of parts of it."""
+    """Give a part of a text with its edits made."""
     end = len(text) if end is None else end
     parts: list[str] = []
     for edit in sorted(edits):

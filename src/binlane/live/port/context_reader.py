@@ -121,7 +121,7 @@ class Needs(NamedTuple):
 
 
 class _Asked(NamedTuple):
-    """Expressions whose values are asked for, and what takes them from their place in the answer."""
+    """Expressions whose values are asked for, and the function that takes them from the answer."""
 
     expressions: Sequence[str]
     take: Callable[[ResultSet, int], None]
@@ -238,7 +238,7 @@ class ContextReader:
         )
 
     async def read(self, ask: Ask, needs: Needs | None = None) -> None:
-        """Ask for all that is not known; what the source does not tell stays so.
+        """Ask for all values that are not known; those that the source does not tell stay unknown.
 
         Args:
             ask: Runs a SELECT in the client's session.
@@ -356,7 +356,7 @@ class ContextReader:
             self._variables[name.lower()] = event.encode(_FORMATS[self._flavor])
 
     def begin(self, needs: Needs) -> tuple[StatementContext, tuple[str, ...]] | None:
-        """The context of a statement that is now sent, and what must be sent before it.
+        """The context of a statement that is now sent, and the statements to send before it.
 
         None where it is not known: the statement is logged as rows.
         """
@@ -438,7 +438,7 @@ class ContextReader:
         return self._give_back()
 
     def unsent(self) -> None:
-        """Be told that a statement was not sent, and perhaps not what was to go before it."""
+        """Note that a statement was not sent, and perhaps not the statements that were to go before it."""
         if self._was_given_back:
             self._held = self._clock()
 
@@ -450,7 +450,7 @@ class ContextReader:
         return ("SET timestamp=DEFAULT",)
 
     def last(self) -> StatementContext | None:
-        """The context of what the server itself has logged at the session's end."""
+        """The context of the statements that the server itself has logged at the session's end."""
         values = self.values
         if values is None:
             return None
@@ -480,7 +480,7 @@ class ContextReader:
             self._ran_anything()
 
     def used(self) -> None:
-        """Be told that the default database may be another one, or have another collation."""
+        """Note that the default database may be another one, or have another collation."""
         self.is_dirty = self._is_collation_own = True
 
     def _assigned(self, facts: StatementFacts) -> None:
@@ -500,7 +500,7 @@ class ContextReader:
             self._is_collation_own = False
 
     def lost_track(self) -> None:
-        """Be told that statements ran which nobody told of: any value may be another one now."""
+        """Note that unknown statements ran: any value may be another one now."""
         self._ran_anything()
 
     def _ran_anything(self) -> None:

@@ -380,7 +380,7 @@ class _Finder:
                     yield self._of_default(column, access, is_named=is_named)
 
     def _mentioned(self) -> tuple[set[str], bool]:
-        """The names of columns in all texts, in small letters; and whether all are meant."""
+        """The names of columns in all texts, in small letters, and True if all columns are meant."""
         facts = self.facts
         names = {name.lower() for name in facts.columns or ()}
         has_all = facts.effects.kind in _INSERTING and facts.columns is None

@@ -34,7 +34,7 @@ class Doubt:
 
     @classmethod
     def of(cls, facts: StatementFacts, session: Session) -> Self:
-        """Remember what a session knows of a statement's objects."""
+        """Remember a session's definitions of a statement's objects."""
         database, objects = session.database, session.objects
         resolved = session.opened_by(facts, database)
         # A table that the statement makes or changes itself is another one behind it.

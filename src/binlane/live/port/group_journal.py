@@ -56,7 +56,7 @@ class GroupJournal:
         return self._is_file_due or self._log.current_bytes >= self._file_bytes
 
     def write(self, reading: records.Reading) -> None:
-        """Write a record; what fails is told by `failure`, and known again by nobody."""
+        """Write a record; `failure` tells if that fails, and the record is lost then."""
         try:
             if self.is_file_due:
                 self._log.begin_file()
@@ -119,7 +119,7 @@ class GroupJournal:
                 self._remove(number)
 
     def forget(self) -> None:
-        """Let what is there go; the next record begins a file."""
+        """Delete all files; the next record begins a file."""
         self._ranges.clear()
         self._loaded.clear()
         self._is_file_due = self._is_stale = True

@@ -55,21 +55,21 @@ class GroupPlanning:
         self._as_sent: set[int] = set()
 
     def know(self, numbers: Iterable[int], context: StatementContext) -> None:
-        """Know the context of a statement, and of those that it runs, by their numbers."""
+        """Note the context of a statement, and of those that it runs, by their numbers."""
         self._contexts.update(dict.fromkeys(numbers, context))
 
     def know_generated(self, number: int, resolved: ResolvedStatement) -> None:
-        """Know where AUTO_INCREMENT values stand that the server may choose for a statement."""
+        """Note where AUTO_INCREMENT values stand that the server may choose for a statement."""
         found = _generated(resolved)
         if found is not None:
             self._generated[number] = found
 
     def know_rewritten(self, number: int) -> None:
-        """Know that the source runs a statement in other words."""
+        """Note that the source runs a statement in other words."""
         self._rewritten.add(number)
 
     def know_words(self, number: int, facts: StatementFacts, resolved: ResolvedStatement) -> None:
-        """Know whether the source writes a statement before its rows in the words of its text.
+        """Note if the source writes a statement before its rows in the words of its text.
 
         Of one that runs functions or triggers it writes what ran first.
         """
@@ -82,7 +82,7 @@ class GroupPlanning:
             self._as_sent.add(number)
 
     def know_tables(self, number: int, facts: StatementFacts, resolved: ResolvedStatement) -> None:
-        """Know which tables a statement concerns, where its text alone does not say it.
+        """Note which tables a statement concerns, where its text alone does not say it.
 
         Of a view those that it stands for; with those of functions and triggers. Foreign keys are
         no matter of the statement.

@@ -184,7 +184,7 @@ class GroupTracking:
         self.planning.clear()
 
     def note(self, client_value: str | None) -> None:
-        """Note what the client has of the variable of `TRACKING`; None for what the source has."""
+        """Note the client's value of the variable of `TRACKING`; None for the source's value."""
         self.client_value = client_value
         self.hides_gtids = client_value is not None and not tells_gtids(client_value)
 
@@ -211,14 +211,14 @@ class GroupTracking:
             self.shared.attributions.intend(self.thread_id, self._unread, (), is_for_all=is_for_all)
 
     def answer_unread(self, replies: Sequence[Reply]) -> None:
-        """Tell what the replies to such a command say; none if it was not sent."""
+        """Tell the groups in the replies to an unread command; no replies if it was not sent."""
         number, self._unread = self._unread, 0
         if number and self.shared is not None:
             plans = () if replies else None
             self.shared.attributions.done(self.thread_id, number, self.told(replies), plans)
 
     def withdraw(self, under_way: Iterable[UnderWay]) -> None:
-        """Tell that statements were not sent: what was intended does not come."""
+        """Tell that statements were not sent: their intended groups do not come."""
         for one in under_way:
             if one.is_intended and self.shared is not None:
                 self.shared.attributions.done(self.thread_id, one.expected.number, None)
@@ -245,7 +245,7 @@ class GroupTracking:
             kept.clear()
 
     def _plans(self, planned: Planned, model: PlannedSession) -> list[GroupPlan]:
-        """The plans of a statement's groups; none where what stands in them is not certain."""
+        """The plans of a statement's groups; none where their contents are not certain."""
         if self.spoils:
             return []
         definitions, objects = model.session.definitions or (), model.session.objects
@@ -324,7 +324,7 @@ class GroupTracking:
             shared.attributions.done(self.thread_id, told.number, None)
 
     async def settle(self, model: PlannedSession) -> None:
-        """Ask for what the replies did not tell, and mark what has no group at the source."""
+        """Ask for groups that the replies did not tell, and mark changes without a group at the source."""
         shared = self.shared
         unsettled, self._unsettled = self._unsettled, []
         homeless, self._homeless = self._homeless, []
@@ -397,7 +397,7 @@ class GroupTracking:
             await self._mark(what, model)
 
     def _find_home(self, planned: Planned, model: PlannedSession) -> None:
-        """Keep what the source logs nothing of until it is marked."""
+        """Keep changes of which the source logs nothing until they are marked."""
         parts: dict[str, tuple[Part, ...]] = {}
         ends: dict[str, EncodedEvent | None] = {}
         for name, groups in planned.homeless.items():
@@ -412,7 +412,7 @@ class GroupTracking:
             self._homeless.append(_Homeless(planned, parts, ends))
 
     async def _mark(self, homeless: _Homeless, model: PlannedSession) -> None:
-        """Have the source log a group for what it logs nothing of."""
+        """Have the source log a group for changes of which it logs nothing."""
         shared = self.shared
         assert shared is not None, "nothing is kept for a mark else"
         parts, done = homeless.parts, shared.attributions.done

@@ -70,7 +70,7 @@ class KnownWrite:
     has_insert_id: bool = field(init=False)
 
     def __post_init__(self) -> None:
-        """Look once at what is asked of each."""
+        """Note once if an AUTO_INCREMENT value stands before the text."""
         has_insert_id = self.text is not None and self.text.has_insert_id
         object.__setattr__(self, "has_insert_id", has_insert_id)
 
@@ -244,7 +244,7 @@ def _planned_text(plan: GroupPlan, parts: tuple[Part, ...], text: str) -> Planne
 
 
 def _is_plain(planned: Planned, plan: GroupPlan, use: ContextUse) -> bool:
-    """True if a write makes what is planned of it, and nothing of its context is asked for."""
+    """True if a write makes the planned group, and nothing of its context is asked for."""
     return (
         len(planned.groups) == 1
         and planned.last == planned.number

@@ -220,7 +220,7 @@ class LiveCatalog:
     async def fetch_objects(
         self, questions: Iterable[Question], own: OwnQuestions | None = None
     ) -> tuple[Question, ...]:
-        """Ask for objects that no text names, such as those of a dynamic statement.
+        """Ask for objects that no text names, like those of a dynamic statement.
 
         Args:
             questions: Questions about the objects, by topic and name.
@@ -292,7 +292,7 @@ class LiveCatalog:
         catalog.version = object() if temporary else known.version
 
     def extend(self, catalog: SchemaCatalog, asked: Iterable[Question]) -> None:
-        """Give a session what was asked last, and leave what its own DDL made of the rest.
+        """Give a session the objects that were asked last, and leave the others as its own DDL made them.
 
         Args:
             catalog: Catalog of a session that did, in the model, what the source is still to do.
@@ -335,12 +335,12 @@ class LiveCatalog:
             self._known.changed(read(text, database=database, dialect=dialect), database)
 
     def forget(self) -> None:
-        """Know nothing any more: something happened of which nobody knows what."""
+        """Forget all objects: anything may have happened to them."""
         if self._known is not None:
             self._known.forget_all()
 
     def source_changed(self) -> None:
-        """Know nothing any more: the source may be another server; from any thread."""
+        """Forget all objects: the source may be another server; callable from any thread."""
         self._later([self._source.drop, self._anew])
 
     def noted(self, item: Item) -> None:
@@ -353,7 +353,7 @@ class LiveCatalog:
             self.heed(changes_in(item))
 
     def heed(self, changes: Sequence[Change] | None) -> None:
-        """Know no more of what `changes_in` some item may have changed; from any thread."""
+        """Forget the objects that `changes_in` an item may have changed; callable from any thread."""
         known = self._known
         if known is None or (changes is not None and not changes):
             return
@@ -388,7 +388,7 @@ class LiveCatalog:
         lacking: Callable[[KnownObjects], Iterable[Question]],
         own: OwnQuestions | None = None,
     ) -> tuple[Question, ...]:
-        """Ask until nothing is lacking; what was asked."""
+        """Ask until nothing is lacking, and give the questions that were asked."""
         asked: dict[Question, None] = {}
         for _ in range(_ROUNDS_MAX):
             known = self._known
@@ -476,7 +476,7 @@ class LiveCatalog:
         )
 
     async def _watch(self) -> None:
-        """See from time to time whether settings changed, of which no log tells."""
+        """Look from time to time for changed settings, of which no log tells."""
         while True:
             await asyncio.sleep(WATCH_S)
             known = self._known
@@ -491,7 +491,7 @@ class LiveCatalog:
                 known.forget_settings()
 
     async def _open(self) -> None:
-        """Find out what the source is, once."""
+        """Find out once which server the source is."""
         if self._known is not None:
             return
         self._loop = asyncio.get_running_loop()
@@ -648,7 +648,7 @@ class _Source:
                 self._busy.discard(session)
 
     def _session(self) -> tuple[ServerSession, bool]:
-        """A session, and whether it is a new one."""
+        """A session, and True if it is a new one."""
         with self._lock:
             if self._idle:
                 return self._idle.pop(), False
@@ -680,7 +680,7 @@ class _Source:
         session.close()
 
     def drop(self) -> None:
-        """Begin with new connections: what is connected is lost, or soon will be."""
+        """Begin with new connections: the present ones are lost, or soon will be."""
         with self._lock:
             self.incarnation += 1
             idle, self._idle = self._idle, []
@@ -722,7 +722,7 @@ def lacking_privileges(grants: Sequence[str]) -> list[str]:
 
 
 def _prepare(session: ServerSession) -> None:
-    """Set what the texts of definitions hang on, and how long anything is waited for.
+    """Set the variables on which the texts of definitions hang, and the longest waits.
 
     Raises:
         StatementError: If the source hides objects from the account; a session keeps the rights

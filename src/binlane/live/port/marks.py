@@ -110,7 +110,7 @@ class Marker:
 
     @contextmanager
     def _connected(self, what: str) -> Iterator[ServerSession]:
-        """The connection, for one thread at a time; it is closed if anything fails.
+        """The connection, for one thread at a time; closed if anything fails.
 
         Args:
             what: Says what did not happen if the source cannot be asked.

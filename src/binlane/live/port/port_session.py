@@ -224,13 +224,13 @@ class PortSession:
             await self._read_context(model, reader)
 
     async def start(self, *, is_reset: bool) -> None:
-        """Begin anew: what the session is like is asked when its first statement needs it."""
+        """Begin anew: the session's state is asked for when its first statement needs it."""
         if is_reset:
             await self._drop_temporary()
         self._forget()
 
     def judge(self, statements: Sequence[ClientStatement]) -> Verdict | None:
-        """Say what becomes of a command, if that is known without asking anybody."""
+        """Give the verdict on a command, if that is known without asking anybody."""
         if self._is_relayed or not statements:
             return PASS
         if len(statements) != 1:
@@ -259,7 +259,7 @@ class PortSession:
         return None if expected is None else self._let_run(text, model, reader, expected, effect)
 
     async def judge_later(self, statements: Sequence[ClientStatement]) -> Verdict:
-        """Say what becomes of a command; the source is asked for what is not known.
+        """Give the verdict on a command; the source is asked for unknown objects and values.
 
         Raises:
             StatementError: If the source does not tell what has to be known.
@@ -369,7 +369,7 @@ class PortSession:
                 one.context.add_data(data)
 
     def done(self, replies: Sequence[Reply]) -> Done:
-        """Follow what came of the command."""
+        """Follow the replies to the command."""
         model, reader, known = self._model, self._reader, self._known_under_way
         if replies:
             self._is_in_transaction = bool(replies[-1].status & _ACTIVE)
@@ -452,14 +452,14 @@ class PortSession:
         return not shared.global_values() and are_unscoped_rows(shared.definitions())
 
     async def ended(self) -> None:
-        """The session is over: what it had for itself at the source is gone there."""
+        """End the session: its temporary tables and locks are gone at the source."""
         await self._drop_temporary()
         self._forget()
 
     # Beginning and end ----------------------------------------------------------------------------
 
     def _forget(self) -> None:
-        """Let the model go, and what is told of its groups."""
+        """Let go of the model, and of the tracking of its groups."""
         self._tracking.end(is_under_way=self._is_under_way)
         self._model = self._reader = None
         self._warnings.forget()
@@ -641,7 +641,7 @@ class PortSession:
         return None if texts is None else Rewritten(source=texts[0], model=texts[1])
 
     async def _learn_variables(self, model: PlannedSession, facts: StatementFacts) -> bool:
-        """Ask for user variables that the model does not know; whether any was asked for.
+        """Ask for user variables that the model does not know; True if there were any.
 
         A statement names them, or programs in it. What asking changes for the client, FOUND_ROWS() and
         on MySQL its warnings, weighs less than a refusal.
@@ -669,7 +669,7 @@ class PortSession:
     async def _set_global(
         self, model: PlannedSession, reader: ContextReader, told: Rewritten
     ) -> Verdict:
-        """Run a SET that holds for later sessions; they have it once the client is answered."""
+        """Run a SET that holds for later sessions, from the moment when the client is answered."""
         assert self._shared is not None, "the model goes along with the source"
         facts = await self._known(model, told.model)
         refusal = await self._refusals.of(
@@ -940,7 +940,7 @@ class PortSession:
         )
 
     def _keep(self, one: UnderWay, effect: KnownEffect, reader: ContextReader) -> None:
-        """Keep of a statement what others have that are alike."""
+        """Keep the common part of a statement and those that are alike."""
         kind, expected = one.facts.effects.kind, one.expected
         circumstances = Circumstances(self._definitions, one.catalog_version, reader.values)
         if self._tracking.spoils or not reader.begin_plain(reader.values):
@@ -1022,7 +1022,7 @@ class PortSession:
         return expected
 
     async def _read_missed(self, model: PlannedSession, facts: StatementFacts) -> bool:
-        """Read what the model looked for and no text names; whether there was anything."""
+        """Read objects that the model looked for and no text names; True if there were any."""
         assert self._shared is not None, "the model goes along with the source"
         catalog = self._shared.catalog
         missed = catalog.missed(self._catalog)
@@ -1083,7 +1083,7 @@ class PortSession:
         expected: Planned,
         needs: Needs | None,
     ) -> Verdict:
-        """Note what is under way, in the journal, too, if it makes groups, and let it run."""
+        """Note a statement as under way, in the journal, too, if it makes groups, and let it run."""
         begun = None if needs is None else reader.begin(needs)
         context, before = (None, reader.owed(facts)) if begun is None else begun
         if context is None and expected.has_texts:
@@ -1157,7 +1157,7 @@ class PortSession:
         return notes - self._hides(model.session, one, replies)
 
     def _lose_step(self, *ran: StatementFacts | None) -> None:
-        """Note that the model does not know any longer what the session does.
+        """Note that the model does not know the session's state any longer.
 
         Args:
             ran: Parsed facts of the statements that are the cause; None for one that was not read.
@@ -1174,7 +1174,7 @@ class PortSession:
         one: UnderWay,
         replies: Sequence[Reply],
     ) -> int:
-        """Let the model do what the source has done, and say which groups that made.
+        """Let the model execute the statement that the source has run, and tell its groups.
 
         Returns:
             How many more warnings the client is told of than the source has.

@@ -114,7 +114,7 @@ class Recovery:
     def _begin_again(
         self, heads: Iterable[records.SessionHead], under_way: Iterable[tuple[int, Statement]]
     ) -> None:
-        """Take what a file begins with in place of what older ones told."""
+        """Take the state with which a file begins in place of the older files' state."""
         arrivals = {thread_id: groups.arrivals for thread_id, groups in self.sessions.items()}
         self.sessions = {
             thread_id: SessionGroups(arrivals=list(each)) for thread_id, each in arrivals.items()

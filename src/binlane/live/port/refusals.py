@@ -100,7 +100,7 @@ class Refusals:
         model: PlannedSession,
         shared: PortParts,
     ) -> StatementError | None:
-        """Why a statement must not run; None if it may, or the source will say it."""
+        """The reason why a statement must not run; None if it may, or the source will say the reason."""
         if result.unanalysed is not None:
             if may_take_rows(model.session) or is_logged_by_its_text(facts, model.session):
                 return None
@@ -165,7 +165,7 @@ def is_logged_by_its_text(facts: StatementFacts, session: Session) -> bool:
 
 
 def not_known(what: str, model: PlannedSession | None) -> UnjudgedError:
-    """Why a statement is refused of which it is not known what it does."""
+    """The reason to refuse a statement whose effect is not known."""
     has_scopes = model is not None and model.session.has_scopes
     return UnjudgedError(what, hint=_WITHOUT_SCOPES if has_scopes else _AS_ROWS)
 

@@ -42,7 +42,7 @@ class Sayings(Protocol):
         is_split: bool = False,
         is_for_all: bool = False,
     ) -> None:
-        """Say what a statement will make, before it is sent; as `Attributions` has it, like all."""
+        """Say which groups a statement will make, before it is sent; same as in `Attributions`."""
         ...
 
     def done(
@@ -55,7 +55,7 @@ class Sayings(Protocol):
         *,
         is_bound: bool = False,
     ) -> None:
-        """Say what a statement's reply told."""
+        """Say which groups a statement's reply told."""
         ...
 
     def lost(self, thread_id: int) -> None:
@@ -76,7 +76,7 @@ class Sayings(Protocol):
 
 
 class SentSayings:
-    """Says it to another process.
+    """Sends the messages to another process.
 
     Args:
         connection: To it; blocking, so that whoever is not heard waits.
@@ -144,7 +144,7 @@ class SentSayings:
         self._say(records.GIVEN, records.thread_body(thread_id))
 
     def close(self) -> None:
-        """Say nothing any more; what was said is heard."""
+        """Send no more messages; those that were sent are heard."""
         self._connection.close()
 
     def _say(self, kind: int, body: bytes) -> None:
@@ -187,7 +187,7 @@ class Hearing:
             self._speakers[connection] = _Speaker()
 
     def remove(self, connection: socket.socket) -> frozenset[int]:
-        """Hear what is left of a process that is gone, and with it its sessions; their threads."""
+        """Hear the last messages of a process that is gone; give the threads of its sessions."""
         with self._lock:
             self._hear(connection)
             threads = frozenset(self._speakers.pop(connection).threads)
@@ -198,7 +198,7 @@ class Hearing:
         return threads
 
     def close(self) -> None:
-        """Hear nobody any more, nor what was said and not heard."""
+        """Hear no more messages, nor those that were sent and not heard."""
         with self._lock:
             for connection in self._speakers:
                 connection.close()

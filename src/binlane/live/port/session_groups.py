@@ -31,7 +31,7 @@ Stream = str
 
 
 class Reason(StrEnum):
-    """Why a group is of no statement that is known."""
+    """The reason why a group is of no known statement."""
 
     STRANGER = "it did not come through the port"
     NO_STATEMENT = "no statement that was under way is known to have made it"
@@ -224,7 +224,7 @@ class SessionGroups:
         self.lose()
 
     def drop_old(self, number: int) -> None:
-        """Let go of what was said before of this statement."""
+        """Let go of an unanswered older statement of a number that is said again."""
         old = self.unanswered.pop(number, None)
         if old is not None:
             old.is_lost = True
@@ -291,7 +291,7 @@ class SessionGroups:
         )
 
     def lose(self) -> None:
-        """The session is gone; what was under way gets no reply."""
+        """Note that the session is gone; the statements under way get no reply."""
         for statement in self.unanswered.values():
             statement.is_lost = True
 
@@ -318,7 +318,7 @@ class SessionGroups:
             statement.doubt = statement.doubt or reason
 
     def settle(self, read: Mapping[Stream, int]) -> Iterable[Verdict]:
-        """Attribute what can be.
+        """Attribute the groups that can be attributed.
 
         Args:
             read: Up to where each stream was read.
@@ -355,7 +355,7 @@ class SessionGroups:
             yield from self._none(len(self.arrivals), Reason.NO_STATEMENT)
 
     def _settle_open(self, first: Statement) -> Iterator[Verdict]:
-        """Attribute what there is while the first statement has no reply."""
+        """Attribute the groups that are there while the first statement has no reply."""
         if not self.arrivals:
             return
         if first.is_lost:
@@ -434,7 +434,7 @@ class SessionGroups:
             place += 1
 
     def _settle_lost(self) -> Iterator[Verdict]:
-        """Attribute what a session left that ended with a statement under way.
+        """Attribute the groups of a session that ended with a statement under way.
 
         Where that foresaw one group, the first that comes and was committed is that.
         """

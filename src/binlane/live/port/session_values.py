@@ -259,7 +259,7 @@ def _compiled_collation(charset: str, flavor: Flavor) -> str:
 
 
 def _collations(text: str | None, flavor: Flavor) -> tuple[tuple[int, int], ...] | None:
-    """Pairs of ids as character_set_collations names them; None where there is no such variable."""
+    """Pairs of ids of the collations in character_set_collations; None without that variable."""
     if text is None:
         return None
     found = []

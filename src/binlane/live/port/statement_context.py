@@ -184,7 +184,7 @@ def _query(body: QueryEvent, context: StatementContext, flavor: Flavor) -> _Even
 def _query_parts(
     body: QueryEvent, context: StatementContext, flavor: Flavor
 ) -> tuple[bytes, bytes, int] | None:
-    """The post-header of a statement, what follows it, and the flags of the event."""
+    """The post-header of a statement, the bytes behind it, and the flags of the event."""
     values, use = context.values, context.use
     query = body.query
     if _NOT_AS_LOGGED in query:

@@ -283,7 +283,7 @@ def head_of(thread_id: int, groups: SessionGroups) -> records.SessionHead:
 
 
 def _machine() -> bytes:
-    """The version, and what tells this run of the machine; of a length that is always the same."""
+    """The version, and an id of this run of the machine; always of the same length."""
     try:
         told = Path("/proc/sys/kernel/random/boot_id").read_bytes()
     except OSError:

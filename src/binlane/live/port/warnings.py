@@ -80,7 +80,7 @@ class Warnings:
         return len(told) - hides
 
     def forget(self) -> None:
-        """Be told that something else ran, such as COM_INIT_DB or COM_RESET_CONNECTION."""
+        """Note that another command ran, for example COM_INIT_DB or COM_RESET_CONNECTION."""
         self._have()
 
     def _keeps(self, facts: StatementFacts, replies: Sequence[Reply]) -> bool:
