@@ -1,4 +1,4 @@
-"""What binlane answers by itself, in values."""
+"""Answers that binlane gives by itself, in values."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from binlane.log.codec.packets.results import Cell, ColumnDefinition
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OkAnswer:
-    """The statement is done.
+    """The reply to a statement that is done and has no rows.
 
     Attributes:
-        affected_rows: As the client shows it.
-        info: For people.
-        warnings: How many the source has of it.
-        diagnostics: What SHOW WARNINGS lists where binlane has them, and not the source.
+        affected_rows: Number of rows, as the client shows it.
+        info: Text for people, as the OK packet has it.
+        warnings: Number of warnings that the source has of the statement.
+        diagnostics: Rows of SHOW WARNINGS where binlane has them, and not the source.
     """
 
     affected_rows: int = 0
@@ -31,9 +31,9 @@ class RowsAnswer:
     """A result set.
 
     Attributes:
-        columns: Heads: a name is a column of text.
+        columns: Column heads: a name stands for a column of text.
         rows: One cell a column; None is NULL.
-        diagnostics: As of `OkAnswer`.
+        diagnostics: Same as in `OkAnswer`: rows of SHOW WARNINGS.
     """
 
     columns: Sequence[ColumnDefinition | str]
@@ -51,8 +51,8 @@ class RowsInParts:
     """A result set that is too large to be held: it is sent as it is made.
 
     Attributes:
-        columns: As of `RowsAnswer`.
-        parts: Some rows at a time; what it raises ends the result set with that error.
+        columns: Same as in `RowsAnswer`: the column heads.
+        parts: Gives some rows at a time; an error that it raises ends the result set.
     """
 
     columns: Sequence[ColumnDefinition | str]
@@ -75,7 +75,7 @@ class HandOn:
     """Another statement is to be run in the place of the client's.
 
     Attributes:
-        text: It.
+        text: Text of the statement that is run.
     """
 
     text: str

@@ -1,7 +1,7 @@
-"""What client and source say to each other until the source has decided who the client is.
+"""The exchange of client and source until the source has decided who the client is.
 
-Packets pass as they are, each numbered for the connection that it goes to: behind a TLS request
-numbers are higher by one, and only one of the two connections may have had it.
+Packets pass as they are, each numbered for the connection that it goes to: behind a TLS request numbers are
+higher by one, and only one of the two connections may have had it.
 
 Clients send a password in clear where they see TLS, servers take one where they see TLS or a Unix
 socket. Where client and source see different things neither understands the other: a password in
@@ -41,11 +41,11 @@ Seal = Callable[[bytes, bytes], bytes]
 
 @dataclass(frozen=True, slots=True)
 class Privacy:
-    """Whether nobody can listen on a session's two connections, as client and source see it.
+    """Privacy of a session's two connections, as client and source see it.
 
     Attributes:
-        of_client: The client speaks TLS.
-        of_source: The source is spoken to by TLS or a Unix socket.
+        of_client: True if the client speaks TLS.
+        of_source: True if the source is spoken to by TLS or a Unix socket.
     """
 
     of_client: bool
@@ -53,11 +53,11 @@ class Privacy:
 
     @property
     def is_equal(self) -> bool:
-        """Whether client and source see the same."""
+        """True if client and source see the same privacy."""
         return self.of_client is self.of_source
 
     def exposes(self, plugin: str) -> bool:
-        """Whether a password that a plugin's client sends unasked would leave TLS in clear."""
+        """True if a password that a plugin's client sends unasked would leave TLS in clear."""
         return (
             self.of_client
             and not self.of_source
@@ -66,11 +66,11 @@ class Privacy:
 
 
 class Passed(NamedTuple):
-    """What follows from a packet.
+    """Frames that follow from a packet.
 
     Attributes:
-        to_client: Frames.
-        to_source: Likewise.
+        to_client: Frames that go to the client.
+        to_source: Frames that go to the source.
     """
 
     to_client: bytes = b""
@@ -81,9 +81,9 @@ class Authentication:
     """One login, or one change of user, from the first answer of the source to its last one.
 
     Attributes:
-        result: The packet that ends it, OK or ERR, once it has come; as the client gets it.
-        result_number: Its sequence number for the client.
-        scramble: The source's last challenge.
+        result: The packet that ends the login, OK or ERR, once it has come; as the client gets it.
+        result_number: Sequence number of the result for the client.
+        scramble: The last challenge of the source.
     """
 
     def __init__(
@@ -95,14 +95,14 @@ class Authentication:
         scramble: bytes,
         client_number: int,
     ) -> None:
-        """Begin.
+        """Begin with the client's first answer.
 
         Args:
-            privacy: Of the two connections.
-            seal: Encrypts for the source.
-            plugin: Whose answer the client has sent.
-            scramble: The challenge that it answered.
-            client_number: Of the client's last packet.
+            privacy: Privacy of the two connections.
+            seal: Encrypts a password for the source.
+            plugin: Name of the plugin whose answer the client has sent.
+            scramble: The challenge that the client answered.
+            client_number: Sequence number of the client's last packet.
         """
         self._privacy = privacy
         self._seal = seal
@@ -152,7 +152,7 @@ class Authentication:
 
     @property
     def _is_sealed(self) -> bool:
-        """Whether passwords in clear have to be."""
+        """True if passwords in clear have to be sealed."""
         return self._privacy.of_client and not self._privacy.of_source
 
     def _switch(self, payload: bytes) -> Passed:
@@ -185,7 +185,7 @@ class Authentication:
 
 
 def clear_password_refusal(plugin: str) -> StatementError:
-    """What a client is told whose password would leave its TLS in clear."""
+    """Give the error for a client whose password would leave its TLS in clear."""
     return _refusal(f"the source offers no TLS, and {plugin} would send it the password in clear")
 
 

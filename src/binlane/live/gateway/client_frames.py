@@ -26,7 +26,7 @@ class PassedPart(NamedTuple):
 
     Attributes:
         to_source: These bytes; none of a refused command.
-        header: How many of them belong to the frame's header.
+        header: Number of them that belong to the frame's header.
         to_client: The error behind a refused command's last frame.
     """
 
@@ -39,8 +39,8 @@ class ClientFrames:
     """The bytes that one client has sent and that were not used yet.
 
     Attributes:
-        data: The bytes.
-        next: Their meaning.
+        data: Bytes that were not used yet.
+        next: Meaning of the first of them.
     """
 
     def __init__(self) -> None:
@@ -67,10 +67,10 @@ class ClientFrames:
         return bytes(self.data[FRAME_HEADER_LENGTH : FRAME_HEADER_LENGTH + count])
 
     def find_packet(self, length: int) -> tuple[bytes, int] | None:
-        """The first packet's payload, and its end; None until it is there.
+        """Give the first packet's payload, and its end; None until it is there.
 
         Args:
-            length: Of its first frame.
+            length: Payload length of the packet's first frame.
         """
         data = self.data
         end = FRAME_HEADER_LENGTH + length
@@ -138,7 +138,7 @@ class ClientFrames:
         """Let the first frame pass as it comes.
 
         Args:
-            length: Of its payload.
+            length: Length of the frame's payload.
         """
         self._left = FRAME_HEADER_LENGTH + length
         self._header_left = FRAME_HEADER_LENGTH
@@ -147,7 +147,7 @@ class ClientFrames:
         self.next = NextBytes.REST
 
     def pass_on(self) -> PassedPart:
-        """Take what is there of the frame that passes."""
+        """Take the present bytes of the frame that passes."""
         data = self.take(min(self._left, len(self.data)))
         self._left -= len(data)
         header = min(self._header_left, len(data))

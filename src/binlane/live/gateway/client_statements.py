@@ -48,9 +48,9 @@ class ClientCommand(NamedTuple):
     """A command as the client sent it.
 
     Attributes:
-        number: Its first byte.
-        payload: All of it, with that byte.
-        packet: Its frames; empty where they pass as they come, and `payload` is the first bytes.
+        number: First byte of the payload: the command's number.
+        payload: The whole command, with that byte.
+        packet: Frames of the command; empty where they pass as they come, and `payload` is the first bytes.
     """
 
     number: int
@@ -60,11 +60,11 @@ class ClientCommand(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Uncut:
-    """Several statements; to cut them takes long where they are.
+    """Several statements in one text; to cut them takes long where the text is long.
 
     Attributes:
-        text: Theirs.
-        reading: How the session reads it.
+        text: Text that holds the statements.
+        reading: The way in which the session reads the text.
     """
 
     text: str
@@ -89,10 +89,10 @@ class Unwritten:
     """An execution of a prepared statement; to write its values into its text takes long.
 
     Attributes:
-        prepared: The session's prepared statements.
-        command: As of `PreparedStatements.executed`, like all others.
-        payload: All of it.
-        style: How the session's values are logged.
+        prepared: Prepared statements of the session.
+        command: Number of COM_STMT_EXECUTE or COM_STMT_BULK_EXECUTE, as in `PreparedStatements.executed`.
+        payload: The whole command, with its first byte.
+        style: Style in which the session's values are logged.
     """
 
     prepared: PreparedStatements
@@ -114,14 +114,14 @@ class ClientStatements:
     """Reads the statements of one session's commands.
 
     Args:
-        capabilities: What the client has agreed on.
-        rules: Say which commands are read.
+        capabilities: Capabilities that the client has agreed on.
+        rules: Rules that say which commands are read.
 
     Attributes:
-        rules: As given.
-        has_attributes: Whether values may stand before the text of a COM_QUERY.
-        has_many: Whether a packet may hold several statements.
-        prepared: The session's prepared statements.
+        rules: Rules that say which commands are read.
+        has_attributes: True if values may stand before the text of a COM_QUERY.
+        has_many: True if a packet may hold several statements.
+        prepared: Prepared statements of the session.
     """
 
     def __init__(self, capabilities: Capability, rules: CommandRules) -> None:
@@ -145,15 +145,16 @@ class ClientStatements:
         """Find the statements of COM_QUERY, COM_STMT_EXECUTE or COM_STMT_BULK_EXECUTE.
 
         Args:
-            command: Which one it is.
-            payload: All of it.
-            judge: Knows how the source reads it, if anybody does.
+            command: Number of one of these commands.
+            payload: The whole command, with its first byte.
+            judge: Knows how the source reads the statements, if anybody does.
 
         Returns:
-            None where that would have to be known; nothing where the source has no such statement.
+            None where the source's reading would have to be known; empty where the source has no such
+            statement.
 
         Raises:
-            CodecError: If it is no such command.
+            CodecError: If the payload is no such command.
         """
         if command != _QUERY:
             return self._executed(command, payload, judge.reading)
@@ -172,7 +173,7 @@ class ClientStatements:
         return uncut if len(text) > LONG else uncut.statements()
 
     def unread(self, command: int, payload: bytes) -> tuple[ClientStatement, ...]:
-        """Find them where nobody knows how the source reads them; arguments and errors as of `of`."""
+        """Find statements where the source's reading is not known; arguments and errors as in `of`."""
         if command == Command.QUERY:
             text = bare(text_of(self.query(payload)))
             return (ClientStatement(text, is_complete=False),)
@@ -200,12 +201,12 @@ class ClientStatements:
         """Follow a command that goes to the source, and is none of `JUDGED_COMMANDS`.
 
         Args:
-            command: Read as a whole.
-            judge: Is told of the default database.
-            flavor: Of the source.
+            command: The command, read as a whole.
+            judge: Judge that is told of the default database.
+            flavor: Flavor of the source server.
 
         Returns:
-            Takes the reply; None where that says nothing.
+            Takes the reply; None where the reply says nothing of interest.
         """
         number, payload, _ = command
         if number == Command.INIT_DB:
@@ -230,13 +231,13 @@ class ClientStatements:
         """Follow a command of several frames that passes as it comes.
 
         Args:
-            number: Of the command.
-            head: Its first `LONG_DATA_HEAD` bytes.
-            judge: As of `follow`.
-            flavor: As of `follow`.
+            number: Number of the client's command.
+            head: First `LONG_DATA_HEAD` bytes of the command.
+            judge: Judge that is told of the default database.
+            flavor: Flavor of the source server.
 
         Raises:
-            CodecError: If no such command may be so long.
+            CodecError: If a command of this number may not be so long.
         """
         if number == Command.STMT_SEND_LONG_DATA:
             self.prepared.lose_long_data(_LONG_DATA.unpack(head)[1])
@@ -252,7 +253,7 @@ class ClientStatements:
         return partial(self._statement_prepared, text, judge, flavor)
 
     def prepares_own(self, text: str) -> Watcher:
-        """Take the reply to COM_STMT_PREPARE of what stands for a text that binlane answers."""
+        """Take the reply to COM_STMT_PREPARE of the stand-in for a text that binlane answers."""
         return partial(self._own_prepared, text)
 
     def _option_set(self, option: int, reply: bytes) -> None:

@@ -67,7 +67,7 @@ _FORGETTING_COMMANDS: Final = JUDGED_COMMANDS | {Command.INIT_DB}
 
 
 class Pause(Enum):
-    """Why no further command of the client is read."""
+    """The reason why no further command of the client is read."""
 
     NEEDS_BYTES = "the client has sent no whole command"
     WAITS = "its next command waits for the source"
@@ -90,9 +90,9 @@ class CommandReader(JudgedCommands):
     """The part of a session's state that reading the client's commands needs, and the one reader.
 
     Args:
-        login: Of the session.
-        rules: By what means client and source may be connected.
-        counts: Of the port, to which its statements are added.
+        login: State of the session's login.
+        rules: Means by which client and source may be connected.
+        counts: Counts of the port, to which the session's statements are added.
 
     Attributes:
         user: Account name, empty before the login.
@@ -143,7 +143,7 @@ class CommandReader(JudgedCommands):
         frames, source = self._frames, self._source
         if source.wants_local_data or frames.next is not _COMMAND:
             return True
-        # Of its answers the first is numbered 2; a packet numbered 0 is a command.
+        # The first of the client's answers is numbered 2; a packet numbered 0 is a command.
         return source.is_authenticating and bool(frames.number)
 
     def _begin_to_pass(self, length: int) -> None:
@@ -171,11 +171,11 @@ class CommandReader(JudgedCommands):
         """Read a COM_QUERY that came alone and in full, as nearly all do, without a copy of it.
 
         Args:
-            data: What the client sent, with nothing before it that waits.
+            data: Bytes that the client sent, with nothing before them that waits.
 
         Returns:
-            False, and nothing is done, if it is something else, or more than its judge has to do
-            with it.
+            False, and nothing is done, for another command, or one with which others than its judge have to
+            do.
         """
         length = len(data) - FRAME_HEADER_LENGTH
         if not 1 < length <= INSPECTED_MAX or _QUERY_HEAD.unpack_from(data) != (length, _QUERY):
@@ -265,7 +265,7 @@ class CommandReader(JudgedCommands):
         return True
 
     def _asks(self, number: int, payload: bytes) -> bool:
-        """True if binlane answers a command, or has to be asked whether it does."""
+        """True if binlane answers a command, or has to be asked if it does."""
         if self._own_answer(number, payload) is not None:
             return True
         if number in TEXT_COMMANDS:
@@ -377,7 +377,7 @@ class CommandReader(JudgedCommands):
             self._follow_ups.append(Starting(is_reset=True))
 
     def _read_decision(self, change: UserChange, data: bytes) -> tuple[bytes, bool]:
-        """Read what the source says to a change of user.
+        """Read the source's packets in a change of user.
 
         Returns:
             What the client gets of it; and whether the source lets the user in, who is to be checked.

@@ -64,15 +64,15 @@ JUDGED: Final = CommandRules(
 def check_beginning(frames: ClientFrames, length: int) -> None:
     """See that the client's first frame begins as a command does.
 
-    What is read whole before anything is done with it has a length of its own; were a longer one
+    A command that is read whole before anything is done with it has a greatest length; were a longer one
     passed on unread, the source would serve a dump or change the user by itself.
 
     Args:
-        frames: Hold it, or its beginning.
-        length: Of its payload.
+        frames: Client's frames, which hold the first one or its beginning.
+        length: Length of the frame's payload.
 
     Raises:
-        CodecError: If it does not.
+        CodecError: If the frame does not begin as a command.
     """
     if not length:
         raise CodecError("the client sends an empty command")

@@ -1,4 +1,4 @@
-"""What the port has done since it was opened, for whoever shows it."""
+"""Counts of the port's work since it was opened, for whoever shows them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from binlane.live.gateway.judge import Give, Pass, Refuse, Run, Verdict
 
 
 class LoginOutcome(Enum):
-    """What became of a client that connected."""
+    """Outcome of the login of a client that connected."""
 
     ADMITTED = "admitted"
     REFUSED = "refused"
@@ -25,7 +25,7 @@ class LoginOutcome(Enum):
 
 
 class StatementOutcome(Enum):
-    """What became of a statement that was judged, or of several in one packet."""
+    """Outcome of a statement that was judged, or of several in one packet."""
 
     PASSED = "passed"
     FOLLOWED = "followed"
@@ -62,17 +62,17 @@ class PortCounts:
 
     @property
     def judged(self) -> Counter[StatementOutcome]:
-        """Statements, by what the judge said of them."""
+        """Number of statements by the judge's verdict."""
         return Counter({_OUTCOMES[kind]: count for kind, count in self.verdicts.items() if count})
 
     def judge(self, verdict: Verdict) -> None:
-        """Count what was said of a statement."""
+        """Count the verdict on a statement."""
         self.verdicts[type(verdict)] += 1
         if isinstance(verdict, Refuse):
             self.refused[verdict.error.errno] += 1
 
     def add(self, more: PortCounts) -> None:
-        """Count what another port has done, too."""
+        """Add the counts of another port."""
         self.logins += more.logins
         self.refused += more.refused
         self.faults += more.faults

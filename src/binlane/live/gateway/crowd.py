@@ -17,8 +17,9 @@ class Crowd:
     """The clients of all processes of a port.
 
     Args:
-        memory: That all see, of `bytes_for` their number; a process that is alone has its own.
-        number: Which process this is, from 0.
+        memory: Memory that all processes see, of `bytes_for` their number; a process that is alone has its
+            own.
+        number: Number of this process, from 0.
     """
 
     def __init__(self, memory: memoryview | bytearray | None = None, number: int = 0) -> None:
@@ -27,15 +28,15 @@ class Crowd:
 
     @staticmethod
     def bytes_for(processes: int) -> int:
-        """How much memory some processes need."""
+        """Give the number of bytes of memory that some processes need."""
         return processes * _COUNTS.size
 
     def tell(self, *, clients: int, sessions: int) -> None:
         """Say how many clients this process has.
 
         Args:
-            clients: Connections.
-            sessions: Of them those that are logged in.
+            clients: Number of the process's client connections.
+            sessions: Number of those clients that are logged in.
         """
         _COUNTS.pack_into(self._memory, self._at, clients, sessions)
 
@@ -46,7 +47,7 @@ class Crowd:
 
     @property
     def is_least(self) -> bool:
-        """Whether no other process has fewer clients."""
+        """True if no other process has fewer clients."""
         return self._own[0] <= min(clients for clients, _ in self._counts)
 
     @property

@@ -1,8 +1,8 @@
-"""What SHOW WARNINGS and its like tell of a statement that binlane answered, or refused, by itself.
+"""Rows of SHOW WARNINGS and its like on a statement that binlane answered, or refused, by itself.
 
-The source knows nothing of it: what it would list is of another statement, or of a question of
-binlane's own. They are there as long as warnings are on the servers: on MySQL until the next
-statement that is not about them, on MariaDB until the next one that uses tables or has warnings
+The source knows nothing of such a statement: its own warnings are of another statement, or of a question of
+binlane's own. The rows are there as long as warnings are on the servers: on MySQL until the next statement
+that is not about them, on MariaDB until the next one that uses tables or has warnings
 itself (measured on MariaDB 10.11.19 and 11.8.6, MySQL 9.7.4).
 """
 
@@ -46,7 +46,7 @@ _WITHOUT_TABLES: Final = frozenset(
 )
 """Kinds of statements that leave MariaDB's warnings where they name no tables."""
 _KEEPING_VERBS: Final = ("USE", "CREATE USER", "DROP USER")
-"""How others of those begin."""
+"""First words of further statements that leave MariaDB's warnings where they name no tables."""
 _COUNT: Final = re.compile(
     r"@@\s*(?:(?:session|local)\s*\.\s*)?(?P<level>warning|error)_count", re.IGNORECASE
 )
@@ -66,20 +66,20 @@ class OwnDiagnostics:
         self._own_text = ""
 
     def tell(self, rows: Sequence[Diagnostic]) -> None:
-        """Be told of a statement that binlane has answered.
+        """Take in the diagnostics of a statement that binlane has answered.
 
         Args:
-            rows: What is to be listed of it.
+            rows: Rows that SHOW WARNINGS is to list for it.
         """
         self.are_own, self._rows = True, tuple(rows)
         self._is_in_doubt = False
 
     def forget(self) -> None:
-        """Be told that the source has got something else: what is to be listed is known there."""
+        """Note that the source has got another command: the rows to be listed are known there."""
         self.are_own, self._rows = False, ()
 
     def give_rows(self, statement: str, flavor: Flavor) -> None:
-        """Be told that binlane has answered a statement with rows.
+        """Note that binlane has answered a statement with rows.
 
         A SHOW uses no tables, nor does a SELECT of how many there are.
         """
@@ -89,17 +89,17 @@ class OwnDiagnostics:
             self.tell(())
 
     def concern(self, statement: bytes) -> bool:
-        """Whether it is worth to have a statement answered from here."""
+        """True if a statement is worth being looked at for an answer from here."""
         return (
             self.are_own and len(statement) <= _LENGTH_MAX and _WORDS.search(statement) is not None
         )
 
     def answer(self, statement: str, flavor: Flavor) -> RowsAnswer | str | None:
-        """What a statement about them gives.
+        """Answer a statement about the diagnostics.
 
         Returns:
-            Rows, or the statement that the source is to run in its place; None where it is not
-            about them, or where the source has to say what is wrong with it.
+            Rows, or the statement that the source is to run in its place; None where the statement is not
+            about the diagnostics, or where the source has to say what is wrong with it.
         """
         try:
             tokens = _tokens(statement, flavor)
@@ -117,7 +117,7 @@ class OwnDiagnostics:
         return None
 
     def runs(self, text: str, flavor: Flavor) -> bool:
-        """Be told that the source gets a statement.
+        """Note that the source gets a statement.
 
         Returns:
             Whether it hangs on what comes of it if they stay, as `ran` has to tell.
@@ -134,7 +134,7 @@ class OwnDiagnostics:
         return self._is_in_doubt
 
     def ran(self, replies: Sequence[Reply]) -> None:
-        """Be told what came of it."""
+        """Note the replies to the statement that the source got."""
         if self._is_in_doubt and any(reply.errno or reply.warnings for reply in replies):
             self.forget()
         self._is_in_doubt = False
@@ -152,11 +152,11 @@ class OwnDiagnostics:
 
 
 def shown(tokens: Sequence[Token], rows: Sequence[Diagnostic]) -> RowsAnswer:
-    """What SHOW WARNINGS, SHOW ERRORS or SHOW COUNT(*) of either gives.
+    """Answer SHOW WARNINGS, SHOW ERRORS or SHOW COUNT(*) of either.
 
     Args:
-        tokens: Of the statement.
-        rows: What is listed.
+        tokens: Tokens of the statement's text.
+        rows: Diagnostics that are to be listed.
     """
     is_count = tokens[1].word == "COUNT"
     has_all = any(token.word == "WARNINGS" for token in tokens)
@@ -170,7 +170,7 @@ def shown(tokens: Sequence[Token], rows: Sequence[Diagnostic]) -> RowsAnswer:
 
 
 def limit_of(tokens: Sequence[Token]) -> tuple[int, int | None]:
-    """How many rows are left out, and how many are given at most."""
+    """Give the number of rows that are left out, and the most that are given; None is no limit."""
     numbers = [int(token.text) for token in tokens if token.kind is TokenKind.NUMBER]
     if not numbers:
         return 0, None
@@ -181,7 +181,7 @@ def limit_of(tokens: Sequence[Token]) -> tuple[int, int | None]:
 
 
 def uses_no_tables(facts: StatementFacts) -> bool:
-    """Whether a statement leaves MariaDB's warnings as they are, if it has none itself."""
+    """True if a statement leaves MariaDB's warnings as they are, if it has none itself."""
     is_without = facts.effects.kind in _WITHOUT_TABLES or facts.verb.startswith(_KEEPING_VERBS)
     return is_without and not facts.tables
 

@@ -30,14 +30,14 @@ from binlane.log.codec.packets.results import ResultSet
 TellFault = Callable[[Exception, str], None]
 """Tells of a fault, and of what was under way when it came."""
 _OF_THE_WORLD: Final = (BinlaneError, OSError)
-"""What a judge may raise where it waits for the source."""
+"""Errors that a judge may raise where it waits for the source."""
 _VERB: Final = re.compile(r"[A-Za-z]{1,20}")
 _OWN: Final = "binlane."
 _Got = TypeVar("_Got")
 
 
 def place_of(fault: Exception) -> str:
-    """What failed, and the line of binlane where it did: `KeyError in binlane.statements.sql.tokens:71`."""
+    """Name an error and the line of binlane that raised it: `KeyError in binlane.statements.sql:71`."""
     place = "?"
     for frame, line in walk_tb(fault.__traceback__):
         module = str(frame.f_globals.get("__name__", ""))
@@ -47,17 +47,17 @@ def place_of(fault: Exception) -> str:
 
 
 def kind_of(text: str) -> str:
-    """What kind of statement a text is, of which nothing else is told: its first word."""
+    """Give the first word of a statement of which nothing else is told."""
     verb = _VERB.match(text)
     return "a statement" if verb is None else verb[0].upper()
 
 
 class GuardedJudge:
-    """A judge of whom no fault gets to the gateway.
+    """A judge whose faults do not get to the gateway.
 
     Args:
-        judge: Is asked.
-        tell: Gets each fault.
+        judge: The judge that is asked.
+        tell: Function that gets each fault.
     """
 
     def __init__(self, judge: Judge, tell: TellFault) -> None:
@@ -67,29 +67,29 @@ class GuardedJudge:
 
     @property
     def reading(self) -> Reading | None:
-        """As of `Judge`."""
+        """Same as in `Judge`."""
         return self._judge.reading
 
     @property
     def hides_gtids(self) -> bool:
-        """As of `Judge`."""
+        """Same as in `Judge`."""
         return self._judge.hides_gtids
 
     @property
     def reads_long_texts(self) -> bool:
-        """As of `Judge`."""
+        """Same as in `Judge`."""
         return self._judge.reads_long_texts
 
     async def learn(self) -> None:
-        """As of `Judge`; with a fault it stays unknown how statements are read."""
+        """Same as in `Judge`; with a fault it stays unknown how statements are read."""
         await self._waited("learning how its statements are read", self._judge.learn())
 
     async def start(self, *, is_reset: bool) -> None:
-        """As of `Judge`."""
+        """Same as in `Judge`."""
         await self._waited("the session's start", self._judge.start(is_reset=is_reset))
 
     def judge(self, statements: Sequence[ClientStatement]) -> Verdict | None:
-        """As of `Judge`."""
+        """Same as in `Judge`."""
         try:
             return self._judge.judge(statements)
         except Exception as fault:  # noqa: BLE001 - any, so that the session goes on
@@ -98,7 +98,7 @@ class GuardedJudge:
             return None
 
     async def judge_later(self, statements: Sequence[ClientStatement]) -> Verdict:
-        """As of `Judge`; a command whose judging failed is run unjudged, or refused."""
+        """Same as in `Judge`; a command whose judging failed is run unjudged, or refused."""
         if not self._is_unjudged:
             doing = f"judging {_kinds(statements)}"
             verdict = await self._waited(doing, self._judge.judge_later(statements))
@@ -108,13 +108,13 @@ class GuardedJudge:
         return await self._judge.unjudged()
 
     async def shown(self, statement: str, result: ResultSet) -> RowsAnswer:
-        """As of `Judge`; with a fault, as the source says."""
+        """Same as in `Judge`; with a fault, the source's rows are given."""
         doing = f"answering {kind_of(statement)}"
         shown = await self._waited(doing, self._judge.shown(statement, result))
         return RowsAnswer(result.heads, result.rows) if shown is None else shown
 
     def done(self, replies: Sequence[Reply]) -> Done:
-        """As of `Judge`."""
+        """Same as in `Judge`."""
         try:
             done = self._judge.done(replies)
         except Exception as fault:  # noqa: BLE001 - as above
@@ -122,29 +122,29 @@ class GuardedJudge:
         return done if done.then is None else replace(done, then=partial(self._then, done.then))
 
     def local_data(self, data: bytes) -> None:
-        """As of `Judge`."""
+        """Same as in `Judge`."""
         try:
             self._judge.local_data(data)
         except Exception as fault:  # noqa: BLE001 - as above
             self._stumble(fault, "following the file of LOAD DATA LOCAL")
 
     def used(self, database: str) -> None:
-        """As of `Judge`."""
+        """Same as in `Judge`."""
         try:
             self._judge.used(database)
         except Exception as fault:  # noqa: BLE001 - as above
             self._stumble(fault, "following COM_INIT_DB")
 
     async def ended(self) -> None:
-        """As of `Judge`."""
+        """Same as in `Judge`."""
         await self._waited("the session's end", self._judge.ended())
 
     def stumbled(self) -> None:
-        """As of `Judge`."""
+        """Same as in `Judge`."""
         self._judge.stumbled()
 
     async def unjudged(self) -> Verdict:
-        """As of `Judge`."""
+        """Same as in `Judge`."""
         return await self._judge.unjudged()
 
     async def _then(self, then: Callable[[], Awaitable[None]]) -> None:
@@ -155,7 +155,7 @@ class GuardedJudge:
             self._judge.stumbled()
 
     async def _waited(self, doing: str, work: Awaitable[_Got]) -> _Got | None:
-        """What the judge gives once it has waited for others; None with a fault of its own."""
+        """Give the result of the judge, once it has waited for others; None with a fault of its own."""
         try:
             return await work
         except _OF_THE_WORLD:
@@ -171,6 +171,6 @@ class GuardedJudge:
 
 
 def _kinds(statements: Sequence[ClientStatement]) -> str:
-    """Of what kind the statements of a packet are, the first of them."""
+    """Give the kind of a packet's first statement, and the number of those behind it."""
     first = kind_of(statements[0].text) if statements else "nothing"
     return first if len(statements) <= 1 else f"{first} and {len(statements) - 1} more"

@@ -1,4 +1,4 @@
-"""What the gateway asks of whoever knows the binlogs."""
+"""Interface through which the gateway asks the component that knows the binlogs."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ when the client takes more."""
 
 
 class SessionAge(NamedTuple):
-    """How far a session is: what was asked of the source holds as long as this is the same.
+    """Progress of a session: answers of the source hold as long as it is the same.
 
     Attributes:
-        logins: COM_CHANGE_USER.
-        commands: Sent on to the source.
+        logins: Number of COM_CHANGE_USER in the session.
+        commands: Number of commands that were sent on to the source.
     """
 
     logins: int = 0
@@ -35,7 +35,7 @@ class SessionContext(Protocol):
 
     @property
     def user(self) -> str:
-        """Account name that it logged in with."""
+        """Account name with which the client logged in."""
         ...
 
     @property
@@ -45,17 +45,17 @@ class SessionContext(Protocol):
 
     @property
     def thread_id(self) -> int:
-        """Its connection id on the source, as KILL takes it."""
+        """The session's connection id on the source, as KILL takes it."""
         ...
 
     @property
     def is_tls(self) -> bool:
-        """Whether the client speaks TLS."""
+        """True if the client speaks TLS."""
         ...
 
     @property
     def age(self) -> SessionAge:
-        """How far it is: grows with what the client has the source do."""
+        """Progress of the session: it grows with each command that the client has the source run."""
         ...
 
     @property
@@ -65,7 +65,7 @@ class SessionContext(Protocol):
 
     @property
     def capabilities(self) -> Capability:
-        """What client and source have agreed on."""
+        """The capabilities that client and source have agreed on."""
         ...
 
     @property
@@ -75,7 +75,7 @@ class SessionContext(Protocol):
 
     @property
     def replica(self) -> RegisterSlave | None:
-        """How it introduced itself as a replica, if it did."""
+        """The client's introduction as a replica, if there was one."""
         ...
 
     async def query_source(self, statement: str) -> ResultSet:
@@ -88,7 +88,7 @@ class SessionContext(Protocol):
         ...
 
     async def run_at_source(self, statement: str) -> Reply:
-        """Run a statement that gives no rows in this session on the source; such are left out.
+        """Run a statement in this session on the source; rows that it gives are left out.
 
         Raises:
             StatementError: If the source refuses it.
@@ -110,14 +110,14 @@ class Handler(Protocol):
 
     @property
     def has_tables_info(self) -> bool:
-        """Whether binlogs are written with tables info."""
+        """True if binlogs are written with tables info."""
         ...
 
     def judge(self, session: SessionContext) -> Judge | None:
-        """Who judges the statements of a session; None lets all pass.
+        """Give the judge of a session's statements; None lets all pass.
 
         Args:
-            session: At its login: its `user` and `server_version` are known, no more.
+            session: Session at its login: its `user` and `server_version` are known, no more.
         """
         ...
 
@@ -154,49 +154,49 @@ class Handler(Protocol):
         ...
 
     async def gtid_purged(self, session: SessionContext) -> Position | None:
-        """What was done before the first file of the binlog that the session reads; None as above.
+        """Give the position before the first file of the session's binlog; None as in `gtid_position`.
 
         Raises:
-            StatementError: To be told to the client.
+            StatementError: If the client is to be told an error.
         """
         ...
 
     async def gtid_position_at(
         self, session: SessionContext, place: FilePosition
     ) -> Position | None:
-        """What is done before a position in a binlog file; None where the source is to answer.
+        """Give the GTID position before a place in a binlog file; None where the source is to answer.
 
         Raises:
-            StatementError: To be told to the client.
+            StatementError: If the client is to be told an error.
         """
         ...
 
     async def snapshot(self, session: SessionContext, place: FilePosition) -> FilePosition | None:
-        """Where the binlog that the session reads stands for a place in the source's log.
+        """Give the position of the session's binlog for a place in the source's log.
 
         Args:
-            session: Asks.
-            place: In a file of the source, between two groups.
+            session: Session that asks for the position.
+            place: Place in a file of the source, between two groups.
 
         Returns:
-            All of the binlog before it came before `place`, and nothing behind it; None where the
-            session reads none or several.
+            All of the binlog before the position came before `place`, and nothing behind it; None where the
+            session reads no binlog or several.
 
         Raises:
-            StatementError: To be told to the client.
+            StatementError: If the client is to be told an error.
         """
         ...
 
     async def answers(self, session: SessionContext, statement: str) -> bool:
-        """Whether `answer` would answer a statement; nothing of it is executed.
+        """True if `answer` would answer a statement; nothing of it is executed.
 
         Raises:
-            StatementError: To be told to the client.
+            StatementError: If the client is to be told an error.
         """
         ...
 
     def killed(self, thread_id: int) -> None:
-        """Be told that the source has killed a session, or the statement of one."""
+        """Note that the source has killed a session, or the statement of one."""
         ...
 
     async def dump(
@@ -205,7 +205,7 @@ class Handler(Protocol):
         """Serve a dump, if the account may read the binlog; cancelled when the client has gone.
 
         Args:
-            session: Its `variables` say how the replica wants it.
+            session: Session whose `variables` say how the replica wants the dump.
             command: The COM_BINLOG_DUMP, or MySQL's by GTID.
             send: Takes packets numbered from 1.
 

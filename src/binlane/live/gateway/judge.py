@@ -1,8 +1,8 @@
-"""What the gateway asks of whoever judges a session's statements before the source gets them.
+"""Interface through which the gateway has a session's statements judged before the source gets them.
 
 The gateway knows packets, the judge knows statements. Before a command goes to the source its
-statements are judged, all of one packet together; once the source has answered, the judge is told
-what came of each.
+statements are judged, all of one packet together; once the source has answered, the judge is told the reply
+to each.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ class ClientStatement(NamedTuple):
         text: SQL as the servers log it: without white space around it and without its `;`, but in
             a packet of several with the white space before its `;`; of a prepared statement with
             its values in the places of the `?`.
-        is_prepared: It came as COM_STMT_EXECUTE or COM_STMT_BULK_EXECUTE.
-        is_complete: The source runs this text, as one statement. If not, `text` is what was
-            prepared, `?` and all, and its values cannot be told, empty if that is not known either;
-            or it is a packet that may hold several statements.
-        is_bulk: It came as COM_STMT_BULK_EXECUTE, for many rows of values, and is not complete.
-            MariaDB refuses that with error 4033 where binlog_format is STATEMENT, and logs rows
-            with MIXED: an INSERT or REPLACE as one statement, others one for each row of values.
+        is_prepared: True for a COM_STMT_EXECUTE or COM_STMT_BULK_EXECUTE.
+        is_complete: True if the source runs this text, as one statement. If not, `text` is what was prepared,
+            `?` and all, and its values cannot be told, empty if that is not known either; or it is a packet
+            that may hold several statements.
+        is_bulk: True for a COM_STMT_BULK_EXECUTE, for many rows of values, which is not complete. MariaDB
+            refuses that with error 4033 where binlog_format is STATEMENT, and logs rows with MIXED (an INSERT
+            or REPLACE as one statement, others one for each row of values).
     """
 
     text: str
@@ -42,11 +42,11 @@ class ClientStatement(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """How the source reads a session's statements.
+    """The way in which the source reads a session's statements.
 
     Attributes:
-        dialect: Whose they are; its flavor is told.
-        character_set: `character_set_client`.
+        dialect: SQL dialect of the statements; its flavor is told.
+        character_set: Value of the session's variable `character_set_client`.
     """
 
     dialect: Dialect
@@ -55,7 +55,7 @@ class Reading(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """Goes to the source as it came; the judge is not told what comes of it."""
+    """The verdict for a command that goes to the source as it came; the judge is told no reply."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,15 +74,15 @@ class Give:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Goes to the source, and the judge is told what came of it.
+    """The verdict for a command that goes to the source; the judge is told its replies.
 
     Attributes:
         before: Statements of binlane's own that go first, all in one write; their replies are kept
             from the client. The command goes once the last one has succeeded, which costs the time
             of one more way to the source. If one fails, the client gets its error, the command is
             not run, and `Judge.done` is called with no reply at all; those behind it have run.
-        text: What the source runs in the command's place, as COM_QUERY; None for the command as it
-            came. Of a prepared statement only where it gives no rows, since those come as text.
+        text: Text that the source runs in the command's place, as COM_QUERY; None for the command as it came.
+            For a prepared statement it is given only where it gives no rows, since those come as text.
     """
 
     before: tuple[str, ...] = ()
@@ -103,18 +103,18 @@ class Reply(NamedTuple):
 
     Attributes:
         errno: The server's error number; 0 for none.
-        message: Its text; empty for none.
-        affected_rows: As the OK packet says; 0 for a result set.
-        insert_id: Likewise.
-        status: Flags of `ServerStatus`, of the session afterwards; servers tell none with an error,
-            so that it is then the one before. A number: the operators of flags take many times as
+        message: Text of the error; empty for none.
+        affected_rows: Number in the OK packet; 0 for a result set.
+        insert_id: Number in the OK packet; 0 for a result set.
+        status: Flags of `ServerStatus`, of the session afterwards; servers tell none with an error, so that
+            the status is then the one before. The type is a number: the operators of flags take many times as
             long.
-        warnings: How many there are.
-        info: As the OK packet has it, such as `Rows matched: 1  Changed: 0  Warnings: 0`.
-        is_result_set: It had columns.
+        warnings: Number of the statement's warnings.
+        info: Info text in the OK packet, such as `Rows matched: 1  Changed: 0  Warnings: 0`.
+        is_result_set: True if the reply had columns.
         tracked: System variables that the session tracker told, `last_gtid` among them, by name.
-        gtids: What it told of GTIDs (MySQL, OWN_GTID); empty for nothing.
-        database: The default database if it told that; None for nothing.
+        gtids: GTIDs that the session tracker told (MySQL, OWN_GTID); empty for nothing.
+        database: The default database if the session tracker told it; None for nothing.
     """
 
     errno: int = 0
@@ -132,11 +132,11 @@ class Reply(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What is to happen once a command is answered.
+    """Actions for the time once a command is answered.
 
     Attributes:
-        warnings: By how many the count of warnings grows that the client is told in its last OK.
-        then: Run before the client's next command is looked at; None for nothing. What it raises
+        warnings: Number that is added to the count of warnings in the client's last OK.
+        then: Run before the client's next command is looked at; None for nothing. An error that it raises
             ends the session, but for a StatementError, behind which the judge knows less.
     """
 
@@ -152,17 +152,17 @@ class Judge(Protocol):
 
     @property
     def reading(self) -> Reading | None:
-        """How the source reads the session's next statement; None where `learn` has to find out."""
+        """The way in which the source reads the next statement; None where `learn` has to find out."""
         ...
 
     @property
     def hides_gtids(self) -> bool:
-        """Whether the source tells GTIDs in the session's state that the client has not asked for."""
+        """True if the source tells GTIDs in the session's state that the client has not asked for."""
         ...
 
     @property
     def reads_long_texts(self) -> bool:
-        """Whether the texts of long statements are held for it, as far as they can be."""
+        """True if the texts of long statements are held for the judge, as far as they can be."""
         ...
 
     async def learn(self) -> None:
@@ -191,19 +191,19 @@ class Judge(Protocol):
         ...
 
     def judge(self, statements: Sequence[ClientStatement]) -> Verdict | None:
-        """Say what becomes of a command, at once; None where that needs `judge_later`.
+        """Give the verdict on a command, at once; None where that needs `judge_later`.
 
         The source owes the session nothing then, and nothing is asked of it.
 
         Args:
-            statements: Of one packet, in order; one where it is no multi-statement. One may be
-                nothing but comments, which gets a reply too. None at all if the source has no
-                prepared statement that it could execute: it says so itself.
+            statements: Statements of one packet, in order; one where it is no multi-statement. One may be
+                nothing but comments, which gets a reply too. Empty if the source has no such prepared
+                statement: the source says so itself.
         """
         ...
 
     async def judge_later(self, statements: Sequence[ClientStatement]) -> Verdict:
-        """Say what becomes of a command; the source may be asked meanwhile.
+        """Give the verdict on a command; the source may be asked meanwhile.
 
         Raises:
             StatementError: To be told to the client.
@@ -212,20 +212,20 @@ class Judge(Protocol):
         ...
 
     async def shown(self, statement: str, result: ResultSet) -> RowsAnswer:
-        """The rows of SHOW VARIABLES or SHOW STATUS with what the judge knows otherwise.
+        """The rows of SHOW VARIABLES or SHOW STATUS with the values that the judge has otherwise.
 
         Args:
-            statement: It.
-            result: What the source says.
+            statement: Text of the client's statement.
+            result: Result set that the source gave.
 
         Raises:
-            StatementError: To be told to the client.
+            StatementError: If the client is to be told an error.
             PeerError: If the source goes away.
         """
         ...
 
     def done(self, replies: Sequence[Reply]) -> Done:
-        """Be told what came of the command that `judge` let run, once it is answered in full.
+        """Take the replies to the command that `judge` let run, once it is answered in full.
 
         Args:
             replies: In order; ends with an error where one of several statements failed. None at
@@ -234,7 +234,7 @@ class Judge(Protocol):
         ...
 
     def local_data(self, data: bytes) -> None:
-        """Be told what a client sends of a file, for LOAD DATA LOCAL that `judge` let run.
+        """Take a part of a file that a client sends, for LOAD DATA LOCAL that `judge` let run.
 
         Args:
             data: Some bytes of it, in order; empty at its end.
@@ -242,18 +242,18 @@ class Judge(Protocol):
         ...
 
     def used(self, database: str) -> None:
-        """Be told of COM_INIT_DB that succeeded."""
+        """Note a COM_INIT_DB that succeeded."""
         ...
 
     def stumbled(self) -> None:
-        """Be told that a fault of its own came up, whatever it was called for.
+        """Note that the judge raised a fault, in whichever call.
 
         What it knows of the session is not to be relied on any more; it does not raise here.
         """
         ...
 
     async def unjudged(self) -> Verdict:
-        """Say what becomes of a command that it failed to judge, once `stumbled` was called.
+        """Give the verdict on a command that the judge failed to judge, once `stumbled` was called.
 
         Raises:
             StatementError: To be told to the client.
@@ -262,7 +262,7 @@ class Judge(Protocol):
         ...
 
     async def ended(self) -> None:
-        """Be told that the session is over, whoever ended it; what was under way has no reply.
+        """Note that the session is over, whoever ended it; a command under way has no reply.
 
         Called once, after `start` was called.
         """
@@ -289,11 +289,11 @@ class PassingJudge:
         return PASS
 
     async def judge_later(self, statements: Sequence[ClientStatement]) -> Verdict:
-        """As of `judge`."""
+        """Same as in `Judge`: pass every command."""
         return self.judge(statements)
 
     async def shown(self, statement: str, result: ResultSet) -> RowsAnswer:
-        """Show what the source says."""
+        """Give the source's rows as they are."""
         del statement
         return RowsAnswer(result.heads, result.rows)
 
@@ -303,20 +303,20 @@ class PassingJudge:
         return NOTHING_LEFT
 
     def local_data(self, data: bytes) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def used(self, database: str) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def stumbled(self) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     async def unjudged(self) -> Verdict:
-        """As of `judge`."""
+        """Same as in `Judge`: pass every command."""
         return PASS
 
     async def ended(self) -> None:
-        """Nothing."""
+        """Do nothing."""
 
 
 NOBODY: Final[Judge] = PassingJudge()

@@ -90,18 +90,17 @@ _BEHIND_COMMAND: Final = TRANSITIONS[Phase.READY][PhaseEvent.COMMAND_SENT]
 
 
 class JudgedCommands:
-    """The part of a session's state that judging a command needs, and what is done with a verdict.
+    """The part of a session's state for judging a command and carrying out the verdict.
 
     Args:
-        login: Of the session.
-        counts: Of the port, to which its statements are added.
+        login: State of the session's login.
+        counts: Counts of the port, to which the session's statements are added.
 
     Attributes:
         phase: Says who is waited for.
-        question: Has to be answered before the client's next packet is read; None in any phase but
-            ASKING and DUMPING.
-        diagnostics: Given to SHOW WARNINGS where the source has none.
-        judge: Judges the session's statements.
+        question: Question that has to be answered before the client's next packet is read; None in any phase
+            but ASKING and DUMPING.
+        diagnostics: Rows that SHOW WARNINGS gets where the source has none.
     """
 
     def __init__(self, login: Login, counts: PortCounts) -> None:
@@ -132,7 +131,7 @@ class JudgedCommands:
 
     @property
     def is_judged(self) -> bool:
-        """True if the session's statements are read, and its judge is told what came of them."""
+        """True if the session's statements are read, and its judge is told the replies."""
         return self.judge is not NOBODY
 
     @property
@@ -158,13 +157,13 @@ class JudgedCommands:
         return self._statements.unread(number, payload) if self.diagnostics.are_own else ()
 
     def _judge(self, found: Statements, number: int, payload: bytes, packet: bytes) -> None:
-        """Ask the judge of a command that runs statements, and do what it says.
+        """Ask the judge of a command that runs statements, and carry out the verdict.
 
         Args:
             found: The statements, as of `ClientStatements.of`.
-            number: As of `ClientCommand`, like all others.
-            payload: Likewise.
-            packet: Likewise.
+            number: Number of the command, as in `ClientCommand`.
+            payload: The whole command, as in `ClientCommand`.
+            packet: Frames of the command, as in `ClientCommand`.
         """
         if isinstance(found, tuple):
             judge = self.judge
@@ -195,7 +194,7 @@ class JudgedCommands:
     def _decide(
         self, verdict: Verdict, statements: Sequence[ClientStatement], command: ClientCommand
     ) -> None:
-        """Do what was said; a question is open behind it only if rows are to be sent in parts."""
+        """Carry out a verdict; a question is open behind it only if rows are to be sent in parts."""
         if self.is_judged:
             self._counts.judge(verdict)
         if isinstance(verdict, Give):
@@ -243,7 +242,7 @@ class JudgedCommands:
             self._frames.pass_command()
 
     def answered(self, replies: list[Reply]) -> int:
-        """Tell the judge what came of a command; gives by how many its warnings grow."""
+        """Tell the judge the replies to a command; give the number of warnings to add."""
         self.diagnostics.ran(replies)
         done = self.judge.done(replies)
         return 0 if done is NOTHING_LEFT else self._take_done(done)

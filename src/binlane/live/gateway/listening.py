@@ -23,8 +23,8 @@ class SharedListener:
     """Accepts clients; has the methods of `asyncio.Server` that a port needs.
 
     Args:
-        sockets: Listen already.
-        crowd: Who has how many clients.
+        sockets: Sockets that are listening already.
+        crowd: Tells the number of clients of each process.
     """
 
     def __init__(self, sockets: Sequence[socket.socket], crowd: Crowd) -> None:
@@ -42,7 +42,7 @@ class SharedListener:
         ]
 
     def is_serving(self) -> bool:
-        """Whether clients are accepted."""
+        """True if clients are accepted."""
         return any(not task.done() for task in self._accepting)
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Who may log in now: a few clients at a time, the newest first, each host as much as the others.
+"""Admission to the login: a few clients at a time, the newest first, each host as much as the others.
 
 A connection that has not logged in costs the source one of its own, since the greeting is the
 source's. Strangers who connect and say nothing must take none from others, neither there nor here.
@@ -23,13 +23,13 @@ class Guest:
     """A client that has not logged in yet.
 
     Attributes:
-        host: Address that it comes from.
-        deadline: Of its login; it is turned out by setting this to now.
-        has_gone: Tells whether it has closed its connection.
-        has_place: Set once it may log in, or is not to wait any longer.
-        entered_s: When it got its place, in the event loop's time; None while it waits for one.
-        is_refused: There is no session left for it.
-        is_turned_out: It has to leave for others.
+        host: Address from which the client comes.
+        deadline: Timeout of its login; the client is turned out by setting this to now.
+        has_gone: Tells if the client has closed its connection.
+        has_place: Set once the client may log in, or is not to wait any longer.
+        entered_s: Time at which it got its place, in the event loop's time; None while it waits for one.
+        is_refused: True if there is no session left for the client.
+        is_turned_out: True if the client has to leave for others.
     """
 
     host: str
@@ -56,7 +56,7 @@ class Lobby:
     def __init__(
         self, *, sessions_max: int, places: int, waiting_max: int, crowd: Crowd | None = None
     ) -> None:
-        """Open it.
+        """Open the lobby.
 
         Args:
             sessions_max: Clients that may be logged in at a time, those in a place included.
@@ -75,7 +75,7 @@ class Lobby:
         self.sessions = 0
 
     def resize(self, *, sessions_max: int, places: int, waiting_max: int) -> None:
-        """Change its size, as `__init__` has it; those who are in stay."""
+        """Change the lobby's size, as in `__init__`; guests that are in stay."""
         self._sessions_max, self._places_max = sessions_max, places
         self._waiting_max = waiting_max
         self._admit()
@@ -173,7 +173,7 @@ class Lobby:
             _turn_out(guest)
         if staying:
             first_s = min(map(_patience_ends_s, staying))
-            # Who is late and stays is not in the way: whoever leaves brings us here again.
+            # A late guest that stays is not in the way: each one that leaves brings us here again.
             if first_s > now:
                 self._timer = asyncio.get_running_loop().call_at(first_s, self._admit)
 

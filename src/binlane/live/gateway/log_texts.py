@@ -1,4 +1,4 @@
-"""What peers say, as it is put into the log: no longer than anybody reads, and nothing but seen."""
+"""Texts of peers as they are logged: no longer than anybody reads, and of visible characters only."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ LOGIN_MAX: Final = 1 << 17
 
 
 class LoginPhase(Enum):
-    """How far a login is."""
+    """Progress of a login."""
 
     GREETING = "greeting"
     LOGIN = "login"
@@ -71,15 +71,15 @@ def _no_seal(key: bytes, data: bytes) -> bytes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoginRules:
-    """By what means a client and the source may be connected.
+    """Conditions for the connections of a client and of the source.
 
     Attributes:
-        offers_tls: Whether clients are offered TLS.
-        requires_tls: Whether clients without are refused.
-        source_is_local: Whether the source is at a Unix socket.
-        source_ssl_mode: When it is spoken to by TLS; PREFERRED does as the client does.
-        checks_account: Whether it is asked who has logged in before the client is let in.
-        seal: Encrypts for the source, where that offers no TLS and the client has it.
+        offers_tls: True if clients are offered TLS.
+        requires_tls: True if clients without TLS are refused.
+        source_is_local: True if the source is at a Unix socket.
+        source_ssl_mode: Conditions for TLS to the source; PREFERRED does as the client does.
+        checks_account: True if the login's account is asked for before the client is let in.
+        seal: Encrypts a password for the source, where that offers no TLS and the client has it.
     """
 
     offers_tls: bool = False
@@ -90,10 +90,10 @@ class LoginRules:
     seal: Seal = _no_seal
 
     def source_has_tls(self, *, is_offered: bool, client_has_tls: bool) -> bool:
-        """Whether the source is spoken to by TLS.
+        """True if the source is spoken to by TLS.
 
         Raises:
-            StatementError: If it has to be, and cannot.
+            StatementError: If TLS is required, and the source offers none.
         """
         mode = self.source_ssl_mode
         if self.source_is_local or mode is SslMode.DISABLED:
@@ -113,14 +113,13 @@ class Login:
     """The state of one login.
 
     Attributes:
-        phase: How far it is.
         user: Account name, empty before it is known.
         thread_id: The connection's id on the source.
-        server_version: The source's, without the prefix for old replicas.
-        capabilities: What the client and the source have agreed on.
-        source_capabilities: What the source takes for that.
-        extended: MariaDB's own among them.
-        scramble: The source's last challenge.
+        server_version: Version of the source, without the prefix for old replicas.
+        capabilities: Capabilities that the client and the source have agreed on.
+        source_capabilities: Capabilities that the source takes to be agreed on.
+        extended: MariaDB's own capabilities among those agreed on.
+        scramble: The last challenge of the source.
     """
 
     def __init__(
@@ -218,37 +217,37 @@ class Login:
         return response + self._authenticate()
 
     def refuse(self, error: StatementError) -> bytes:
-        """End the login with an error; what the client is sent."""
+        """End the login with an error; give the bytes for the client."""
         self.phase = LoginPhase.REFUSED
         return frame(error_packet(error), (self.last_number + 1) & 0xFF)
 
     def new_authentication(self, plugin: str, client_number: int) -> Authentication:
-        """A change of user on the same connections, which has begun.
+        """Give the exchange for a change of user on the same connections, which has begun.
 
         Args:
-            plugin: Whose answer the client has sent.
-            client_number: Of its packet.
+            plugin: Name of the plugin whose answer the client has sent.
+            client_number: Sequence number of the client's packet.
         """
         return self._authenticating(plugin, client_number)
 
     @property
     def privacy(self) -> Privacy:
-        """Of the two connections."""
+        """The privacy of the two connections."""
         return Privacy(
             of_client=self._client_has_tls,
             of_source=self._source_has_tls or self._rules.source_is_local,
         )
 
     def farewell(self) -> bytes | None:
-        """What ends the source's part of a login that the client does not go on with.
+        """Give the bytes that end the source's part of a login with which the client does not go on.
 
-        Servers count connections that end while they wait for a login, and lock a host out that
-        has many of them (`max_connect_errors`): here all would be binlane's own. A login that they
-        refuse is not counted.
+        Servers count connections that end while they wait for a login, and lock a host out that has many of
+        them (`max_connect_errors`): here all would be binlane's own. A login that a server refuses is not
+        counted.
 
         Returns:
-            A login of nobody; nothing where the source does not wait for one; None before it has
-            greeted.
+            A login under the name of no account; empty where the source does not wait for a login; None
+            before the source has greeted.
         """
         if self.phase is LoginPhase.GREETING:
             return None
@@ -263,7 +262,7 @@ class Login:
 
     @property
     def next_number(self) -> int | None:
-        """Of the packet that the client waits for, once it was greeted; None where others decide."""
+        """Number of the packet that the client waits for, once it was greeted; None where others decide."""
         return (self.last_number + 1) & 0xFF if self.phase is LoginPhase.LOGIN else None
 
     def _greet(self, payload: bytes) -> bytes:
@@ -306,7 +305,7 @@ class Login:
         self.phase = LoginPhase.CLIENT_TLS
 
     def _log_in(self, packet: Packet) -> bytes:
-        """What the source gets of the client's login."""
+        """Read the client's login, and give the bytes for the source."""
         response = self._read(packet.payload)
         self._authentication = self._authenticating(response.plugin or "", packet.sequence)
         head = response.head
@@ -325,7 +324,7 @@ class Login:
         return frame(replace(head, capabilities=asked).encode(), 1)
 
     def _read(self, payload: bytes) -> HandshakeResponse:
-        """Read the client's answer to the greeting, and choose what follows from it.
+        """Read the client's answer to the greeting, and choose the next phase.
 
         Raises:
             StatementError: If the client may not log in like this.
@@ -387,7 +386,7 @@ class Login:
         return passed
 
     def _authenticate(self) -> bytes:
-        """What the source gets of a client's answers; a packet numbered 0 is a command."""
+        """Read the client's answers, and give the bytes for the source; a packet numbered 0 is a command."""
         authentication = self._authentication
         assert authentication is not None, "the client has logged in"
         parts: list[bytes] = []
@@ -403,7 +402,7 @@ class Login:
         return b"".join(parts)
 
     def _next_packet(self) -> Packet | None:
-        """Take the packet at the beginning of what the client has sent; None until it is there.
+        """Take the packet at the beginning of the client's bytes; None until it is there.
 
         Bytes behind it are not looked at: they may be TLS.
         """

@@ -18,10 +18,10 @@ _T = TypeVar("_T")
 
 
 def is_long(text: str) -> bool:
-    """Whether a text is not to be read in the event loop."""
+    """True if a text is not to be read in the event loop."""
     return len(text) > LONG
 
 
 async def read_beside(work: Callable[[], _T]) -> _T:
-    """Read a long text, or several; gives what `work` gives, and raises what it raises."""
+    """Read a long text, or several; results and errors are those of `work`."""
     return await asyncio.get_running_loop().run_in_executor(_threads, work)

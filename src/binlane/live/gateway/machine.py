@@ -111,8 +111,8 @@ class Relay(CommandReader):
         """Begin before the greeting.
 
         Args:
-            rules: By what means client and source may be connected.
-            counts: Of the port, to which its statements are added.
+            rules: Conditions for the connections of client and source.
+            counts: Counts of the port, to which the session's statements are added.
         """
         counts = PortCounts() if counts is None else counts
         super().__init__(Login(rules, self._find_judge), rules, counts)
@@ -122,7 +122,7 @@ class Relay(CommandReader):
 
     @property
     def age(self) -> SessionAge:
-        """Counts that grow with what the client has the source do."""
+        """Counts that grow with each command that the client has the source run."""
         return SessionAge(self._logins, self._commands)
 
     @property
@@ -152,7 +152,7 @@ class Relay(CommandReader):
 
     @property
     def is_closed(self) -> bool:
-        """True if the session is over once the client has been sent what there is for it."""
+        """True if the session is over once the client has been sent the bytes that wait for it."""
         return self.phase is _CLOSED
 
     @property
@@ -190,7 +190,7 @@ class Relay(CommandReader):
         self._counts.faults += 1
 
     def take_to_client(self) -> bytes:
-        """Take what the client is to be sent."""
+        """Take the bytes that the client is to be sent."""
         parts = self._to_client
         if len(parts) == 1:
             return parts.pop()
@@ -199,7 +199,7 @@ class Relay(CommandReader):
         return data
 
     def take_to_source(self) -> bytes:
-        """Take what the source is to be sent."""
+        """Take the bytes that the source is to be sent."""
         parts = self._to_source
         if len(parts) == 1:
             return parts.pop()
@@ -264,7 +264,7 @@ class Relay(CommandReader):
             self._read_commands()
 
     def protest(self, error: CodecError) -> None:
-        """Tell the client what is wrong with its packets, if it listens to that now; it is over."""
+        """Tell the client the error in its packets, if it listens to that now; the session is over."""
         if self.phase in DEAF or not (self.phase is _LOGIN or self._source.is_idle):
             return  # the client reads a reply of the source
         number = self._login.next_number if self.phase is _LOGIN else 1
@@ -276,7 +276,7 @@ class Relay(CommandReader):
             self._move(PhaseEvent.ENDED)
 
     def forget(self) -> None:
-        """Let go of what both sides have sent: the session is over, whoever may still hold it."""
+        """Let go of the bytes of both sides: the session is over, whoever may still hold it."""
         self._frames.data.clear()
         self._to_client.clear()
         self._to_source.clear()
@@ -286,7 +286,7 @@ class Relay(CommandReader):
     # The login ------------------------------------------------------------------------------------
 
     def farewell(self) -> bytes | None:
-        """Give what the source is sent if the client goes before its login; None before it greets."""
+        """Give the source's bytes if the client goes before its login; None before the greeting."""
         return self._login.farewell()
 
     def begin_tls(self) -> bytes:
@@ -356,7 +356,7 @@ class Relay(CommandReader):
         self._move(PhaseEvent.ENDED)
 
     def go_on(self) -> None:
-        """Go on where the session has begun, or what was to follow a command is done."""
+        """Go on where the session has begun, or the work behind a command is done."""
         self._take(Starting, Following)
         self._settle()
 
@@ -364,8 +364,8 @@ class Relay(CommandReader):
         """Let the source answer the open statement, if its judge does.
 
         Args:
-            text: What is to be run in its place; None for itself. Of one that is to be prepared it is
-                prepared in its place, and binlane answers its executions.
+            text: Text that is to be run in the statement's place; None for the statement itself. A text for a
+                statement that is to be prepared is prepared in its place, and binlane answers its executions.
         """
         question = self._take(Statement)
         self._commands += 1
@@ -383,7 +383,7 @@ class Relay(CommandReader):
         self._read_commands()
 
     def learned(self) -> None:
-        """Go on where it is known how the source reads what the client says, if anybody knows."""
+        """Go on where the source's reading of the client's texts is known, if anybody knows it."""
         command = self._take(Learning).command
         if command.number == Command.STMT_PREPARE:
             self._follow(command)
@@ -482,7 +482,7 @@ class Relay(CommandReader):
         self._move(PhaseEvent.ANSWERED)
 
     def _settle(self) -> None:
-        """Go on with what waits until the source owes nothing."""
+        """Go on with the work that waits until the source owes nothing."""
         if self.phase is not _READY:
             self._move(_SETTLED)
         if self._follow_ups and self.phase is _READY:

@@ -139,10 +139,10 @@ def ok_for_client(
 
     Args:
         payload: The packet as it came.
-        ok: The same packet, read.
-        warnings: By how many its count of warnings grows.
-        has_state: The client has asked for the session's state.
-        hides_gtids: The client has asked for that, but not for GTIDs in it.
+        ok: The same packet with its fields read.
+        warnings: Number that is added to its count of warnings.
+        has_state: True if the client has asked for the session's state.
+        hides_gtids: True if the client has asked for the state, but not for GTIDs in it.
 
     Returns:
         None for the packet as it came.

@@ -26,9 +26,9 @@ class OwnReplies:
     """Writes one reply after the other to one client.
 
     Args:
-        to_client: Takes the frames.
-        capabilities: What the client and the source have agreed on.
-        extended: MariaDB's own among them.
+        to_client: List that takes the frames.
+        capabilities: Capabilities that the client and the source have agreed on.
+        extended: MariaDB's own capabilities among them.
     """
 
     def __init__(
@@ -45,8 +45,8 @@ class OwnReplies:
         """Begin the reply to a command.
 
         Args:
-            number: Of its first packet, behind those of the command.
-            is_binary: The command executes a prepared statement.
+            number: Number of the reply's first packet, behind those of the command.
+            is_binary: True if the command executes a prepared statement.
         """
         self._number = number & 0xFF
         self._is_binary = is_binary
@@ -65,8 +65,8 @@ class OwnReplies:
         """Send an answer.
 
         Args:
-            answer: Values.
-            status: Of the session.
+            answer: Values that the client gets.
+            status: Server status of the session.
         """
         if isinstance(answer, RowsAnswer):
             self.begin_rows(answer.heads, status)
@@ -91,12 +91,12 @@ class OwnReplies:
         )
 
     def rows(self, rows: Iterable[Sequence[Cell]]) -> None:
-        """Send rows of it."""
+        """Send rows of the result set."""
         encode = partial(encode_binary_row, self._heads) if self._is_binary else encode_row
         self.send(list(map(encode, rows)))
 
     def end_rows(self, status: ServerStatus, *, warnings: int = 0) -> None:
-        """End it."""
+        """End the result set."""
         self.send(
             [encode_end_of_rows(capabilities=self._capabilities, status=status, warnings=warnings)]
         )
@@ -106,11 +106,11 @@ class OwnExchange:
     """A statement of binlane's own that the source was sent while a question is open.
 
     Args:
-        capabilities: What the source takes to be agreed on.
-        extended: MariaDB's own among them.
+        capabilities: Capabilities that the source takes to be agreed on.
+        extended: MariaDB's own capabilities among them.
 
     Attributes:
-        reply: The source's; None until it is whole.
+        reply: Reply of the source; None until it is whole.
     """
 
     def __init__(self, capabilities: Capability, extended: ExtendedCapability) -> None:

@@ -31,17 +31,17 @@ class Prepared:
     """A prepared statement.
 
     Attributes:
-        text: As it was sent, without what stands around it; empty if it was too long to be read.
-        reading: How the source has read it; None if that is not known.
-        parameter_count: How many values it takes.
-        parts: What stands before, between and behind its values; empty if that is not known.
+        text: Text as it was sent, without what stands around it; empty if it was too long to be read.
+        reading: The way in which the source has read the text; None if that is not known.
+        parameter_count: Number of values that the statement takes.
+        parts: Text before, between and behind the values; empty if that is not known.
         row_counts: Numbers of the values that count rows, behind LIMIT: a server makes whole
             numbers of them.
-        types: Of its values, as the client told them last; None before.
+        types: Types of its values, as the client told them last; None before.
         long_data: Values that were sent before, by number.
-        has_lost_data: There were more of them than are kept.
-        is_own: binlane answers it; the source has another one in its place.
-        unread: How it is to be read for the places of its values; None once these are known.
+        has_lost_data: True if more such values came than are kept.
+        is_own: True if binlane answers the statement; the source has another one in its place.
+        unread: The way to read the text for the places of its values; None once these are known.
     """
 
     text: str
@@ -60,7 +60,7 @@ class PreparedStatements:
     """A session's prepared statements by their ids.
 
     Args:
-        capabilities: What the client has agreed on.
+        capabilities: Capabilities that the client has agreed on.
     """
 
     def __init__(self, capabilities: Capability) -> None:
@@ -81,14 +81,14 @@ class PreparedStatements:
         reading: Reading | None,
         flavor: Flavor,
     ) -> None:
-        """Be told of one.
+        """Add a statement that the source has prepared.
 
         Args:
-            statement_id: Which one.
-            text: It; empty if it was too long to be read.
-            parameter_count: How many values the source wants for it.
-            reading: How the source has read it; None if that is not known.
-            flavor: Of the source.
+            statement_id: Id of the prepared statement.
+            text: Text of the statement; empty if it was too long to be read.
+            parameter_count: Number of values that the source wants for the statement.
+            reading: The way in which the source has read the statement; None if that is not known.
+            flavor: Flavor of the source server.
         """
         prepared = Prepared(text, parameter_count, reading)
         prepared.unread = reading or Reading(Dialect(flavor=flavor.value), _UTF8)
@@ -96,16 +96,16 @@ class PreparedStatements:
         self._last = statement_id
 
     def add_own(self, statement_id: int, text: str) -> None:
-        """Be told of one that binlane answers, and by which id the source knows another one."""
+        """Add a statement that binlane answers, under the id by which the source knows another one."""
         self._by_id[statement_id] = Prepared(text, 0, is_own=True)
         self._last = statement_id
 
     def add_none(self) -> None:
-        """Be told that preparing failed."""
+        """Note that preparing a statement failed."""
         self._last = LAST
 
     def add_long_data(self, statement_id: int, parameter: int, data: bytes) -> None:
-        """Be told of a part of a value."""
+        """Add a part of a value."""
         prepared = self._find(statement_id)
         if prepared is None or prepared.has_lost_data:
             return
@@ -114,17 +114,17 @@ class PreparedStatements:
             self.lose_long_data(statement_id)
 
     def lose_long_data(self, statement_id: int) -> None:
-        """Be told that a value of the next execution is too large to be kept."""
+        """Note that a value of the next execution is too large to be kept."""
         if (prepared := self._find(statement_id)) is not None:
             prepared.long_data.clear()
             prepared.has_lost_data = True
 
     def unread(self, command: int, payload: bytes) -> tuple[ClientStatement, ...]:
-        """What a command runs that is too large to be read; nothing if the source has no such one.
+        """Give the statements of a command that is too large to be read; none if the source has no such one.
 
         Args:
-            command: COM_QUERY, COM_STMT_EXECUTE or COM_STMT_BULK_EXECUTE.
-            payload: Its beginning.
+            command: Number of COM_QUERY, COM_STMT_EXECUTE or COM_STMT_BULK_EXECUTE.
+            payload: First bytes of the command's payload.
         """
         if command == Command.QUERY:
             return (ClientStatement("", is_complete=False),)
@@ -147,7 +147,7 @@ class PreparedStatements:
         self._by_id.pop(self._last if statement_id == LAST else statement_id, None)
 
     def has_values(self, command: int, payload: bytes) -> bool:
-        """Whether the text of what `executed` gives hangs on how values are logged."""
+        """True if the text that `executed` gives hangs on how values are logged."""
         prepared = self._find(_statement_id(payload))
         is_bulk = command == Command.STMT_BULK_EXECUTE
         return prepared is not None and prepared.parameter_count > 0 and not is_bulk
@@ -155,14 +155,14 @@ class PreparedStatements:
     def executed(
         self, command: int, payload: bytes, style: LogStyle | None
     ) -> tuple[ClientStatement, ...]:
-        """What a COM_STMT_EXECUTE or COM_STMT_BULK_EXECUTE runs.
+        """Give the statements that a COM_STMT_EXECUTE or COM_STMT_BULK_EXECUTE runs.
 
-        Nothing if the source has no such statement: it was never prepared, or is gone since.
+        The result is empty if the source has no such statement: it was never prepared, or is gone since.
 
         Args:
-            command: Which of the two.
-            payload: All of it.
-            style: How the session's values are logged; None if that is not known.
+            command: Number of one of the two.
+            payload: The whole command, with its first byte.
+            style: Style in which the session's values are logged; None if that is not known.
         """
         prepared = self._find(_statement_id(payload))
         if prepared is None:
@@ -174,14 +174,14 @@ class PreparedStatements:
         return (_unread(command, prepared),)
 
     def is_read_otherwise(self, payload: bytes, reading: Reading | None) -> bool | None:
-        """Whether what an execution runs was read in another way than the session reads now.
+        """True if the statement of an execution was read in another way than the session reads now.
 
         Args:
-            payload: Of a COM_STMT_EXECUTE or COM_STMT_BULK_EXECUTE.
-            reading: How it reads; None if that is not known.
+            payload: Payload of a COM_STMT_EXECUTE or COM_STMT_BULK_EXECUTE.
+            reading: The way in which the session reads; None if that is not known.
 
         Returns:
-            None where that would have to be known.
+            None where the session's reading would have to be known.
         """
         prepared = self._find(_statement_id(payload))
         if prepared is None or (is_lexed_alike(prepared.text) and '"' not in prepared.text):
@@ -189,7 +189,7 @@ class PreparedStatements:
         return None if reading is None else prepared.reading != reading
 
     def is_long(self, payload: bytes) -> bool:
-        """Whether it takes long to put the values of an execution into its text."""
+        """True if it takes long to put the values of an execution into its text."""
         prepared = self._find(_statement_id(payload))
         if prepared is None:
             return False
@@ -197,19 +197,19 @@ class PreparedStatements:
         return len(prepared.text) + len(payload) + given > LONG
 
     def text(self, payload: bytes) -> str:
-        """The text of what an execution runs; empty if that is not known, or takes values.
+        """Give the text of an execution's statement; empty if that is not known, or takes values.
 
         Args:
-            payload: Of a COM_STMT_EXECUTE.
+            payload: Payload of a COM_STMT_EXECUTE command.
         """
         prepared = self._find(_statement_id(payload))
         return "" if prepared is None or prepared.parameter_count else prepared.text
 
     def own(self, payload: bytes) -> str | None:
-        """The text of what an execution runs, if binlane answers it.
+        """Give the text of an execution's statement, if binlane answers it.
 
         Args:
-            payload: Of a COM_STMT_EXECUTE.
+            payload: Payload of a COM_STMT_EXECUTE command.
         """
         prepared = self._find(_statement_id(payload))
         return prepared.text if prepared is not None and prepared.is_own else None
@@ -302,7 +302,7 @@ def _find_parameters(prepared: Prepared, reading: Reading) -> None:
 
 
 def _is_row_count(words: Sequence[str], place: int) -> bool:
-    """Whether a value stands behind LIMIT or OFFSET, alone or as the second of two."""
+    """True if a value stands behind LIMIT or OFFSET, alone or as the second of two."""
     before = words[max(place - 3, 0) : place]
     return before[-1:] != [] and (
         before[-1] in _ROW_COUNTS or (before[-1] == "," and before[0] == "LIMIT")

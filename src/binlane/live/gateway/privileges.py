@@ -1,4 +1,4 @@
-"""What an account may do to binlogs, as SHOW GRANTS on the source says.
+"""Rights of an account on binlogs, by the output of SHOW GRANTS on the source.
 
 Only a line that is understood to its `ON *.* TO` grants something: everything else, and every name
 that somebody has given to an object, a role or an account, stands behind a quote or a word that no
@@ -18,12 +18,12 @@ from binlane.statements.sql.tokens import SqlSyntaxError, TokenKind, tokenise
 _ALL: Final = "ALL PRIVILEGES"
 _END: Final = ["ON", "*", ".", "*", "TO"]
 _OUTSIDE: Final = frozenset(("ON", "*", "."))
-"""What stands in no name of a privilege."""
+"""Words that stand in no name of a privilege."""
 ACCESS_DENIED_ERRNO: Final = 1227
 
 
 class Privilege(Enum):
-    """What the source must have granted on `*.*`: any one of the names, or ALL PRIVILEGES.
+    """Privileges that the source must have granted on `*.*`: any one of the names, or ALL PRIVILEGES.
 
     MariaDB prints BINLOG MONITOR where MySQL prints REPLICATION CLIENT, and BINLOG ADMIN where MySQL
     prints BINLOG_ADMIN.
@@ -56,7 +56,7 @@ def global_privileges(grants: Iterable[str]) -> frozenset[str]:
 
 
 def _global_privileges(line: str) -> Iterable[str]:
-    """What one line grants on `*.*`; nothing if it is not wholly understood up to there."""
+    """Give the privileges that one line grants on `*.*`; none if it is not wholly understood up to there."""
     head = _head(line)
     names = head[1 : -len(_END)]
     if head[:1] != ["GRANT"] or head[-len(_END) :] != _END or not _OUTSIDE.isdisjoint(names):
@@ -91,7 +91,7 @@ def check(privilege: Privilege, grants: Iterable[str]) -> None:
 
 
 def is_held(privilege: Privilege, held: AbstractSet[str]) -> bool:
-    """Whether what an account has on `*.*` is enough."""
+    """True if the privileges of an account on `*.*` are enough."""
     return _ALL in held or not held.isdisjoint(privilege.value)
 
 
@@ -99,8 +99,8 @@ def denied(privilege: Privilege, *, beside: str = "") -> StatementError:
     """The servers' error of a missing privilege.
 
     Args:
-        privilege: Which.
-        beside: What else would do, in words.
+        privilege: Privilege that the account lacks.
+        beside: Other means that would do, in words.
     """
     return StatementError(
         f"Access denied; you need {beside}(at least one of) the {', '.join(privilege.value)} "

@@ -35,7 +35,7 @@ class Starting:
 
 @dataclass(frozen=True, slots=True)
 class Learning:
-    """Ask how the source reads what the client says.
+    """Ask for the source's reading of the client's texts.
 
     Attributes:
         command: Cannot be judged without the answer.
@@ -49,8 +49,8 @@ class Cutting:
     """Ask for the statements of a long command.
 
     Attributes:
-        uncut: Finds them, which takes long.
-        command: Holds them.
+        uncut: Gives the statements, which takes long.
+        command: Client's command that holds them.
     """
 
     uncut: Uncut | Unwritten
@@ -59,11 +59,11 @@ class Cutting:
 
 @dataclass(frozen=True, slots=True)
 class Judging:
-    """Ask the judge what becomes of a command.
+    """Ask the judge for the verdict on a command.
 
     Attributes:
-        statements: Of the command.
-        command: The client waits for its reply.
+        statements: Statements of the client's command.
+        command: Command to whose reply the client waits.
         answer: The verdict, if that is rows to be sent in parts; None if it is not known yet.
     """
 
@@ -74,7 +74,7 @@ class Judging:
 
 @dataclass(frozen=True, slots=True)
 class Following:
-    """Ask for what is to be done before the next command is read.
+    """Ask for the work that is to be done before the next command is read.
 
     Attributes:
         then: Does what the judge wants behind a command.
@@ -89,9 +89,9 @@ class Statement:
 
     Attributes:
         text: SQL as the client sent it.
-        packet: Its frame, for the source.
-        is_prepared: It is to be prepared, and executed later.
-        is_executed: It was prepared, and is executed now.
+        packet: Frame of the statement, for the source.
+        is_prepared: True if the statement is to be prepared, and executed later.
+        is_executed: True if the statement was prepared, and is executed now.
     """
 
     text: str

@@ -1,11 +1,11 @@
-"""What replicas and binlog tools ask about the log before a dump, and between two dumps.
+"""Statements of replicas and binlog tools about the log before a dump, and between two dumps.
 
-Three kinds: variables that a replica sets to say how it wants its dump (`SetVariables`), which stay
-here; statements in whose text something about the binlog is read (`Reads`): what it is takes its
-place in the text, which the source then runs; and SHOW VARIABLES and SHOW STATUS (`Shows`), in whose
-rows it takes the place of the source's. Letters' case, spaces, comments, a trailing `;` and
-`SET STATEMENT … FOR` do not matter. What is no such statement is answered elsewhere or by the
-source: also UNIX_TIMESTAMP(), server_id and gtid_domain_id, which are the source's own.
+There are three kinds: variables that a replica sets to say how it wants its dump (`SetVariables`), which stay
+here; statements in whose text something about the binlog is read (`Reads`): the value takes its place in the
+text, which the source then runs; and SHOW VARIABLES and SHOW STATUS (`Shows`), in whose rows the value takes
+the place of the source's. Letters' case, spaces, comments, a trailing `;` and `SET STATEMENT … FOR` do not
+matter. Any other statement is answered elsewhere or by the source: also UNIX_TIMESTAMP(), server_id and
+gtid_domain_id, which are the source's own.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ _READING: Final = frozenset(
 """Statements in whose text values take the places of what is asked: no definitions."""
 _ALIAS_MAX: Final = 255
 _PLAIN: Final = re.compile(r"[ -&(-\[\]-~]*+")
-"""What stands in a literal as it is, in every sql_mode."""
+"""Text that stands in a literal as it is, in every sql_mode."""
 
 
 class Fact(Enum):
@@ -110,7 +110,7 @@ OWN: Final = frozenset({Fact.TABLES_INFO})
 """Variables that no source has; they are global and read only."""
 
 SNAPSHOT: Final = ("binlog_snapshot_file", "binlog_snapshot_position")
-"""What SHOW STATUS of a MariaDB tells of a consistent snapshot."""
+"""Names of the rows of MariaDB's SHOW STATUS on a consistent snapshot."""
 
 MYSQL_FACTS: Final = frozenset({Fact.GTID_EXECUTED, Fact.GTID_PURGED})
 """Facts of which only a MySQL source's sessions can ask; the source answers them to others."""
@@ -126,8 +126,8 @@ class SetVariables:
     """Assignments to user variables.
 
     Attributes:
-        values: Of those that bear on replication, by lower-case name; None is NULL.
-        is_all: Whether nothing else is assigned.
+        values: Values of the variables that bear on replication, by lower-case name; None is NULL.
+        is_all: True if nothing else is assigned.
     """
 
     values: dict[str, str | None]
@@ -139,7 +139,7 @@ class GtidPositionAt:
     """BINLOG_GTID_POS(file, position).
 
     Attributes:
-        place: The two arguments.
+        place: File and position that the arguments name.
     """
 
     place: FilePosition
@@ -161,12 +161,12 @@ Asked = Fact | GtidPositionAt | UserVariable
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a statement reads something about the binlog.
+    """A place at which a statement reads something about the binlog.
 
     Attributes:
-        start: Where it begins in the text, in characters.
-        end: Where it ends.
-        what: It.
+        start: Offset in characters at which the place begins in the text.
+        end: Offset in characters at which the place ends.
+        what: Value that is read there.
     """
 
     start: int
@@ -179,8 +179,8 @@ class Reads:
     """A statement that reads something about the binlog.
 
     Attributes:
-        text: The statement.
-        places: Where, in order.
+        text: Text of the client's statement.
+        places: Places of the reads, in order.
         columns: Beginnings and ends of those columns of results that have no name but their text.
     """
 
@@ -192,7 +192,7 @@ class Reads:
         """The text with values in the places; None if none of them has any.
 
         Args:
-            values: Of what is asked; None is NULL. What is not there stays in the text.
+            values: Values of the reads; None is NULL. A read without an entry stays in the text.
         """
         edits = [
             (place.start, place.end, _literal(place.what, values[place.what]))
@@ -217,10 +217,10 @@ class Shows:
     """SHOW VARIABLES or SHOW STATUS whose rows may tell something about the binlog.
 
     Attributes:
-        text: The statement.
-        names: Which rows may, in lower case.
-        is_exact: Whether nothing else is asked for.
-        condition: Its WHERE clause; empty without.
+        text: Text of the client's statement.
+        names: Names, in lower case, of the rows that may tell something about the binlog.
+        is_exact: True if nothing else is asked for.
+        condition: WHERE clause of the statement; empty without.
     """
 
     text: str
@@ -234,9 +234,8 @@ class Kill:
     """KILL of a session by its number.
 
     Attributes:
-        text: The statement.
-        thread_id: The number.
-        is_query: The session lives on.
+        text: Text of the client's statement.
+        is_query: True for KILL QUERY: the session lives on.
     """
 
     text: str
@@ -248,14 +247,14 @@ ReplicaStatement = SetVariables | Reads | Shows | Kill
 
 
 _FIRST: Final = frozenset(b" \t\n\r\f\v/-#(SCADFPEGRWTKscadfpegrwtk")
-"""What `_LEAD` may begin with."""
+"""Bytes with which `_LEAD` may begin."""
 
 
 def may_concern_binlogs(statement: bytes) -> bool:
-    """Whether it is worth to look at a statement more closely.
+    """True if a statement is worth being looked at more closely.
 
     Args:
-        statement: At most `INSPECTED_MAX` bytes.
+        statement: Text of at most `INSPECTED_MAX` bytes.
     """
     if not statement or statement[0] not in _FIRST:
         return False
@@ -279,11 +278,12 @@ def recognise(statement: str, flavor: Flavor = Flavor.MARIADB) -> ReplicaStateme
     """Read a statement; None if it is none of these.
 
     Args:
-        statement: SQL of a client.
-        flavor: The source's.
+        statement: SQL text of a client's statement.
+        flavor: Flavor of the source server.
 
     Raises:
-        StatementError: If it sets, or reads as the session's, what is global and read only.
+        StatementError: If the statement sets, or reads as the session's, a variable that is global and read
+        only.
     """
     try:
         tokens = list(islice(tokenise(statement), _TOKENS_MAX + 1))
@@ -306,7 +306,7 @@ def recognise(statement: str, flavor: Flavor = Flavor.MARIADB) -> ReplicaStateme
 
 
 def _refuse_own(facts: StatementFacts) -> None:
-    """See that a statement does not set what is read only, or read it as the session's.
+    """Check that a statement does not set a variable that is read only, or read it as the session's.
 
     Raises:
         StatementError: If it does, as servers say it.
@@ -330,7 +330,7 @@ def _refuse_own(facts: StatementFacts) -> None:
 
 
 def fact_named(name: str, flavor: Flavor) -> Fact | None:
-    """What a system variable of a source tells of the binlog; None if it is the source's own."""
+    """Give the fact on the binlog in a source's system variable; None if it is the source's own."""
     fact = _FACTS.get(name.lower())
     if fact is None or fact in CONSTANTS or fact in _OF_BOTH:
         return fact
@@ -425,7 +425,7 @@ def _shows(
 
 
 def is_like(name: str, pattern: str) -> bool:
-    """Whether a name in lower case is LIKE a pattern, letters' case aside."""
+    """True if a name in lower case is LIKE a pattern, letters' case aside."""
     parts = re.split(r"(\\.|[%_])", pattern.lower(), flags=re.DOTALL)
     wild = {"%": ".*", "_": "."}
     regex = "".join(wild.get(part) or re.escape(part.removeprefix("\\")) for part in parts)
@@ -464,7 +464,7 @@ _OF_BOTH: Final = OWN | OF_SEMI_SYNC | _SHOWN_GLOBALLY
 _FACTS: Final = {fact.value: fact for fact in Fact}
 
 
-# What a text reads --------------------------------------------------------------------------------
+# Reads of a text ----------------------------------------------------------------------------------
 
 
 def _reads(facts: StatementFacts, flavor: Flavor) -> Reads | None:
@@ -502,7 +502,7 @@ _CALL: Final = re.compile(r"BINLOG_GTID_POS \( ' , [0'] \)")
 
 
 def _gtid_position(text: str, call: FunctionUse) -> GtidPositionAt | None:
-    """What a call asks for; None where that is no file and no position, which the source answers."""
+    """Read a call's file and position; None where it has other arguments, which the source answers."""
     if call.is_quoted or call.database or call.name.lower() != _GTID_POSITION:
         return None
     tokens = list(tokenise(text[call.offset : call.offset + call.length]))[:-1]

@@ -107,7 +107,7 @@ JUDGED_QUERY: Final[_Expected] = (_QUERY, Role.JUDGED, None)
 
 
 class Listener(Protocol):
-    """Told of replies while they are read."""
+    """Listener that is told of replies while they are read."""
 
     @property
     def hides_gtids(self) -> bool:
@@ -115,11 +115,11 @@ class Listener(Protocol):
         ...
 
     def answered(self, replies: list[Reply]) -> int:
-        """Be told what came of a judged command; by how many its count of warnings grows."""
+        """Take the replies to a judged command; give the number of warnings to add."""
         ...
 
     def own_answered(self, reply: Reply, payload: bytes) -> None:
-        """Be told what came of a statement of binlane's own, and its last packet."""
+        """Take the outcome of a statement of binlane's own, and its last packet."""
         ...
 
 
@@ -141,14 +141,14 @@ class ReplyFollower:
     """Follows the source's replies to the commands that it was sent.
 
     Args:
-        capabilities: What the source takes to be agreed on.
-        extended: MariaDB's own among them.
-        client: What the client has agreed on; None for the same.
-        listener: Is told of replies to judged commands and of binlane's own; None for nobody.
+        capabilities: Capabilities that the source takes to be agreed on.
+        extended: MariaDB's own capabilities among them.
+        client: Capabilities that the client has agreed on; None for the same.
+        listener: Told of replies to judged commands and of binlane's own; None for nobody.
 
     Attributes:
-        wants_local_data: The client's next packets are a file's content.
-        results_charset: `character_set_results` as the source told last that it changed; empty
+        wants_local_data: True if the client's next packets are a file's content.
+        results_charset: Value of `character_set_results` as the source told last that it changed; empty
             before.
     """
 
@@ -218,10 +218,10 @@ class ReplyFollower:
         """Expect the reply to a command that goes to the source, if it has one.
 
         Args:
-            command: Its number.
-            role: Of its reply.
-            opens_cursor: It is a COM_STMT_EXECUTE whose rows shall be fetched.
-            watcher: Of a reply that is watched.
+            command: Number of the command's kind.
+            role: Role that the reply plays.
+            opens_cursor: True for a COM_STMT_EXECUTE whose rows shall be fetched.
+            watcher: Watcher of a reply that is watched.
         """
         if command in _NO_REPLY:
             return
@@ -233,7 +233,7 @@ class ReplyFollower:
         """Expect the reply to a COM_QUERY that goes to a source which owes nothing.
 
         Args:
-            query: `QUERY_THAT_PASSES` or `JUDGED_QUERY`.
+            query: Either of `QUERY_THAT_PASSES` and `JUDGED_QUERY`.
         """
         self._expected.append(query)
         self._step = _HEAD
@@ -244,11 +244,11 @@ class ReplyFollower:
         A server that finds another number than the next takes what comes then for commands.
 
         Args:
-            number: Its sequence number.
-            is_last: It is empty, and no continuation: the content has ended.
+            number: Sequence number of the frame.
+            is_last: True if the frame is empty, and no continuation: the content has ended.
 
         Raises:
-            CodecError: If it is not the next one.
+            CodecError: If the number is not the next one.
         """
         if number != self._local_number:
             raise wrong_number(number, self._local_number)
@@ -365,7 +365,7 @@ class ReplyFollower:
         )
 
     def _read(self, payload: bytes) -> bytes | None:
-        """Follow a packet that is there as a whole; gives what the client gets in its place."""
+        """Follow a packet that is there as a whole; give the bytes for the client in its place."""
         command, role, watcher = self._expected[0]
         step, count = self._step, len(self._expected)
         mark = payload[0] if payload else OK_MARK
@@ -426,7 +426,7 @@ class ReplyFollower:
         hides_gtids = self._client_has_state and self._listener.hides_gtids
         return ok_for_client(payload, ok, warnings, self._client_has_state, hides_gtids)
 
-    # Where replies end ----------------------------------------------------------------------------
+    # Ends of replies ------------------------------------------------------------------------------
 
     def _begin(self) -> None:
         self._step = Step.ROWS if self._expected[0][0] in _ROWS_ONLY else _HEAD

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 EVERY_S: Final = 60.0
-"""How often one kind of warning is told."""
+"""Seconds between two tellings of one kind of warning."""
 
 logger = logging.getLogger(__name__)
 
@@ -19,10 +19,10 @@ class _Kind:
     """Warnings of one text since it was told last.
 
     Attributes:
-        timer: Ends the time in which they are only counted.
-        count: How many there were.
-        message: The last of them.
-        extra: What it was about.
+        timer: Ends the time in which the warnings are only counted.
+        count: Number of the warnings that were counted.
+        message: Text of the last counted warning.
+        extra: Logged fields of the last counted warning.
     """
 
     timer: asyncio.TimerHandle
@@ -35,7 +35,7 @@ class Seldom:
     """Tells the first warning of a kind at once, and those behind it as one, each minute.
 
     Args:
-        every_s: How long the minute is, in seconds.
+        every_s: Seconds between two tellings of one kind.
     """
 
     def __init__(self, every_s: float = EVERY_S) -> None:
@@ -46,9 +46,9 @@ class Seldom:
         """Warn, or count; in an event loop.
 
         Args:
-            text: What `values` are put into; its kind.
-            values: Of this one.
-            extra: As `logging` has it.
+            text: Format string for `values`, which is the warning's kind.
+            values: Values of this one warning.
+            extra: Further fields, as `logging` has them.
         """
         kind = self._kinds.get(text)
         if kind is None:
@@ -59,7 +59,7 @@ class Seldom:
         kind.message, kind.extra = text % values, extra
 
     def close(self) -> None:
-        """Tell what was only counted so far."""
+        """Tell the warnings that were only counted so far."""
         for kind in self._kinds.values():
             kind.timer.cancel()
             self._tell(kind)

@@ -50,7 +50,7 @@ from binlane.log.codec.types import Flavor
 _WAITING_MAX: Final = 1 << 20
 _WITHOUT_ASCII: Final = frozenset(("ucs2", "utf16", "utf16le", "utf32", "filename"))
 """Character sets in which ASCII stands in other bytes: what is asked could not be read."""
-# How long the source may take for a statement whose client has gone, and a judge to follow it.
+# Seconds that the source may take for a statement whose client has gone, and a judge to follow it.
 _SETTLE_S: Final = 2.0
 # The connection behind a dump is silent: without this the source would close it after 8 hours.
 _KEEP_OPEN: Final = "SET SESSION wait_timeout = 31536000"
@@ -63,9 +63,8 @@ class Sides(NamedTuple):
     """The two connections of a session.
 
     Attributes:
-        client: Of whoever connected.
-        source: A fresh one to the source.
-        peer: Address of the client.
+        client: Connection of whoever connected to the port.
+        source: A fresh connection to the source.
     """
 
     client: Side
@@ -74,7 +73,7 @@ class Sides(NamedTuple):
 
 
 class Session:
-    """A client's session; what handlers see of it is `handler.SessionContext`.
+    """A client's session; handlers see it as `handler.SessionContext`.
 
     Attributes:
         peer: Address of the client, for messages.
@@ -92,11 +91,11 @@ class Session:
         """Prepare; `run` relays.
 
         Args:
-            sides: Both connections.
-            handler: Answers what concerns binlogs.
-            relay: At its beginning.
+            sides: Connections to the client and the source.
+            handler: Answers statements that concern binlogs.
+            relay: The session's machine at its beginning.
             logged_in: Called once the source has let the client in.
-            told: Gets warnings.
+            told: Takes the session's warnings for the log.
         """
         self.peer = sides.peer
         self._client = sides.client
@@ -114,22 +113,22 @@ class Session:
 
     @property
     def user(self) -> str:
-        """Account name that it logged in with."""
+        """Account name with which the client logged in."""
         return self._relay.user
 
     @property
     def thread_id(self) -> int:
-        """Its connection id on the source."""
+        """The session's connection id on the source."""
         return self._relay.thread_id
 
     @property
     def is_tls(self) -> bool:
-        """Whether the client speaks TLS."""
+        """True if the client speaks TLS."""
         return self._relay.is_tls
 
     @property
     def age(self) -> SessionAge:
-        """How far it is: grows with what the client has the source do."""
+        """Progress of the session: it grows with each command that the client has the source run."""
         return self._relay.age
 
     @property
@@ -139,7 +138,7 @@ class Session:
 
     @property
     def capabilities(self) -> Capability:
-        """What client and source have agreed on."""
+        """The capabilities that client and source have agreed on."""
         return self._relay.capabilities
 
     @property
@@ -149,7 +148,7 @@ class Session:
 
     @property
     def replica(self) -> RegisterSlave | None:
-        """How it introduced itself as a replica, if it did."""
+        """The client's introduction as a replica, if there was one."""
         return self._relay.replica
 
     def drain(self) -> None:
@@ -186,16 +185,16 @@ class Session:
             if self._is_judged:
                 self._is_judged = False
                 await self._relay.judge.ended()
-            # What a failed session leaves behind may be held for long by the error that says so.
+            # Objects of a failed session may be held for long by the error that says so.
             client.freed = source.freed = nothing
             self._relay.forget()
             self._relay.find_judge = lambda: None
 
     async def _let_settle(self, answering: asyncio.Future[None]) -> None:
-        """Let the judge know what came of the last command, of a client that did not wait for it.
+        """Let the judge see the reply to the last command, of a client that did not wait for it.
 
         Args:
-            answering: Answers questions.
+            answering: Future of the task that answers questions.
         """
         try:
             async with asyncio.timeout(_SETTLE_S):
@@ -208,7 +207,7 @@ class Session:
             pass  # what was under way has no reply
 
     async def take_leave(self) -> None:
-        """End what the source takes for a login under way, once `run` has ended.
+        """End a login that the source takes to be under way, once `run` has ended.
 
         Raises:
             CodecError: If the source breaks the protocol.
@@ -236,7 +235,7 @@ class Session:
         return reply
 
     async def run_at_source(self, statement: str) -> Reply:
-        """Run a statement that gives no rows in this session on the source; such are left out.
+        """Run a statement in this session on the source; rows that it gives are left out.
 
         Raises:
             StatementError: If the source refuses it.
@@ -284,7 +283,7 @@ class Session:
         return reply
 
     async def _flush(self) -> None:
-        """Pass on what there is, and wait while a side takes none."""
+        """Pass on the waiting bytes, and wait while a side takes none."""
         self._pass_on()
         await self._source.drain()
         if not self._client_has_ended:
@@ -354,7 +353,7 @@ class Session:
             client.write_in_clear(relay.take_to_client())
 
     def _read_on(self) -> None:
-        """Go on with what the client has sent, once others had their turn."""
+        """Go on with the client's bytes, once others had their turn."""
         self._reads_on = False
         if self._over.done():
             return
@@ -510,7 +509,7 @@ class Session:
         self._relay.end_rows()
 
     async def _answer_guarded(self, question: Statement | RegisterSlave) -> Answer | HandOn | None:
-        """As `StatementAnswers.answer`; a fault in it is told, and the client gets an error."""
+        """Answer as `StatementAnswers.answer`; a fault in it is told, and the client gets an error."""
         try:
             answers = StatementAnswers(self, self._handler, self._relay)
             return await answers.answer(question)
@@ -551,7 +550,7 @@ class Session:
 
     @property
     def _named(self) -> dict[str, object]:
-        """What the log names of this session."""
+        """Give the fields that the log has of this session."""
         return {"peer": self.peer, "user": shown(self.user)}
 
     def _wanted(self, command: BinlogDump | BinlogDumpGtid) -> str:

@@ -1,4 +1,4 @@
-"""Where the port listens and which source it relays to."""
+"""Address on which the port listens, and the source that it relays to."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NAME: Final = re.compile(r"(?:\*\.)?[A-Za-z0-9_](?:[A-Za-z0-9_.-]{0,252})|[0-9A
 
 
 class TlsMode(Enum):
-    """Whether clients may use TLS."""
+    """Use of TLS by clients."""
 
     ON = "on"
     REQUIRED = "required"
@@ -31,23 +31,23 @@ class GatewaySettings:
     Attributes:
         address: IP address or host name to listen on.
         port: TCP port to listen on; 0 takes a free one.
-        source_host: Where the source listens.
-        source_port: Its TCP port.
-        source_socket: Its Unix socket; in place of TCP where it is given.
-        source_ssl_mode: When it is spoken to by TLS, and what of it is verified; with PREFERRED as
-            each client does.
+        source_host: Host name or IP address of the source.
+        source_port: TCP port on which the source listens.
+        source_socket: Path of the source's Unix socket; in place of TCP where it is given.
+        source_ssl_mode: Conditions for TLS to the source, with the parts of it that are verified; with
+            PREFERRED, TLS is used if the client uses it.
         source_ssl_ca: Path of the certificates that sign the source's; the system's by default.
-        source_proxy_protocol: Whether it is told the address of each client.
-        tls: Whether clients may use TLS.
+        source_proxy_protocol: True if the source is told the address of each client.
+        tls: Use of TLS by clients: allowed, required or off.
         tls_cert: Certificate of the port, PEM; one is made where none is given.
-        tls_key: Its key, PEM.
+        tls_key: Private key of the certificate, PEM.
         tls_names: Further names that clients know the port by, for the certificate that is made.
         max_connections: Clients that may be logged in at a time, replicas included; the next gets
             the servers' error 1040.
         logins_max: Clients that may be logging in at a time; each takes a connection of the source.
-        login_timeout_s: How long a client may take for its login, waiting for others included.
+        login_timeout_s: Longest time of a client's login, waiting for others included.
         connect_timeout_s: Longest wait for a connection to the source.
-        drain_timeout_s: How long statements under way may take when the port closes.
+        drain_timeout_s: Longest time for statements under way when the port closes.
     """
 
     address: str = "127.0.0.1"

@@ -34,14 +34,14 @@ class Side(asyncio.Protocol):
     """A connection.
 
     Args:
-        connected: Called once it is there.
+        connected: Called once the connection is there.
 
     Attributes:
         freed: Called when the peer takes bytes again, or never will.
-        is_congested: Whether the peer takes no more for now.
-        is_paused: Whether the peer has to wait with what it sends.
-        tls_role: What it is inside of TLS; None where that is never begun.
-        failure: Why TLS came to nothing; empty where it did not.
+        is_congested: True if the peer takes no more for now.
+        is_paused: True if the peer has to wait before it sends more.
+        tls_role: Role of this side in TLS; None where TLS is never begun.
+        failure: Reason why TLS came to nothing; empty where it did not.
     """
 
     def __init__(self, connected: Callable[[Side], None] | None = None) -> None:
@@ -59,7 +59,7 @@ class Side(asyncio.Protocol):
         self.tls_role: TlsRole | None = None
         self.failure = ""
 
-    # What asyncio calls ---------------------------------------------------------------------------
+    # Calls of asyncio -----------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin."""
@@ -69,7 +69,7 @@ class Side(asyncio.Protocol):
             self._connected(self)
 
     def data_received(self, data: bytes) -> None:
-        """Hand on, or keep, what has arrived."""
+        """Hand on, or keep, the bytes that have arrived."""
         if self._tls is not None:
             data = self._decrypt(self._tls, data)
             if not data:
@@ -83,7 +83,7 @@ class Side(asyncio.Protocol):
             self.pause(is_paused=True)
 
     def eof_received(self) -> bool:
-        """The peer sends no more; it may still listen."""
+        """Note that the peer sends no more; it may still listen."""
         self._end()
         return True
 
@@ -107,7 +107,7 @@ class Side(asyncio.Protocol):
         self._takes.set()
         self.freed()
 
-    # What sessions call ---------------------------------------------------------------------------
+    # Calls of sessions ----------------------------------------------------------------------------
 
     @property
     def peer(self) -> tuple[str, int] | None:
@@ -121,7 +121,7 @@ class Side(asyncio.Protocol):
 
     @property
     def is_encrypted(self) -> bool:
-        """Whether keys were agreed on, whatever came behind them."""
+        """True if TLS keys were agreed on, whatever came behind them."""
         return self._tls is not None and self._tls.is_ready
 
     def keep_alive(self) -> None:
@@ -134,14 +134,14 @@ class Side(asyncio.Protocol):
             connection.setsockopt(socket.IPPROTO_TCP, option, value)
 
     def has_gone(self) -> bool:
-        """Whether the peer has ended or lost the connection, as far as that is known."""
+        """True if the peer has ended or lost the connection, as far as that is known."""
         return self._has_ended
 
     def start_tls(self, begun: bytes = b"") -> None:
-        """Go on inside of TLS; what is written from now on waits until keys are agreed on.
+        """Go on inside of TLS; data that is written from now on waits until keys are agreed on.
 
         Args:
-            begun: What the peer has sent of it already.
+            begun: Bytes of TLS that the peer has sent already.
         """
         role = self.tls_role
         assert role is not None, "it has one wherever TLS is offered"
@@ -154,7 +154,7 @@ class Side(asyncio.Protocol):
             self.data_received(begun)
 
     def receive(self, receiver: Receiver | None) -> None:
-        """Hand on what arrives from now on, and what is kept; None keeps it."""
+        """Hand on bytes that arrive from now on, and those that are kept; None keeps them."""
         self._receiver = receiver
         if receiver is None:
             self.pause(is_paused=False)
@@ -165,7 +165,7 @@ class Side(asyncio.Protocol):
             receiver(b"")
 
     def pause(self, *, is_paused: bool) -> None:
-        """Let the peer wait with what it sends, or go on."""
+        """Let the peer wait with its data, or go on."""
         if is_paused is self.is_paused or self._is_lost:
             return
         self.is_paused = is_paused
@@ -219,7 +219,7 @@ class Side(asyncio.Protocol):
             raise ConnectionResetError("the connection is lost")
 
     def close(self) -> None:
-        """Close, once what was sent is on its way; a peer that takes nothing is not waited for."""
+        """Close, once the sent data is on its way; a peer that takes nothing is not waited for."""
         if self._tls is not None and not self._is_lost and not self.failure:
             self._there.write(self._tls.end())
         self._there.close()
@@ -241,7 +241,7 @@ class Side(asyncio.Protocol):
         return None if name is None else (str(name[0]).partition("%")[0], int(name[1]))
 
     def _decrypt(self, tls: TlsLayer, data: bytes) -> bytes:
-        """What bytes from the wire mean; none where TLS has ended, or not begun."""
+        """Decrypt bytes from the wire; give none where TLS has ended, or not begun."""
         if self.failure or tls.has_ended:
             return b""
         try:

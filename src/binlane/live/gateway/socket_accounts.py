@@ -1,8 +1,8 @@
-"""Who has logged in, where the source cannot tell binlane's clients from binlane itself.
+"""Accounts that log in where the source cannot tell binlane's clients from binlane itself.
 
-Over a Unix socket a server can ask the operating system who is at the other end. That is binlane for
-all of its clients, so that accounts which log in by their operating system user would be open to
-whoever knows their name.
+Over a Unix socket a server can ask the operating system who is at the other end. The answer is binlane for
+all of its clients, so that accounts which log in by their operating system user would be open to whoever
+knows their name.
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ async def check_account(session: SessionContext) -> None:
 
 
 def is_by_system_user(account: str) -> bool:
-    """Whether an account may log in by its operating system user.
+    """True if an account may log in by its operating system user.
 
     Args:
-        account: What SHOW CREATE USER says; what cannot be read counts as such an account.
+        account: Output of SHOW CREATE USER; one that cannot be read counts as such an account.
     """
     try:
         return any(

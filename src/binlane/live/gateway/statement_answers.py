@@ -58,11 +58,11 @@ def _not_prepared() -> StatementError:
 
 
 def _stand_in(heads: Sequence[ColumnDefinition]) -> str:
-    """What the source prepares for the id of a statement that binlane answers.
+    """Give the statement that the source prepares for the id of a statement that binlane answers.
 
     Args:
-        heads: Its columns; nothing where they are not known. Clients take them from what comes of
-            an execution then.
+        heads: Columns of the answer; empty where they are not known. Clients then take them from the result
+            of an execution.
     """
     values = (_VALUES.get(one.type_code, "''") for one in heads)
     columns = [f"{value} AS {quote(one.name)}" for value, one in zip(values, heads, strict=True)]
@@ -74,7 +74,7 @@ class StatementAnswers:
 
     Args:
         session: Has the statements, and asks the source.
-        handler: Knows the binlogs.
+        handler: Knows the binlogs and their state.
         relay: The session's machine, whose judge knows variables that were kept from the source.
     """
 
@@ -106,11 +106,11 @@ class StatementAnswers:
         return answer
 
     async def _prepared_as(self, text: str, statement: ReplicaStatement | None) -> HandOn | None:
-        """What the source is to prepare; None for the statement itself, which it answers, too.
+        """Give the statement that the source is to prepare; None for the given one, which it answers, too.
 
         Raises:
-            StatementError: Error 1295 where binlane would have to answer, and cannot; clients then
-                send it as text.
+            StatementError: Error 1295 where binlane would have to answer, and cannot; clients then send the
+            statement as text.
         """
         if isinstance(statement, Reads):
             if any(not isinstance(place.what, UserVariable) for place in statement.places):
@@ -153,7 +153,7 @@ class StatementAnswers:
         return None if text is None else HandOn(text)
 
     async def _value(self, what: Asked) -> dict[Asked, str | None]:
-        """What is asked, with its value; nothing where the source is to answer."""
+        """Find the value that is asked for; empty where the source is to answer."""
         if isinstance(what, UserVariable):
             has_value = what.name in self._session.variables
             return {what: self._session.variables[what.name]} if has_value else {}
@@ -208,7 +208,7 @@ class StatementAnswers:
         return found
 
     async def _snapshot(self, status: Mapping[str, str]) -> dict[str, str]:
-        """What the source's status tells of a consistent snapshot, as of the binlog."""
+        """Translate the consistent snapshot in the source's status into the binlog's position."""
         file, position = (status.get(name, "") for name in SNAPSHOT)
         if not (file and position.isdigit()):
             return {}
@@ -220,7 +220,7 @@ class StatementAnswers:
         )
 
     async def _fact(self, fact: Fact) -> str | None:
-        """What is asked; None where the source is to answer."""
+        """Find the value of a fact; None where the source is to answer."""
         if fact in CONSTANTS:
             return CONSTANTS[fact]
         if fact is Fact.TABLES_INFO:

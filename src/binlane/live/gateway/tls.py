@@ -12,17 +12,17 @@ from dataclasses import dataclass
 from typing import Final
 
 _RECORD_MAX: Final = 1 << 14
-# What a peer that takes nothing may have us answer beside what it is sent, once TLS has begun.
+# Bytes of TLS answers that may wait for a peer that takes nothing, beside the data for it.
 _ANSWERS_MAX: Final = 64 << 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TlsRole:
-    """What a connection is inside of TLS.
+    """Role of one side of a connection in TLS.
 
     Attributes:
-        context: With the server's certificate and key, or with what a client trusts.
-        is_server: Which of both.
+        context: Holds the server's certificate and key, or the certificates that a client trusts.
+        is_server: True for the server's side.
         host: Name of the server that a client expects.
     """
 
@@ -36,16 +36,16 @@ class TlsError(Exception):
 
 
 class TlsLayer:
-    """One connection's TLS.
+    """TLS of one connection.
 
-    OpenSSL's buffers never shrink: what goes through them goes a record at a time.
+    OpenSSL's buffers never shrink, so data passes through them one record at a time.
 
     Attributes:
-        is_ready: Whether the two have agreed on keys.
-        has_ended: Whether the peer has said that it sends no more.
+        is_ready: True if the two sides have agreed on keys.
+        has_ended: True if the peer has said that it sends no more.
 
     Args:
-        role: This side's.
+        role: Role of this side of the connection.
     """
 
     def __init__(self, role: TlsRole) -> None:
@@ -69,7 +69,7 @@ class TlsLayer:
             self._agree()
 
     def receive(self, data: bytes) -> bytes:
-        """Take bytes from the wire; gives what they mean.
+        """Take bytes from the wire, and give the decrypted data.
 
         Raises:
             TlsError: If that is no TLS, or this side does not trust the peer; `take` has what the
@@ -95,7 +95,7 @@ class TlsLayer:
         return meant
 
     def sent(self, data: bytes | memoryview) -> bytes:
-        """What goes on the wire to say something; what is said before the keys waits for them."""
+        """Give the wire's bytes for some data; data that comes before the keys waits for them."""
         if not data:
             return self.take()
         if not self.is_ready:
@@ -114,18 +114,18 @@ class TlsLayer:
         return b"".join(parts)
 
     def take(self) -> bytes:
-        """What goes on the wire."""
+        """Take the bytes that go on the wire."""
         return self._leaving.read()
 
     def end(self) -> bytes:
-        """What goes on the wire to say that nothing more does."""
+        """Give the wire's bytes that say that nothing more is sent."""
         if self.is_ready:
             with suppress(ssl.SSLError):
                 self._object.unwrap()
         return self.take()
 
     def _agree(self) -> bool:
-        """Go on with the handshake; whether it is done."""
+        """Go on with the handshake; True if it is done."""
         try:
             self._object.do_handshake()
         except ssl.SSLWantReadError:
@@ -162,5 +162,5 @@ class TlsLayer:
 
 
 def _reason(error: ssl.SSLError) -> str:
-    """What went wrong, as OpenSSL names it."""
+    """Give OpenSSL's name of an error."""
     return (error.reason or str(error)).replace("_", " ").lower()

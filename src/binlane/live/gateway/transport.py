@@ -40,7 +40,7 @@ class Gateway:
     """The port; `start` it, and `stop` it.
 
     Attributes:
-        counts: What became of those who came.
+        counts: Counts of the port's logins and statements.
         tls: The port's certificate and key, for clients that come from now on; None offers no TLS.
     """
 
@@ -52,12 +52,12 @@ class Gateway:
         *,
         crowd: Crowd | None = None,
     ) -> None:
-        """Prepare.
+        """Prepare the port; nothing listens yet.
 
         Args:
-            settings: The port, and the source behind it.
-            handler: Answers what concerns binlogs.
-            tls: As the attribute.
+            settings: Settings of the port and of the source behind it.
+            handler: Answers statements that concern binlogs.
+            tls: TLS of the port, as in the attribute.
             crowd: The processes that serve the port; None for this one alone.
         """
         self.tls = tls
@@ -78,7 +78,7 @@ class Gateway:
 
     @property
     def port(self) -> int:
-        """The TCP port that it listens on."""
+        """The TCP port on which the gateway listens."""
         assert self._server is not None, "start() comes first"
         port: int = self._server.sockets[0].getsockname()[1]
         return port
@@ -87,8 +87,8 @@ class Gateway:
         """Let more or fewer clients in, and give them more or less time; nobody is sent away.
 
         Args:
-            settings: Of which the limits are taken over.
-            tls: As the attribute.
+            settings: Settings of which the limits are taken over.
+            tls: TLS of the port, as in the attribute.
         """
         self.tls = tls
         self._settings = replace(
@@ -103,13 +103,13 @@ class Gateway:
         )
 
     def hurry(self) -> None:
-        """While it stops: wait for nobody any more."""
+        """Wait for nobody any more while the port stops."""
         for task in self._clients:
             task.cancel()
 
     @property
     def sessions_max(self) -> int:
-        """How many may be logged in."""
+        """The number of clients that may be logged in."""
         return self._settings.max_connections
 
     @property
@@ -309,9 +309,9 @@ class Gateway:
         )
 
     def _source_tls(self) -> TlsRole | None:
-        """What sessions are to the source; None where it is at a Unix socket.
+        """TLS role of the sessions at the source; None where it is at a Unix socket.
 
-        Without a certificate of binlane's own: it would vouch for whoever logs in.
+        The role is without a certificate of binlane's own: that would vouch for whoever logs in.
         """
         settings = self._settings
         if settings.source_socket is not None:
@@ -338,7 +338,7 @@ class Gateway:
 
 
 def cannot_listen(settings: GatewaySettings, error: OSError) -> ConfigError:
-    """What is told where an address cannot be listened on."""
+    """Give the error for an address that cannot be listened on."""
     return ConfigError(
         f"cannot listen on {settings.address}:{settings.port}: {error.strerror or error}",
         key="listen",
@@ -347,7 +347,7 @@ def cannot_listen(settings: GatewaySettings, error: OSError) -> ConfigError:
 
 
 def _proxy_header(client: Side) -> bytes:
-    """What says in whose name a connection is made (PROXY protocol, version 1)."""
+    """Give the header that names a connection's client (PROXY protocol, version 1)."""
     peer, here = client.peer, client.here
     if peer is None or here is None:  # gone already
         return b"PROXY UNKNOWN\r\n"

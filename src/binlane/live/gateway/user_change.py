@@ -13,10 +13,10 @@ class UserChange:
     """The packets of client and source that follow a COM_CHANGE_USER.
 
     Args:
-        authentication: At its beginning.
+        authentication: The exchange at its beginning.
 
     Attributes:
-        authentication: Has the result once the source has decided.
+        authentication: Exchange that has the result once the source has decided.
     """
 
     def __init__(self, authentication: Authentication) -> None:

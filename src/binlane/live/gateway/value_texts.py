@@ -1,4 +1,4 @@
-r"""How the servers log the values of prepared statements, as literals in the places of the `?`.
+r"""Form in which the servers log values of prepared statements: as literals in place of the `?`.
 
 Measured on MariaDB 10.11 and MySQL 9.7, by statements that they were given and logged.
 """
@@ -40,7 +40,7 @@ _PLAIN_DECIMAL: Final = re.compile(rb"([+-]?)0*([0-9]*)(?:\.([0-9]*))?")
 _DECIMAL_DIGITS_MAX: Final = 65
 _DECIMAL_SCALE_MAX: Final = 30
 _FIXED_EXPONENTS: Final = range(-14, 16)
-"""Of numbers that are written without exponent: where their decimal point stands in their digits."""
+"""Places of the decimal point in a number's digits where the number is written without exponent."""
 _MYSQL_FLOAT_WIDTH: Final = 22
 _MARIADB_FLOAT_WIDTH: Final = 330
 _WIDE_EXPONENT: Final = -3
@@ -56,12 +56,12 @@ _DAYS_MAX: Final = 31
 
 
 class LogStyle(NamedTuple):
-    """How a session's values are logged.
+    """Style in which a session's values are logged.
 
     Attributes:
-        flavor: Whose server.
-        charset: `character_set_client`.
-        no_backslash_escapes: sql_mode NO_BACKSLASH_ESCAPES.
+        flavor: Flavor of the source server.
+        charset: Value of the session's variable `character_set_client`.
+        no_backslash_escapes: True if sql_mode has NO_BACKSLASH_ESCAPES.
     """
 
     flavor: Flavor
@@ -118,7 +118,7 @@ _UNICODE: Final = frozenset(("utf8mb3", "utf8mb4", "utf8"))
 
 @cache
 def _unicode(flavor: Flavor, charset: str) -> re.Pattern[bytes]:
-    """What is escaped in UTF-8, and whole characters, which are not.
+    """Give the pattern of bytes that are escaped in UTF-8, and of whole characters, which are not.
 
     MariaDB puts a backslash before every byte that belongs to no character, MySQL before those that
     begin characters of several bytes. MariaDB's UTF-8 has surrogates.

@@ -1,1 +1,1 @@
-"""What a client's session through the port does to each binlog, before it runs and after."""
+"""Effects of a client's session through the port on each binlog, before a statement runs and after it."""

@@ -1,11 +1,11 @@
-"""Which group of the source is of which statement: told by sessions, asked by the routing thread.
+"""Attribution of the source's groups to statements: told by sessions, asked by the routing thread.
 
 Sessions say what their statements will make before these are sent, and what the replies told. The
-routing thread says which groups it reads, then asks for their plans, and waits for a reply that is
-under way. What a group is, is found out once, and stays the same for whoever asks again.
+routing thread says which groups it reads, then asks for their plans, and waits for a reply that is under way.
+The statement of a group is found out once, and stays the same for whoever asks again.
 
-Whose a group is, the log says by the thread of the source that made it, or the reply by its GTID. A
-group of which the log names no thread, and nobody was told yet, waits for the replies to those
+The log names the maker of a group by the thread of the source that made it, or the reply names it by its
+GTID. A group of which the log names no thread, and no session was told yet, waits for the replies to those
 statements that are under way and could have made it, and for no others.
 
 All is in a journal, so that it is known after a restart: what sessions say in files `*.statements`,
@@ -56,7 +56,7 @@ JOURNAL_DIRECTORY: Final = "port"
 
 _KEPT_MOST: Final = 8192
 _KEPT_BYTES_MOST: Final = 32 << 20
-"""Of the plans that are kept; those of other groups are read from the journal."""
+"""Bytes of plans that are kept; plans of other groups are read from the journal."""
 _TOLD_MOST: Final = 8192
 _KEPT_SESSIONS: Final = 1024
 _PATIENCE_LEAST_S: Final = 0.05
@@ -72,10 +72,9 @@ class ReadGroup(NamedTuple):
     """A group of the source, as the routing thread has read it.
 
     Attributes:
-        gtid: Its GTID.
-        thread_id: Of the source's session that made it; 0 where the log does not say that.
-        is_commit: Whether it ends with XID.
-        could_be: Whether it could be what a plan says; asked only where the thread is not known.
+        thread_id: Thread of the source's session that made the group; 0 where the log does not say that.
+        is_commit: True if the group ends with XID.
+        could_be: Tells if the group could be the one of a plan; asked only where the thread is not known.
     """
 
     gtid: AnyGtid
@@ -85,11 +84,11 @@ class ReadGroup(NamedTuple):
 
 
 class Watch(NamedTuple):
-    """Of which groups that are read next `read` is to know.
+    """The groups, among those read next, that `read` is to be given.
 
     Attributes:
-        threads: Those of sessions that are followed, or were when they ended.
-        is_any_open: Those of which the log does not name the thread, too.
+        threads: Threads of sessions that are followed, or were followed when they ended.
+        is_any_open: True if `read` is also to be given the groups of which the log does not name the thread.
     """
 
     threads: Collection[int]
@@ -97,12 +96,11 @@ class Watch(NamedTuple):
 
 
 class _Waiting(NamedTuple):
-    """A group of which nobody knows yet whose it is.
+    """A group whose session is not known yet.
 
     Attributes:
-        arrival: It.
-        statements: Those that were under way and could have made it, with their threads.
-        others: Threads with statements that may have made it, as nobody knows what they make.
+        statements: Statements that were under way and could have made the group, with their threads.
+        others: Threads with statements that may have made the group, as it is not known what they make.
     """
 
     arrival: Arrival
@@ -111,7 +109,7 @@ class _Waiting(NamedTuple):
 
     @property
     def is_over(self) -> bool:
-        """Whether none of them can say any more that it is its own."""
+        """True if none of the statements can claim the group any more."""
         return all(
             (one.is_answered and not one.is_split) or one.is_lost for _, one in self.statements
         )
@@ -119,14 +117,15 @@ class _Waiting(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttributionSettings:
-    """How long is waited, and how much is kept.
+    """Limits on the time that is waited and on the size of the journal.
 
     Attributes:
-        wait_s: For a statement's reply, once a group came that may be of it.
-        file_bytes: A file of the journal that has so many is followed by another.
-        journal_max_bytes: Of all files; the oldest go, and what they tell of goes as rows.
-        is_relayed: What sessions say comes from other processes: a process that is killed may not
-            have written the last of it.
+        wait_s: Seconds to wait for a statement's reply, once a group came that may be of the statement.
+        file_bytes: Size at which a file of the journal is followed by another.
+        journal_max_bytes: Size of all files together; the oldest are removed, and the groups that they tell
+            of are routed as rows.
+        is_relayed: True if sessions of other processes tell of their statements: a process that is killed may
+            not have written the last of it.
     """
 
     wait_s: float = 5.0
@@ -139,17 +138,18 @@ _DEFAULT_SETTINGS: Final = AttributionSettings()
 
 
 class Attributions:
-    """Knows which group is of which statement.
+    """Attributes the source's groups to statements, as a session or the routing thread asks.
 
     Sessions are told apart by their threads at the source: a new one of a number that was there
     before takes its place.
 
-    `intend`, `done`, `lost`, `taken` and `given` are called by one thread, that of the
-    sessions, or by one at a time, which holds `saying`; `begin`, `read`, `find`, `passed` and `forget` by one other, which routes.
+    `intend`, `done`, `lost`, `taken` and `given` are called by one thread, that of the sessions, or by one at
+    a time, which holds `saying`; `begin`, `read`, `find`, `passed` and `forget` are called by one other
+    thread, which routes.
 
     Attributes:
-        lost_threads: Of sessions that were there when the process before ended: what they had for
-            themselves at the source is gone.
+        lost_threads: Threads of sessions that were there when the process before ended: their temporary
+            tables and locks at the source are gone.
         hear: Takes in what other processes' sessions have said by now, before a group is looked at.
         saying: Held by those who say something, where they are several threads.
     """
@@ -162,13 +162,13 @@ class Attributions:
         *,
         disk: Disk = _LOCAL_DISK,
     ) -> None:
-        """Take up what the journal tells.
+        """Take up the state that the journal tells.
 
         Args:
-            folder: Of the journal; None keeps none.
-            flavor: Of the source.
-            settings: How long is waited, and how much is kept.
-            disk: Where the folder is.
+            folder: Folder of the journal; None keeps none.
+            flavor: Flavor of the source server.
+            settings: Limits on waiting and on the journal's size.
+            disk: Disk that holds the journal's folder.
 
         Raises:
             StoreError: If the folder cannot be used.
@@ -189,7 +189,7 @@ class Attributions:
         # the number of a thread before, with a minus.
         self._told: dict[tuple[Stream, int], int] = {}
         self._order = 0
-        # Those with statements or groups that are not done with, and some that were.
+        # Threads of sessions with statements or groups that are not done with, and of some without.
         self._busy: set[int] = set()
         self._read: dict[Stream, int] = {}
         self._position: Position | None = None
@@ -200,7 +200,7 @@ class Attributions:
         self._is_begun = False
         self._epoch = secrets.randbits(64)
         self._run = 0
-        # What the routing thread's next record is to say.
+        # Contents of the routing thread's next record.
         self._moved: dict[Stream, int] = {}
         self._found: list[records.FoundGroup] = []
         self._doubts: list[tuple[int, int]] = []
@@ -227,11 +227,11 @@ class Attributions:
 
     @property
     def failure(self) -> str:
-        """Why the journal cannot be written; empty while it can."""
+        """The reason why the journal cannot be written; empty while it can."""
         journals = [each for each in (self._statements, self._groups) if each is not None]
         return next((each.failure for each in journals if each.failure), "")
 
-    # What sessions say.
+    # Messages of the sessions.
 
     def intend(
         self,
@@ -243,16 +243,17 @@ class Attributions:
         is_split: bool = False,
         is_for_all: bool = False,
     ) -> None:
-        """Say what a statement will make, before it is sent.
+        """Say which groups a statement will make, before the statement is sent.
 
         Args:
-            thread_id: Of its session at the source.
-            number: Which statement of its session; one that is said again was decided anew.
-            plans: Of the groups that it makes at most, in order; empty where that is not known.
+            thread_id: Thread of the statement's session at the source.
+            number: Number of the statement in its session; one that is said again was decided anew.
+            plans: Plans of the groups that the statement makes at most, in order; empty where they are not
+                known.
             encoded: The plans as `encode_plans` gives them; None where nobody has them.
             is_split: The first of several groups commits what was done before the statement, so that
                 it comes for certain.
-            is_for_all: What it makes is another thing to all binlogs than to the source.
+            is_for_all: True if the statement makes another thing for all binlogs than for the source.
         """
         place = doubt = None
         groups = self._sessions.get(thread_id)
@@ -289,16 +290,16 @@ class Attributions:
         *,
         is_bound: bool = False,
     ) -> None:
-        """Say what a statement's reply told.
+        """Say which groups a statement's reply told.
 
         Args:
-            thread_id: Of its session at the source.
-            number: Which statement of its session; one that was not intended may be.
-            last: What was told of its groups: MariaDB's `last_gtid`, MySQL's GTID set; None for
-                nothing, which means that it made none.
-            plans: Of its groups, where they are others than those that were intended; empty where
+            thread_id: Thread of the statement's session at the source.
+            number: Number of the statement in its session; one that was not intended may be said, too.
+            last: GTIDs of the statement's groups: MariaDB's `last_gtid`, MySQL's GTID set; None for nothing,
+                which means that it made none.
+            plans: Plans of the groups, where they are others than those that were intended; empty where
                 nothing is known of them, nor, without `last`, whether there are any.
-            encoded: As of `intend`, of plans that are others.
+            encoded: Other plans in the form of `intend`.
             is_bound: `last` is all that the source had executed some time behind the statement and
                 before the next one of the session.
 
@@ -349,13 +350,13 @@ class Attributions:
         """Say that a session is followed from now on.
 
         Args:
-            thread_id: Of the session at the source.
-            position: What the source had logged by then: nothing of it is this session's.
+            thread_id: Thread of the session at the source.
+            position: Position of the source's log at that moment: groups up to there are not this session's.
         """
         self.taken_from(thread_id, {} if position is None else ends_of(position))
 
     def taken_from(self, thread_id: int, start: Mapping[Stream, int]) -> None:
-        """As `taken`, with the last number of each stream in place of the position."""
+        """Do the same as `taken`, with the last number of each stream in place of the position."""
         self._write(records.TAKEN, records.taken_body(thread_id, start, self._run))
         with self._lock:
             before = self._sessions.get(thread_id)
@@ -381,7 +382,7 @@ class Attributions:
             self._end_waiting()
             self._wake()
 
-    # What the routing thread says and asks.
+    # Messages and questions of the routing thread.
 
     def begin(self, position: Position) -> None:
         """Say that groups come from a position on: a feed was connected, or the first one is."""
@@ -429,7 +430,7 @@ class Attributions:
             return Watch(frozenset(self._sessions), is_any_open)
 
     def wants(self, group: ReadGroup, watch: Watch) -> bool:
-        """Whether `read` is to know of a group."""
+        """True if `read` is to be given a group."""
         point = point_of(group.gtid)
         if self._read.get(point.stream, 0) < point.number:
             is_watched = group.thread_id in watch.threads if group.thread_id else watch.is_any_open
@@ -441,11 +442,11 @@ class Attributions:
         )
 
     def numbers(self, first: int, last: int) -> set[int]:
-        """Numbers of groups of which something was told or found out, of any stream.
+        """Give the numbers of groups that were told or found out, of any stream.
 
         Args:
-            first: The least that is of interest.
-            last: The greatest.
+            first: The least number that is of interest.
+            last: The greatest number that is of interest.
         """
         with self._lock:
             found = {
@@ -459,11 +460,11 @@ class Attributions:
         return found
 
     def read(self, groups: Iterable[ReadGroup], after: Position | None) -> None:
-        """Say what comes next in the log, before any of it is asked for.
+        """Say which groups come next in the log, before any of them is asked for.
 
         Args:
-            groups: Those that `watch` wants, in the order of the log.
-            after: Everything up to here is read with them.
+            groups: Groups that `watch` wants, in the order of the log.
+            after: Position up to which everything is read, with these groups.
         """
         self.hear()
         with self._lock:
@@ -476,8 +477,8 @@ class Attributions:
         """The plan of a group; waits for its statement's reply if that is under way.
 
         Args:
-            group: Whether it was `read` or is so by this.
-            wait_s: At most; by default as the settings say.
+            group: Group that was `read`, or that counts as read by this call.
+            wait_s: Longest wait in seconds; the default is the one of the settings.
         """
         point = point_of(group.gtid)
         known = self._known.get(point)
@@ -498,12 +499,12 @@ class Attributions:
         return self._recall(point, group.thread_id) if known is None else known
 
     def _look_at(self, group: ReadGroup, point: Point) -> None:
-        """Find out of a group what can be found out by now; with the lock."""
+        """Attribute a group as far as that is possible by now; the caller holds the lock."""
         self._arrive(group)
         self._settle_around(point)
 
     def _await(self, point: Point, wait_s: float | None) -> None:
-        """Wait until it is known what a group is, or give up; with the lock."""
+        """Wait until a group is attributed, or give up; the caller holds the lock."""
         if wait_s is None:
             wait_s = self._patience_of(self._makers(point))
         deadline_s = time.monotonic() + wait_s
@@ -527,14 +528,14 @@ class Attributions:
             self._settle_around(point)
 
     def known(self, groups: Sequence[ReadGroup]) -> list[GroupPlan | Unattributed | None]:
-        """What is known of groups that were read just now; None where `find` has to say it."""
+        """Give the known plans of groups that were read just now; None where `find` has to say it."""
         with self._lock:
             return [self._known.get(point_of(group.gtid)) for group in groups]
 
     def are_named(self, groups: Sequence[ReadGroup], binlog: str) -> list[bool]:
-        """Whether the plans of groups that were read may name a binlog; known when they come.
+        """Tell for each group that was read if its plan may name a binlog; plans are known when they come.
 
-        What the journal alone knows counts as naming all.
+        A plan that only the journal holds counts as naming all binlogs.
         """
         with self._lock:
             return [self._is_named(point_of(group.gtid), binlog) for group in groups]
@@ -559,7 +560,7 @@ class Attributions:
         )
 
     def is_pending(self, gtid: AnyGtid) -> bool:
-        """Whether more must be read or said before a group is known that was read."""
+        """True if more must be read or said before the statement of a group that was read is known."""
         point = point_of(gtid)
         with self._lock:
             if self._is_closed or point not in self._open:
@@ -568,7 +569,7 @@ class Attributions:
             return point in self._open
 
     def patience_s(self, gtid: AnyGtid) -> float:
-        """How long a group is waited for."""
+        """Seconds for which a group is waited for."""
         with self._lock:
             return self._patience_of(self._makers(point_of(gtid)))
 
@@ -600,7 +601,7 @@ class Attributions:
             self._statements.close()
 
     def forget(self) -> None:
-        """Know nothing any more: the source is another one, whose GTIDs mean other groups."""
+        """Forget all groups: the source is another one, whose GTIDs mean other groups."""
         with self._lock:
             for groups in self._sessions.values():
                 groups.arrivals.clear()
@@ -614,7 +615,7 @@ class Attributions:
             self._found.clear()
             self._known_bytes = 0
             self._position, self._is_begun = None, False
-            # What was written before is of the other source, and stays so if it cannot be deleted.
+            # Older records are of the other source, and stay so if they cannot be deleted.
             self._epoch = secrets.randbits(64)
             self._must_save = True
         if self._statements is not None and self._groups is not None:
@@ -622,10 +623,10 @@ class Attributions:
             self._groups.forget()
             self._save()
 
-    # What is known of sessions; all of it with the lock.
+    # State of the sessions; every call holds the lock.
 
     def _take_up(self, found: Recovery) -> None:
-        """Know whose groups are of which the process before had not found it out."""
+        """Take up the groups that the process before had not attributed."""
         for thread_id, groups in found.sessions.items():
             self._open.update((each.point, thread_id) for each in groups.arrivals)
             for point in (point for one in groups.statements for point in one.told()):
@@ -639,7 +640,7 @@ class Attributions:
             self._changed.notify_all()
 
     def _session(self, thread_id: int) -> SessionGroups:
-        """What is known of a session that may have statements or groups soon."""
+        """Give the record of a session that may have statements or groups soon."""
         groups = self._sessions.get(thread_id)
         if groups is None:
             groups = self._sessions[thread_id] = SessionGroups()
@@ -709,7 +710,7 @@ class Attributions:
         self._end_waiting()
 
     def _may_make_anything(self, one: Statement) -> bool:
-        """Whether nobody knows which groups a statement makes, and some may still come."""
+        """True if it is not known which groups a statement makes, and some may still come."""
         if one.count or one.is_lost:
             return False
         return not one.is_answered or any(
@@ -719,7 +720,7 @@ class Attributions:
     def _hear_of(self, thread_id: int, groups: SessionGroups, statement: Statement) -> None:
         """Take in which groups are told to be of a statement."""
         if len(statement.last) == 1 and not statement.is_bound:
-            # What nearly all come to: one group, which is not read yet.
+            # The case of nearly all statements: one group, which is not read yet.
             stream, first, last = statement.last[0]
             if (not first or first == last) and self._read.get(stream, 0) < last:
                 self._told[stream, last] = thread_id
@@ -735,7 +736,7 @@ class Attributions:
                 groups.arrive(waiting.arrival)
                 self._open[point] = thread_id
             elif self._open.get(point) != thread_id and statement.count:
-                # It was taken for nobody's: what was to be in it is not there.
+                # The group was taken for nobody's: the texts that were to be in it are not there.
                 known = self._known.get(point)
                 is_told = isinstance(known, Unattributed) and thread_id in (known.threads or ())
                 groups.is_missed |= not is_told
@@ -804,7 +805,7 @@ class Attributions:
                 self._note(thread_id, verdict)
 
     def _settle_around(self, point: Point) -> None:
-        """Find out what can be found out by now of an open group."""
+        """Attribute an open group as far as that is possible by now."""
         self._settle(self._makers(point))
         if point in self._waiting:
             self._end_waiting()
@@ -905,7 +906,7 @@ class Attributions:
     # The journal.
 
     def _write(self, kind: int, body: bytes) -> Place | None:
-        """Write what a session says; None without a journal, and if that fails."""
+        """Write a session's message; None without a journal, and if writing fails."""
         return None if self._statements is None else self._statements.write(kind, body)
 
     def _present(self) -> Present:
@@ -926,7 +927,7 @@ class Attributions:
             )
 
     def _save(self) -> None:
-        """Write what was read and found out; by the routing thread only."""
+        """Write which groups were read and found out; called by the routing thread only."""
         journal = self._groups
         with self._lock:
             found, self._found = self._found, []
@@ -962,7 +963,7 @@ class Attributions:
                     del statements[:count]
 
     def _recall(self, point: Point, thread_id: int) -> GroupPlan | Unattributed:
-        """What was found out of a group that is not in memory any more."""
+        """Give the recorded finding on a group that is not in memory any more."""
         if self._groups is None or self._statements is None:
             return Unattributed(Reason.FORGOTTEN, frozenset((thread_id,)) if thread_id else None)
         found = self._groups.find(point)
@@ -978,9 +979,9 @@ class Attributions:
 
 
 def _may_have_made(statement: Statement) -> bool:
-    """Whether a group that a statement was not told may be of it, although it could be.
+    """True if a group that could be a statement's, but was not told of it, may still be the statement's.
 
-    Not of one that can have made one group only, and was told another or none.
+    False for a statement that can have made one group only, and was told another or none.
     """
     if not statement.is_answered:
         return True
@@ -992,7 +993,7 @@ def _bytes_of(known: GroupPlan | Unattributed | None) -> int:
 
 
 def _nothing() -> None:
-    """Where all sessions are this process's."""
+    """Do nothing: the default of `hear` where all sessions are this process's."""
 
 
 def _are_same(intended: Sequence[GroupPlan] | None, plans: Sequence[GroupPlan]) -> bool:
@@ -1000,7 +1001,7 @@ def _are_same(intended: Sequence[GroupPlan] | None, plans: Sequence[GroupPlan]) 
 
 
 def _hangs_on_reply(plan: GroupPlan) -> bool:
-    """Whether a plan has what only a reply tells: the ids that the server chose."""
+    """True if a plan holds values that only a reply tells: the ids that the server chose."""
     return any(
         isinstance(part, Text)
         and any(

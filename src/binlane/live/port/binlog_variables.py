@@ -54,7 +54,7 @@ _DEFAULTS: Final = {
 _AT_SOURCE: Final = {FORMAT: "ROW", ROW_IMAGE: "FULL", _LOGGED: "ON"}
 _WORDS: Final = {"TRUE": "ON", "FALSE": "OFF"}
 _KEPT: Final = "binlog_row_value_options"
-"""What the source's session has as binlane needs it, whatever the client sets."""
+"""Variable that the source's session has as binlane needs it, whatever the client sets."""
 TRACKING: Final = {
     Flavor.MARIADB: "session_track_system_variables",
     Flavor.MYSQL: "session_track_gtids",
@@ -95,15 +95,15 @@ Value = str | int | None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rewritten:
-    """A statement in the forms in which it goes on.
+    """A statement rewritten for the source and for the session's model.
 
     Attributes:
-        source: For the source.
-        model: For the model of the session: values instead of expressions.
-        global_values: What it gives to later sessions once the source has run it, by name; None
-            for DEFAULT.
-        tracking: What the variable of `TRACKING` is for the client once the source has run it; None
-            for what it was.
+        source: Text that is sent to the source.
+        model: Text for the model of the session: values stand in place of expressions.
+        global_values: Values that the statement gives to later sessions once the source has run it, by
+            variable name; None for DEFAULT.
+        tracking: Value of the variable of `TRACKING` for the client once the source has run the statement;
+            None for an unchanged value.
     """
 
     source: str
@@ -119,7 +119,7 @@ Known = Callable[[str, bool], str | None]
 
 
 class _Edit(NamedTuple):
-    """A part of a text, and what takes its place."""
+    """A part of a text, and the text that takes its place."""
 
     start: int
     end: int
@@ -131,14 +131,13 @@ class _Item:
     """An assignment that does not go to the source as it is.
 
     Attributes:
-        start: Where it begins, with its scope.
-        value_start: Where its value begins.
-        end: Where it ends.
-        name: Of the variable.
-        is_global: GLOBAL or PERSIST.
-        is_default: DEFAULT is assigned.
-        is_open: The value has to be asked for.
-        value: What is assigned, as a variable takes it; of one that is open nothing yet.
+        start: Offset at which the assignment begins, with its scope.
+        value_start: Offset at which the assignment's value begins.
+        end: Offset at which the assignment ends.
+        is_global: True if the scope is GLOBAL or PERSIST.
+        is_default: True if the value is DEFAULT.
+        is_open: True if the source has to be asked for the value.
+        value: Assigned value, as a variable takes it; None as long as the value is open.
     """
 
     start: int
@@ -155,10 +154,9 @@ def known_of(session: Session, notes: int = 0, tracking: str | None = None) -> K
     """The values that the binlogs' variables have in a session of the model.
 
     Args:
-        session: It goes along with a client's session.
-        notes: How many warnings that one has beside the source's own, for `@@warning_count`.
-        tracking: What the variable of `TRACKING` is for the client; None where nothing was added
-            to it.
+        session: Model of the client's session.
+        notes: Number of warnings that the session has beside the source's own, for `@@warning_count`.
+        tracking: Value of the variable of `TRACKING` for the client; None where nothing was added to it.
     """
 
     def known(name: str, is_global: bool) -> str | None:  # noqa: FBT001  # as `Known` is called
@@ -179,11 +177,11 @@ def known_of(session: Session, notes: int = 0, tracking: str | None = None) -> K
 
 
 def concerns(facts: StatementFacts, *, is_first: bool = False) -> bool:
-    """Whether a statement has to be rewritten before it goes on.
+    """True if a statement has to be rewritten before it is sent.
 
     Args:
-        facts: Of the statement.
-        is_first: Nobody has followed the session: its warnings are the source's.
+        facts: Parsed facts of the statement's text.
+        is_first: True if the session was not followed before: its warnings are the source's.
     """
     variables = facts.system_variables
     assigned = facts.assignments or facts.statement_assignments
@@ -200,15 +198,15 @@ def concerns(facts: StatementFacts, *, is_first: bool = False) -> bool:
 
 
 def shows(facts: StatementFacts) -> bool:
-    """Whether a statement shows variables, so that its rows have to be told by `shown`.
+    """True if a statement shows variables, so that its rows have to be told by `shown`.
 
-    What may run a stored function is not asked for beside the session.
+    False for a statement that may run a stored function: its rows are not asked for beside the session.
     """
     return facts.verb in _SHOWING and runs_nothing_stored(facts)
 
 
 def question(facts: StatementFacts, known: Known) -> str | None:
-    """What the source is to be asked before a statement is rewritten; None for nothing.
+    """Give the query to the source that a statement's rewriting needs first; None for no query.
 
     Expressions are evaluated before anything is assigned, as the servers do it.
     """
@@ -231,19 +229,19 @@ def rewrite(
     flavor: Flavor,
     has_temporary_tables: bool = False,
 ) -> Rewritten:
-    """Say what goes to the source of a statement, and what to the model.
+    """Rewrite a statement into a text for the source and one for the model.
 
     Args:
-        facts: Of the statement; it `concerns` the binlogs' variables.
-        known: Their values.
-        answer: To `question`.
-        flavor: Of the source.
-        has_temporary_tables: The session has some.
+        facts: Parsed facts of the statement, which `concerns` the binlogs' variables.
+        known: Gives the current values of the variables.
+        answer: Answer of the source to the query of `question`.
+        flavor: Flavor of the source server.
+        has_temporary_tables: True if the session has temporary tables.
     """
     items = list(_answered(_items(facts, known), answer))
     reads = _reads(facts, known)
     source: list[_Edit] = list(reads)
-    # What a SET reads is in user variables then; of other statements the model logs the text.
+    # The values that a SET reads are in user variables then; of other statements the model logs the text.
     model: list[_Edit] = list(reads) if facts.effects.kind is StatementKind.SET else []
     global_values: dict[str, str | None] = {}
     tracking: str | None = None
@@ -275,10 +273,10 @@ def rewrite(
 
 
 def tells_gtids(tracking: str) -> bool:
-    """Whether a client wants to be told GTIDs.
+    """True if a client wants to be told GTIDs.
 
     Args:
-        tracking: What the variable of `TRACKING` is for it.
+        tracking: Value of the variable of `TRACKING` for the client.
     """
     told = {part.strip().lower() for part in tracking.split(",")}
     return not told.isdisjoint((_TRACKED, "*", *(each.lower() for each in _TOLD[1:])))
@@ -295,10 +293,10 @@ def telling_gtids(flavor: Flavor) -> str:
 def mended(values: Mapping[str, str]) -> str | None:
     """The statement that makes a session log full rows again; None where it does.
 
-    Nobody but a program that binlane did not know can have changed that.
+    Only a program that binlane did not know can have changed the variables.
 
     Args:
-        values: Of the session's variables at the source, as it shows them.
+        values: Values of the session's variables at the source, as it shows them.
     """
     wrong = [
         f"{name} = {value}"
@@ -325,7 +323,7 @@ def shown(facts: StatementFacts, result: ResultSet, known: Known) -> RowsAnswer:
     return RowsAnswer(result.heads, rows)
 
 
-# What stands where --------------------------------------------------------------------------------
+# Places in a text ---------------------------------------------------------------------------------
 
 
 def _is_held(name: str) -> bool:
@@ -368,7 +366,7 @@ def _items(facts: StatementFacts, known: Known) -> Iterator[_Item]:
 
 
 def _behind_sign(facts: StatementFacts, start: int, end: int) -> int:
-    """Where the value of an assignment begins: behind the first `=` or `:=`."""
+    """Find the offset at which an assignment's value begins: behind the first `=` or `:=`."""
     text = facts.text[start:end]
     for token in tokenise(text, facts.dialect):
         if token.kind is TokenKind.OPERATOR and token.text in ("=", ":="):
@@ -377,7 +375,7 @@ def _behind_sign(facts: StatementFacts, start: int, end: int) -> int:
 
 
 def _plain(item: SetItem, facts: StatementFacts) -> tuple[Value, bool]:
-    """The value that stands in the text, and whether it has to be asked for instead."""
+    """Read a value from the text; the flag is True if the source has to be asked for it instead."""
     node = item.value
     assert node is not None, "it is not DEFAULT"
     text = facts.text_of(node)
@@ -412,7 +410,7 @@ def _answered(items: Iterator[_Item], answer: ResultSet | None) -> Iterator[_Ite
 
 
 def _taken(item: _Item, dialect: Dialect) -> str | None:
-    """What a variable becomes by a value; None if it does not take it."""
+    """Give the value that a variable takes from an assignment; None if it does not take it."""
     values, value = NAMES.get(item.name, _TOLD), item.value
     if item.name == ROW_IMAGE and not has(Fact.FULL_NODUP, dialect.flavor, dialect.version):
         values = values[:-1]
@@ -425,7 +423,7 @@ def _taken(item: _Item, dialect: Dialect) -> str | None:
     return next((each for each in values if each == value.upper() and value.isascii()), None)
 
 
-# How texts are changed ----------------------------------------------------------------------------
+# Changes to texts ---------------------------------------------------------------------------------
 
 
 def _for_source(
@@ -454,7 +452,7 @@ def _with_gtids(tracked: str) -> str:
 
 
 def _as_shown(own: str, value: Cell) -> str:
-    """What a client that has set `own` is shown, where the source has `value`."""
+    """Give the value shown to a client that has set `own`, where the source has `value`."""
     told = value.decode() if isinstance(value, bytes) else str(value)
     if own in _TOLD:
         return own
@@ -500,12 +498,12 @@ def _literal(name: str, value: str, *, is_warned_of: bool) -> str:
 
 
 def _is_at_source(name: str, value: str) -> bool:
-    """Whether the source has what a client has set of `TRACKING`."""
+    """True if the source's variable of `TRACKING` has the value that a client has set."""
     return name in _TRACKING and value != _ALL_GTIDS and tells_gtids(value)
 
 
 def _tracking_literal(name: str, value: str) -> str:
-    """The expression for what a client has set of `TRACKING`, and the source has not."""
+    """The expression for a value that a client has set of `TRACKING`, and the source has not."""
     if value in _TOLD:
         return f"'{value}'"
     told = f"CONCAT(',', @@SESSION.{name}, ',')"
@@ -513,7 +511,7 @@ def _tracking_literal(name: str, value: str) -> str:
 
 
 def _edited(text: str, edits: Sequence[_Edit], start: int = 0, end: int | None = None) -> str:
-    """A part of a text with what takes the places of parts of it."""
+    """Give a part of a text with its edits made."""
     end = len(text) if end is None else end
     parts: list[str] = []
     for edit in sorted(edits):

@@ -1,14 +1,14 @@
-"""What a session's context is, asked of the source in the client's own session.
+"""The context of a session, asked of the source in the client's own session.
 
-`ContextReader` asks by a SELECT of variables: when the session begins, and again behind whatever may
-have changed them, before the next statement that is to be logged as its text. Asking changes what
-ROW_COUNT() and FOUND_ROWS() say, and on MySQL SHOW WARNINGS; every statement that is asked for changes
-these as well, so nobody sees it: before one that reads them itself nothing is asked, and it is logged as
-rows.
+`ContextReader` asks by a SELECT of variables: when the session begins, and again behind any statement that
+may have changed them, before the next statement that is to be logged as its text. Asking changes the values
+of ROW_COUNT() and FOUND_ROWS(), and on MySQL SHOW WARNINGS; every statement that makes the reader ask changes
+these as well, so the client does not see it: before a statement that reads them itself nothing is asked, and
+that statement is logged as rows.
 
-The microseconds of a statement's start are not told by the source, so they are set where they matter:
-`SET timestamp` goes before it, and its end before the next statement that does not ask for what the
-last one left: behind the statement itself it would hide that.
+The microseconds of a statement's start are not told by the source, so they are set where they matter: `SET
+timestamp` goes before the statement. The timestamp is given back before the next statement that does not read
+what the last one left: sent directly behind the statement, giving it back would hide that.
 """
 
 from __future__ import annotations
@@ -105,13 +105,13 @@ _AT_THE_END: Final = PLAIN._replace(is_thread_specific=True)
 
 
 class Needs(NamedTuple):
-    """What has to be known of a statement's context before it is sent.
+    """Parts of a statement's context that have to be known before the statement is sent.
 
     Attributes:
-        use: What it uses.
-        variables: Names of user variables that are logged with it.
-        last_insert_id: LAST_INSERT_ID() is.
-        seeds: Those of RAND() are.
+        use: Use that the statement makes of its context.
+        variables: Names of user variables that are logged with the statement.
+        last_insert_id: True if LAST_INSERT_ID() has to be known.
+        seeds: True if the seeds of RAND() have to be known.
     """
 
     use: ContextUse
@@ -121,7 +121,7 @@ class Needs(NamedTuple):
 
 
 class _Asked(NamedTuple):
-    """Expressions whose values are asked for, and what takes them from their place in the answer."""
+    """Expressions whose values are asked for, and the function that takes them from the answer."""
 
     expressions: Sequence[str]
     take: Callable[[ResultSet, int], None]
@@ -132,8 +132,8 @@ class ContextReader:
 
     Attributes:
         values: The session's variables as last read; None before, and where they are not known.
-        is_dirty: They may have changed since.
-        is_charset_known: In which character set the client's texts are is among what has not.
+        is_dirty: True if the variables may have changed since.
+        is_charset_known: True if the character set of the client's texts cannot have changed since.
     """
 
     def __init__(
@@ -147,10 +147,10 @@ class ContextReader:
         """Begin before the session's first statement.
 
         Args:
-            server: The source.
-            login_collation: The collation that the client logged in with.
-            clock: Seconds since 1970.
-            seed: A number from 0 up to, without, the one that it is given.
+            server: The server that is the source.
+            login_collation: Collation with which the client logged in.
+            clock: Gives the seconds since 1970.
+            seed: Gives a random number from 0 up to its argument, without it.
         """
         self._server = server
         self._flavor = Flavor(server.flavor)
@@ -180,14 +180,14 @@ class ContextReader:
         self._own_collation: tuple[str, str] | None = None
 
     def must_ask_to_read(self, text: str) -> bool:
-        """Whether the source has to be asked in which character set a text of the client is."""
+        """True if the source has to be asked in which character set a text of the client is."""
         return not (self.is_charset_known or is_alike(text))
 
     def read_text(self, text: str) -> str | None:
         """A client's text, read in the character set that it is in; None where it cannot be read.
 
         Args:
-            text: As the gateway has it; where `must_ask_to_read` says so, `read` comes first.
+            text: Text as the gateway has it; where `must_ask_to_read` says so, `read` comes first.
         """
         if self.values is None or not self.is_charset_known:
             return text if is_alike(text) else None
@@ -198,11 +198,11 @@ class ContextReader:
     # Before a statement -------------------------------------------------------------------------
 
     def needs(self, bodies: Sequence[Body], use: ContextUse) -> Needs | None:
-        """What must be known before a statement is sent; None where it can only be logged as rows.
+        """Give the context to know before a statement is sent; None where it can only be logged as rows.
 
         Args:
-            bodies: What the session would append for it.
-            use: What of the context it uses.
+            bodies: Events that the session would append for the statement.
+            use: Use that the statement makes of its context.
         """
         if not use.is_known or use.sets_context:
             return None
@@ -227,7 +227,7 @@ class ContextReader:
         return found
 
     def must_ask(self, needs: Needs) -> bool:
-        """Whether the source has to be asked before the statement is sent."""
+        """True if the source has to be asked before the statement is sent."""
         return (
             self.is_dirty
             or bool(needs.variables)
@@ -238,11 +238,11 @@ class ContextReader:
         )
 
     async def read(self, ask: Ask, needs: Needs | None = None) -> None:
-        """Ask for all that is not known; what the source does not tell stays so.
+        """Ask for all values that are not known; those that the source does not tell stay unknown.
 
         Args:
             ask: Runs a SELECT in the client's session.
-            needs: Of the statement that waits; None for the session's variables alone.
+            needs: Needs of the statement that waits; None for the session's variables alone.
 
         Raises:
             PeerError: If the source goes away.
@@ -278,11 +278,11 @@ class ContextReader:
 
     @property
     def _has_drifted(self) -> bool:
-        """Whether the source's clock was read too long ago."""
+        """True if the source's clock was read too long ago."""
         return self._clock() - self._measured > _MEASURE_AGAIN_S and self._held is None
 
     def _asked_for(self, needs: Needs | None) -> list[_Asked]:
-        """What is asked for one statement."""
+        """Give the expressions that are asked for one statement."""
         if needs is None:
             return []
         found = []
@@ -356,7 +356,7 @@ class ContextReader:
             self._variables[name.lower()] = event.encode(_FORMATS[self._flavor])
 
     def begin(self, needs: Needs) -> tuple[StatementContext, tuple[str, ...]] | None:
-        """The context of a statement that is now sent, and what must be sent before it.
+        """The context of a statement that is now sent, and the statements to send before it.
 
         None where it is not known: the statement is logged as rows.
         """
@@ -397,10 +397,10 @@ class ContextReader:
         return context, tuple(before)
 
     def begin_plain(self, values: SessionValues | None) -> bool:
-        """Whether a statement may be sent as it is, without context but for variables that are known.
+        """True if a statement may be sent as it is, without context but for variables that are known.
 
         Args:
-            values: What they were taken to be.
+            values: Values that the variables were taken to have.
         """
         if self.is_dirty or self.values is not values:
             return False
@@ -422,11 +422,11 @@ class ContextReader:
         return f"SET timestamp={now // _MICRO}.{now % _MICRO:06}"
 
     def owed(self, facts: StatementFacts | None, use: ContextUse | None = None) -> tuple[str, ...]:
-        """What must be sent before a statement that has no context: the time of an earlier one ends.
+        """Give the statements that end an earlier statement's timestamp before one that has no context.
 
         Args:
-            facts: Of the statement; None where they are not known.
-            use: Likewise.
+            facts: Parsed facts of the statement; None where they are not known.
+            use: Use that the statement makes of its context; None where it is not known.
         """
         self._was_given_back = False
         if self._held is None:
@@ -438,7 +438,7 @@ class ContextReader:
         return self._give_back()
 
     def unsent(self) -> None:
-        """Be told that a statement was not sent, and perhaps not what was to go before it."""
+        """Note that a statement was not sent, and perhaps not the statements that were to go before it."""
         if self._was_given_back:
             self._held = self._clock()
 
@@ -450,7 +450,7 @@ class ContextReader:
         return ("SET timestamp=DEFAULT",)
 
     def last(self) -> StatementContext | None:
-        """The context of what the server itself has logged at the session's end."""
+        """The context of the statements that the server itself has logged at the session's end."""
         values = self.values
         if values is None:
             return None
@@ -462,11 +462,11 @@ class ContextReader:
     # Behind a statement -------------------------------------------------------------------------
 
     def ran(self, facts: StatementFacts, use: ContextUse | None = None) -> None:
-        """Be told that a statement ran, whatever came of it.
+        """Note that a statement ran, with success or not.
 
         Args:
-            facts: What it says.
-            use: What it uses; None where that was not looked at.
+            facts: Parsed facts of the statement's text.
+            use: Use that the statement makes of its context; None where that was not looked at.
         """
         kind = facts.effects.kind
         if kind is StatementKind.SET:
@@ -480,7 +480,7 @@ class ContextReader:
             self._ran_anything()
 
     def used(self) -> None:
-        """Be told that the default database may be another one, or have another collation."""
+        """Note that the default database may be another one, or have another collation."""
         self.is_dirty = self._is_collation_own = True
 
     def _assigned(self, facts: StatementFacts) -> None:
@@ -500,7 +500,7 @@ class ContextReader:
             self._is_collation_own = False
 
     def lost_track(self) -> None:
-        """Be told that statements ran which nobody told of: any value may be another one now."""
+        """Note that unknown statements ran: any value may be another one now."""
         self._ran_anything()
 
     def _ran_anything(self) -> None:
@@ -510,7 +510,7 @@ class ContextReader:
 
 
 def reads_diagnostics(facts: StatementFacts) -> bool:
-    """Whether a statement's text reads what the one before has left."""
+    """True if a statement's text reads the diagnostics or counts that the statement before has left."""
     return (
         facts.verb in _OF_DIAGNOSTICS
         or any(use.upper_name in ("ROW_COUNT", "FOUND_ROWS") for use in facts.functions)
@@ -524,7 +524,7 @@ def _is_trace(name: TableName) -> bool:
 
 
 def may_run_programs(facts: StatementFacts) -> bool:
-    """Whether functions or triggers may stand behind a statement of which only the text is known."""
+    """True if functions or triggers may stand behind a statement of which only the text is known."""
     return facts.effects.kind in WRITING_KINDS or any(
         not is_built_in(use.name, facts.dialect) for use in facts.functions
     )

@@ -1,9 +1,9 @@
-"""What of its session's context a statement uses, and so what is logged with it.
+"""A statement's use of its session's context, which decides what is logged with it.
 
 The servers note while they run a statement that it asked for the time zone or for the microseconds of
-its start. Here that is told by its text, its tables and what programs and views stand behind them:
-never too little; the time zone may be told of a statement that turns out not to ask for it, such as a
-query whose rows have no time.
+its start. Here that is told by the statement's text, its tables and the programs and views behind them: never
+too little; the time zone may be told of a statement that turns out not to ask for it, such as a query whose
+rows have no time.
 
 Measured on MariaDB 10.11, 11.8 and MySQL 9.7, by their logs in STATEMENT format.
 """
@@ -110,16 +110,15 @@ _LOGGED_VARIABLES: Final = frozenset(
 
 
 class Reads(NamedTuple):
-    """What a source that logs rows lets others change while it is read, unseen by a text.
+    """Reads that a source that logs rows leaves open to changes by others, unseen by a text.
 
-    One that logs statements makes them wait. Then the order of the log is not the order in which
-    things were read.
+    A source that logs statements makes the others wait. Without that, the order of the log is not the order
+    in which things were read.
 
     Attributes:
-        has_added_to: MyISAM and Aria tables, to which rows are added.
-        has_selected: Tables that functions of a SELECT read: InnoDB takes no locks there.
-        has_others: Tables that other statements read, for which it takes them from REPEATABLE READ
-            on.
+        has_added_to: True for a read of MyISAM or Aria tables, to which others may add rows.
+        has_selected: True for tables that functions of a SELECT read: InnoDB takes no locks there.
+        has_others: True for tables that other statements read, which InnoDB locks from REPEATABLE READ on.
     """
 
     has_added_to: bool = False
@@ -127,10 +126,10 @@ class Reads(NamedTuple):
     has_others: bool = False
 
     def are_unlocked(self, *, locks_reads: bool) -> bool:
-        """Whether any of that is so in a transaction.
+        """True if any read is not kept from changes in a transaction.
 
         Args:
-            locks_reads: The isolation level keeps what a change only reads as it is.
+            locks_reads: True if the isolation level locks the rows that a change only reads.
         """
         return self.has_added_to or self.has_selected or (self.has_others and not locks_reads)
 
@@ -139,30 +138,35 @@ NO_READS: Final = Reads()
 
 
 class ContextUse(NamedTuple):
-    """What of the context is logged with a statement.
+    """A statement's use of its context, as far as the context is logged with it.
 
     Attributes:
-        is_known: All that stands behind the statement could be read.
-        time_zone: It may ask for the time zone.
-        has_microseconds: The server logs the microseconds of its start with it.
-        needs_microseconds: What it stores depends on them; or on the second, where no rows tell it.
-        needs_server_time: They must be the source's own: rows of its history are ordered by them.
-        databases: That it writes to, in MySQL's log; None stands for too many, or foreign keys.
-        updated_tables: Bit by bit which of an UPDATE's tables it sets columns of.
-        is_thread_specific: It means something in its session's connection only.
-        has_cascade_switch: MySQL logs with it whether cascades fire triggers.
-        is_program: It runs statements that are logged by themselves.
-        reads_diagnostics: It reads what the statement before it left, as ROW_COUNT() does.
-        changes_session: Programs in it may change variables of the session.
-        sets_user_variables: What user variables it, or programs in it, may assign.
+        is_known: True if all programs and views behind the statement could be read.
+        time_zone: True if the statement may ask for the time zone.
+        has_microseconds: True if the server logs the microseconds of the statement's start with it.
+        needs_microseconds: True if stored values depend on the microseconds; or on the second, where no rows
+            tell it.
+        needs_server_time: True if the microseconds must be the source's own: rows of its history are ordered
+            by them.
+        databases: Databases that the statement writes to, in MySQL's log; None stands for too many, or
+            foreign keys.
+        updated_tables: Bit set of the UPDATE's tables of which it sets columns.
+        is_thread_specific: True if the statement has a meaning in its session's connection only.
+        has_cascade_switch: True if MySQL logs with the statement whether cascades fire triggers.
+        is_program: True if the statement runs statements that are logged by themselves.
+        reads_diagnostics: True if the statement reads what the one before it left, as ROW_COUNT() does.
+        changes_session: True if programs in the statement may change variables of the session.
+        sets_user_variables: User variables that the statement, or programs in it, may assign.
         variable_names: User variables in small letters, and as they are written.
-        may_skip_rows: It may leave rows out, or change others in their place, because of a key.
-        creates_table: It creates a table by its text.
-        creates_timestamps: That has a column of type TIMESTAMP.
+        may_skip_rows: True if the statement may leave rows out, or change others in their place, because of a
+            key.
+        creates_table: True if the statement creates a table by its text.
+        creates_timestamps: True if the created table has a column of type TIMESTAMP.
         routines: The procedures that CALL runs, directly or not.
-        names_charset: It names a character set, whose default collation MariaDB then logs.
-        sets_context: It sets values for itself, by SET STATEMENT … FOR, that are logged with it.
-        reads: What is not kept from changing while it is read, for all that changes something.
+        names_charset: True if the statement names a character set, whose default collation MariaDB then logs.
+        sets_context: True if the statement sets values for itself, by SET STATEMENT … FOR, that are logged
+            with it.
+        reads: Reads of a changing statement that are not kept from changes by others.
     """
 
     is_known: bool = True
@@ -189,13 +193,13 @@ class ContextUse(NamedTuple):
 
 
 PLAIN: Final = ContextUse()
-"""Of SAVEPOINT and its like."""
+"""Use of SAVEPOINT and its like."""
 Resolve = Callable[[StatementFacts, str], ResolvedStatement]
 """Gives the tables of a statement with its default database."""
 
 
 def _not_resolved(_facts: StatementFacts, _database: str) -> ResolvedStatement:
-    """Of a statement that runs no others."""
+    """Fail: the default of `resolve` for a statement that runs no others."""
     raise LookupError("no statements were to be run")
 
 
@@ -207,20 +211,20 @@ def context_use(
     database: str = "",
     resolve: Resolve = _not_resolved,
 ) -> ContextUse:
-    """What of the context is logged with a statement.
+    """Give a statement's use of its context, as far as the context is logged with it.
 
     Args:
-        facts: What it says.
-        resolved: Its tables.
-        objects: The server's, the session's temporary tables among them.
-        server: Whose log.
-        database: The default one.
-        resolve: Gives the tables of statements that it runs.
+        facts: Parsed facts of the statement's text.
+        resolved: Tables that the statement opens.
+        objects: The server's objects, the session's temporary tables among them.
+        server: Server whose log holds the statement.
+        database: Default database of the statement.
+        resolve: Gives the tables of statements that the statement runs.
     """
     found = _Finder(facts, resolved, objects, server, database)
     kind = facts.effects.kind
     flags = [*map(found.of_function, found.functions), *found.of_columns()]
-    # Of changes to temporary tables the source logs nothing that would tell their time.
+    # The source logs nothing of changes to temporary tables that would tell their time.
     has_no_rows = any(
         access.changes and access.table.is_temporary for access in resolved.accesses
     ) or (facts.effects.is_temporary and facts.has_query)
@@ -357,12 +361,12 @@ class _Finder:
         return _TimeUse(zone=not self.server.is_mariadb and name in _ZONED_ON_MYSQL)
 
     def _text(self, use: FunctionUse) -> str:
-        """What stands in the parentheses of a call; of one in another text than the statement's."""
+        """Give the text in the parentheses of a call; empty for a call that stands in no known text."""
         text = self._texts_of.get(id(use), "")
         return text[use.offset : use.offset + use.length].partition("(")[2].strip(" )")
 
     def of_columns(self) -> Iterator[_TimeUse]:
-        """What columns with times ask for, and defaults that are the current time."""
+        """Give the time uses of columns with times, and of defaults that are the current time."""
         names, has_all = self._mentioned()
         for access in self.resolved.accesses:
             if access.changes and access.table.definition.has_history:
@@ -376,7 +380,7 @@ class _Finder:
                     yield self._of_default(column, access, is_named=is_named)
 
     def _mentioned(self) -> tuple[set[str], bool]:
-        """The names of columns in all texts, in small letters; and whether all are meant."""
+        """The names of columns in all texts, in small letters, and True if all columns are meant."""
         facts = self.facts
         names = {name.lower() for name in facts.columns or ()}
         has_all = facts.effects.kind in _INSERTING and facts.columns is None
@@ -397,7 +401,7 @@ class _Finder:
         return column.type_name == "DATETIME" and not self.server.is_mariadb
 
     def _of_default(self, column: TableColumn, access: TableAccess, *, is_named: bool) -> _TimeUse:
-        """What a column asks for whose value is the current time unless the statement says one."""
+        """Give the time use of a column whose value is the current time unless the statement says one."""
         is_insert = self.facts.effects.kind not in (StatementKind.UPDATE, StatementKind.DELETE)
         is_own = not access.is_prelocked
         found = _NO_TIME
@@ -428,7 +432,7 @@ class _Finder:
                 names.extend(use.name for use in view.facts.tables)
 
     def reads(self, resolve: Resolve) -> Reads:
-        """What it reads, and what the statements read that are logged by themselves."""
+        """Give the statement's reads, with those of the statements in it that are logged by themselves."""
         found = [_reads(self.facts, self.resolved)]
         if self.facts.effects.kind in _PROGRAM_KINDS:
             found += [_reads(facts, resolve(facts, database)) for facts, database in self.inner]
@@ -453,13 +457,13 @@ class _Finder:
                     waiting += self._called(facts.functions, database)
 
     def _own_statements(self) -> Iterator[StatementFacts]:
-        """Those of a compound statement."""
+        """Give the statements of a compound statement."""
         facts = self.facts
         if facts.effects.kind is StatementKind.COMPOUND:
             own = body_use(facts.text, self.database, facts.dialect)
             self.is_known &= own.is_understood
             yield from own.facts
-        # Which statement EXECUTE runs its text does not tell.
+        # The text of EXECUTE does not tell which statement it runs.
         self.is_known &= facts.effects.kind not in _EXECUTING
 
     def _called_first(self) -> Iterator[Routine | Trigger]:
@@ -506,7 +510,7 @@ class _Finder:
 
 
 def _reads(facts: StatementFacts, resolved: ResolvedStatement) -> Reads:
-    """What a statement reads that changes something."""
+    """Give the reads of a statement that changes something."""
     kind = facts.effects.kind
     makes_filled = kind is StatementKind.CREATE_TABLE_SELECT
     if not (makes_filled or any(access.changes for access in resolved.accesses)):
@@ -527,7 +531,7 @@ def _logs_collations(server: Server) -> bool:
 
 
 def _names_charset(facts: StatementFacts) -> bool:
-    """Whether a text names a character set: `_utf8mb4'…'`, USING utf8mb4, CHARACTER SET utf8mb4."""
+    """True if a text names a character set: `_utf8mb4'…'`, USING utf8mb4, CHARACTER SET utf8mb4."""
     if facts.effects.kind is StatementKind.LOAD_DATA:
         return False  # that is the file's
     try:
@@ -553,7 +557,7 @@ def _creates_timestamps(facts: StatementFacts) -> bool:
 
 
 def _may_skip_rows(facts: StatementFacts) -> bool:
-    # Of a file the servers leave rows out where it comes from the client, also unsaid.
+    # The servers leave out rows of a file that comes from the client, also without IGNORE.
     is_load = facts.effects.kind is StatementKind.LOAD_DATA and facts.is_local
     return facts.is_ignore or facts.is_on_duplicate or is_load
 
@@ -569,7 +573,7 @@ def _is_written(access: TableAccess) -> bool:
 
 
 def _has_foreign_keys(access: TableAccess, objects: Objects) -> bool:
-    """Whether rows of other tables are looked at or changed with those of a table."""
+    """True if rows of other tables are looked at or changed with those of a table."""
     if not _is_written(access):
         return False
     looks_at_parents = access.table.foreign_keys and access.changes != {RowChange.DELETE}
@@ -597,23 +601,23 @@ _KNOWN_MAX: Final = 4096
 
 
 class KnownUses:
-    """What statements use that differ in their literals alone, for all sessions of a source."""
+    """Uses of context by statements that differ in their literals alone, for all sessions of a source."""
 
     def __init__(self) -> None:
         self._version: object = None
         self._known: dict[Shape, ContextUse] = {}
 
     def of(self, facts: StatementFacts, session: Session, version: object) -> ContextUse:
-        """What of its context a statement uses.
+        """Give a statement's use of its context.
 
         Args:
-            facts: What it says.
-            session: That runs it.
-            version: Of the objects that all sessions have; what is known holds for one version.
+            facts: Parsed facts of the statement's text.
+            session: Session that runs the statement.
+            version: Version of the objects that all sessions have; known uses hold for one version.
         """
         facts = executed(facts, session)
         if facts.dialect is not session.dialect and not _reads_alike(facts, session.dialect):
-            # It was prepared in another sql_mode or character set than its event would tell.
+            # The statement was prepared in another sql_mode or character set than its event would tell.
             return _use_in(facts, session)._replace(is_known=False)
         if version != self._version:
             self._version = version
@@ -630,7 +634,7 @@ class KnownUses:
 
 
 def _reads_alike(facts: StatementFacts, dialect: Dialect) -> bool:
-    """Whether a text says the same in another dialect as in its own."""
+    """True if a text has the same meaning in another dialect as in its own."""
     text, own = facts.text, facts.dialect
     is_plain = is_alike(text) and '"' not in text
     return own == dialect or (
@@ -647,11 +651,11 @@ def _reads_alike(facts: StatementFacts, dialect: Dialect) -> bool:
 
 
 def executed(facts: StatementFacts, session: Session) -> StatementFacts:
-    """The statement that EXECUTE or EXECUTE IMMEDIATE runs; itself where that is not known.
+    """Give the statement that EXECUTE or EXECUTE IMMEDIATE runs; the given one where that is not known.
 
     Args:
-        facts: What a client's statement says.
-        session: That runs it.
+        facts: Parsed facts of a client's statement.
+        session: Session that runs the statement.
     """
     text: str | None = None
     dialect, tree = session.dialect, facts.tree

@@ -21,10 +21,10 @@ class Doubt:
     """A statement that was judged with objects that may have been others when it ran.
 
     Attributes:
-        facts: What it says.
-        database: Its default database.
-        tables: Those that it was judged with, and their triggers.
-        others: Views and functions likewise, by name.
+        facts: Parsed facts of the statement's text.
+        database: Default database of the statement.
+        tables: Tables with which the statement was judged, and their triggers.
+        others: Views and functions with which the statement was judged, by name.
     """
 
     facts: StatementFacts
@@ -34,10 +34,10 @@ class Doubt:
 
     @classmethod
     def of(cls, facts: StatementFacts, session: Session) -> Self:
-        """Remember what a session knows of a statement's objects."""
+        """Remember a session's definitions of a statement's objects."""
         database, objects = session.database, session.objects
         resolved = session.opened_by(facts, database)
-        # What it makes or changes itself is another table behind it.
+        # A table that the statement makes or changes itself is another one behind it.
         own = facts.effects.writes if facts.effects.kind in DDL_KINDS else ()
         tables = tuple(
             (one.table, tuple(objects.triggers(one.name)))
@@ -52,7 +52,7 @@ class Doubt:
         return cls(facts, database, tables, others)
 
     def is_settled(self, objects: Objects) -> bool:
-        """Whether its tables are the same as before."""
+        """True if the objects are the same as those that the statement was judged with."""
         return all(
             _is_same_view(view, objects.view(name)) and function == objects.function(name)
             for name, view, function in self.others
@@ -67,14 +67,14 @@ class Doubt:
 
 
 def _is_same_view(one: View | None, other: View | None) -> bool:
-    """Whether two views are the same to the last word."""
+    """True if two views are the same to the last word."""
     if one is None or other is None:
         return one is other
     return one == other and one.facts.text == other.facts.text
 
 
 def _defined_alike(one: Table | None, other: Table) -> bool:
-    """Whether two tables differ at most in the next AUTO_INCREMENT value, which SHOW CREATE tells."""
+    """True if two tables differ at most in the next AUTO_INCREMENT value, which SHOW CREATE tells."""
     return one is not None and _definition(one) == _definition(other)
 
 

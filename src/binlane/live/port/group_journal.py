@@ -32,12 +32,12 @@ class GroupJournal:
     """
 
     def __init__(self, folder: Path, disk: Disk, file_bytes: int) -> None:
-        """Find what is there.
+        """Find the files that are there.
 
         Args:
-            folder: Of the files.
-            disk: Where that is.
-            file_bytes: A file that has so many is followed by another.
+            folder: Folder of the journal's files.
+            disk: Disk that holds the folder.
+            file_bytes: Size at which a file is followed by another.
 
         Raises:
             StoreError: If the folder cannot be used.
@@ -52,11 +52,11 @@ class GroupJournal:
 
     @property
     def is_file_due(self) -> bool:
-        """Whether the next record begins a file: it is to tell how far all streams were read."""
+        """True if the next record begins a file: it is to tell how far all streams were read."""
         return self._is_file_due or self._log.current_bytes >= self._file_bytes
 
     def write(self, reading: records.Reading) -> None:
-        """Write a record; what fails is told by `failure`, and known again by nobody."""
+        """Write a record; `failure` tells if that fails, and the record is lost then."""
         try:
             if self.is_file_due:
                 self._log.begin_file()
@@ -74,11 +74,11 @@ class GroupJournal:
         self._note(self._log.number, reading.found)
 
     def numbers(self, first: int, last: int) -> set[int]:
-        """Numbers of groups of which something was found out, of any stream.
+        """Give the numbers of groups that were found out, of any stream.
 
         Args:
-            first: The least that is of interest.
-            last: The greatest.
+            first: The least number that is of interest.
+            last: The greatest number that is of interest.
         """
         found: set[int] = set()
         for file, streams in tuple(self._ranges.items()):
@@ -87,7 +87,7 @@ class GroupJournal:
         return found
 
     def tells_of(self, point: Point) -> bool:
-        """Whether what was found out of a group would be known still."""
+        """True if a group that was found out would still be known."""
         if self._has_holes:
             return False
         firsts = [each[point.stream][0] for each in self._ranges.values() if point.stream in each]
@@ -95,7 +95,7 @@ class GroupJournal:
         return is_first_there or not firsts or min(firsts) <= point.number
 
     def find(self, point: Point) -> records.FoundGroup | None:
-        """What was found out of a group; None if nothing was, or that is gone."""
+        """Give the recorded finding on a group; None if nothing was found out, or that is gone."""
         for file, streams in self._ranges.items():
             first, last = streams.get(point.stream, (1, 0))
             if first <= point.number <= last:
@@ -119,16 +119,16 @@ class GroupJournal:
                 self._remove(number)
 
     def forget(self) -> None:
-        """Let what is there go; the next record begins a file."""
+        """Delete all files; the next record begins a file."""
         self._ranges.clear()
         self._loaded.clear()
         self._is_file_due = self._is_stale = True
 
     def files(self) -> Iterator[records.Reading]:
-        """What the last file holds that begins with all that older ones tell.
+        """Give the records of the last file that begins with all that older ones tell.
 
         Raises:
-            StoreError: If one cannot be read.
+            StoreError: If a file cannot be read.
         """
         numbers = tuple(self._log.sizes)
         heads = [number for number in numbers if self._has_head(number)]
@@ -143,7 +143,7 @@ class GroupJournal:
             logger.warning("the port's journal: %s", text)
 
     def _has_head(self, number: int) -> bool:
-        """Whether a file says which groups older ones tell of, and how far was read."""
+        """True if a file says which groups older ones tell of, and how far was read."""
         kinds = [
             record.kind for record in islice(self._log.records(number, max_bytes=_HEAD_BYTES), 2)
         ]
@@ -187,7 +187,7 @@ class GroupJournal:
                 loaded[each.point] = each
 
     def _load(self, file: int) -> dict[Point, records.FoundGroup]:
-        """What a file says was found out."""
+        """Read the findings on groups that a file holds."""
         loaded = self._loaded.get(file)
         if loaded is None:
             loaded = {}

@@ -1,7 +1,7 @@
-"""What a session's model says of groups, with all values that texts need: the plans.
+"""Plans of groups: the model's account of a session's groups, with all values that texts need.
 
 The context of a statement is known when it runs, the group that it stands in when its transaction
-ends. What lacks anything is not planned: the binlog gets the group's rows.
+ends. A statement of which a value is lacking is not planned: the binlog gets the group's rows.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class GroupPlanning:
     """The contexts of a transaction's statements, and the plans of its groups.
 
     Args:
-        flavor: Of the source.
+        flavor: Flavor of the source server.
     """
 
     def __init__(self, flavor: Flavor) -> None:
@@ -55,21 +55,21 @@ class GroupPlanning:
         self._as_sent: set[int] = set()
 
     def know(self, numbers: Iterable[int], context: StatementContext) -> None:
-        """Know the context of a statement, and of those that it runs, by their numbers."""
+        """Note the context of a statement, and of those that it runs, by their numbers."""
         self._contexts.update(dict.fromkeys(numbers, context))
 
     def know_generated(self, number: int, resolved: ResolvedStatement) -> None:
-        """Know where AUTO_INCREMENT values stand that the server may choose for a statement."""
+        """Note where AUTO_INCREMENT values stand that the server may choose for a statement."""
         found = _generated(resolved)
         if found is not None:
             self._generated[number] = found
 
     def know_rewritten(self, number: int) -> None:
-        """Know that the source runs a statement in other words."""
+        """Note that the source runs a statement in other words."""
         self._rewritten.add(number)
 
     def know_words(self, number: int, facts: StatementFacts, resolved: ResolvedStatement) -> None:
-        """Know whether the source writes a statement before its rows in the words of its text.
+        """Note if the source writes a statement before its rows in the words of its text.
 
         Of one that runs functions or triggers it writes what ran first.
         """
@@ -82,7 +82,7 @@ class GroupPlanning:
             self._as_sent.add(number)
 
     def know_tables(self, number: int, facts: StatementFacts, resolved: ResolvedStatement) -> None:
-        """Know which tables a statement concerns, where its text alone does not say it.
+        """Note which tables a statement concerns, where its text alone does not say it.
 
         Of a view those that it stands for; with those of functions and triggers. Foreign keys are
         no matter of the statement.
@@ -112,9 +112,9 @@ class GroupPlanning:
         """A group as the binlogs are to have it.
 
         Args:
-            draft: What the model says of it.
-            definitions: With which the model says so.
-            catalog: The objects that it knows.
+            draft: The model's account of the group.
+            definitions: Definitions of binlogs of which the model says so.
+            catalog: Objects that the model knows.
         """
         sections = {number: place for place, (number, _) in enumerate(draft.sections)}
         for number, section in draft.sections:
@@ -140,10 +140,10 @@ class GroupPlanning:
     def parts(
         self, drafts: Iterable[DraftPart], sections: Mapping[int, int]
     ) -> tuple[Part, ...] | None:
-        """What a binlog has of a group; None where a value of it is not known.
+        """Give a binlog's parts of a group; None where a value of it is not known.
 
         Args:
-            drafts: What the model says of it.
+            drafts: The model's parts of the group.
             sections: The places of the group's sections by the numbers of their statements.
         """
         found: list[Part] = []
@@ -181,8 +181,8 @@ class GroupPlanning:
         """The ends of binlogs' groups that are others than the source's, as far as they are known.
 
         Args:
-            bodies: By binlog what the model says of them.
-            parts: Of the group: the last statement's context is that of the end.
+            bodies: End events by binlog, as the model has them.
+            parts: Parts of the group: the last statement's context is that of the end.
         """
         context = self._contexts.get(parts[-1].number) if parts else None
         found: dict[str, EncodedEvent | None] = {}
@@ -211,7 +211,7 @@ def bases(definitions: Iterable[Definition], names: Container[str]) -> dict[str,
 
 
 def _generated_in(section: Section, catalog: SchemaCatalog) -> Generated | None:
-    """Where AUTO_INCREMENT values stand that a statement of a program was given."""
+    """Find the column whose AUTO_INCREMENT values a statement of a program was given."""
     tables = {name for piece in section for kind, name in piece.changes if kind == "insert"}
     found = [place for name in tables if (place := _place(catalog.table(name)))]
     return found[0] if len(found) == 1 else None

@@ -1,8 +1,8 @@
-"""Which groups of the source's log are a session's, and what each of them is to each binlog.
+"""Tracking of a session's groups in the source's log, and of the effect of each on each binlog.
 
-What the model says of a statement's groups is planned and told to `Attributions` before the statement
-is sent; behind it, which groups those are: by what the replies tell, or by what the source says when
-it is asked. Of what the source logs nothing, a mark is made there.
+The model's account of a statement's groups is planned and told to `Attributions` before the statement is
+sent. Behind it the groups are named: by the replies, or by the source when it is asked. For a change of which
+the source logs nothing, a mark is made there.
 """
 
 from __future__ import annotations
@@ -47,16 +47,15 @@ class UnderWay:
     """A statement that the source runs.
 
     Attributes:
-        text: Its text.
-        facts: What it says.
-        expected: What the model says it will do.
-        context: Of its text; None where nothing of it is planned.
-        use: What of the context it uses; None where nobody looked.
-        catalog_version: Of the objects that it was judged with.
-        is_intended: Its plans were given to `Attributions`.
-        plans: They.
-        rewritten: What the source runs in its place; None for itself.
-        sent_s: As `time.monotonic`, a moment before it was sent; 0 where that is not known.
+        facts: Parsed facts of the statement's text.
+        expected: The model's preview of the statement.
+        context: Context of the statement's text; None where nothing of it is planned.
+        use: Use that the statement makes of its context; None where nobody looked.
+        catalog_version: Version of the objects with which the statement was judged.
+        is_intended: True if the statement's plans were given to `Attributions`.
+        plans: Plans of the statement's groups, as given to `Attributions`.
+        rewritten: Form that the source runs in the statement's place; None for the statement itself.
+        sent_s: Time by `time.monotonic`, a moment before the statement was sent; 0 where that is not known.
     """
 
     text: str
@@ -73,15 +72,16 @@ class UnderWay:
 
 @dataclass(frozen=True, slots=True)
 class _Told:
-    """What is to be told of a statement's groups.
+    """A message to `Attributions` on a statement's groups.
 
     Attributes:
-        number: Its number.
-        plans: Of the groups, if it made them; nothing where they are not known, None where they are
-            those that were intended.
-        is_intended: They were told before it was sent.
-        last: What its replies told of its last group; None for nothing.
-        is_untold: It may have made groups of which they tell nothing: the source has to be asked.
+        number: Number of the statement in its session.
+        plans: Plans of the groups, if the statement made them; empty where they are not known, None where
+            they are those that were intended.
+        is_intended: True if the plans were told before the statement was sent.
+        last: GTIDs of the statement's last group, from its replies; None for nothing.
+        is_untold: True if the statement may have made groups of which its replies tell nothing: the source
+            has to be asked.
     """
 
     number: int
@@ -94,12 +94,12 @@ class _Told:
 
 @dataclass(frozen=True, slots=True)
 class _Homeless:
-    """What binlogs are to have, and the source logs nothing of.
+    """Changes that binlogs are to have, and of which the source logs nothing.
 
     Attributes:
-        planned: What tells of it.
-        parts: By binlog.
-        ends: As in a plan.
+        planned: The model's account of the statement.
+        parts: Parts of the changes by binlog.
+        ends: End events by binlog, as in a plan.
     """
 
     planned: Planned
@@ -111,16 +111,16 @@ class GroupTracking:
     """Plans one session's groups, and tells `Attributions` which they are.
 
     Attributes:
-        shared: What sessions share; None as long as nothing is told of this one's groups.
-        thread_id: The session's thread at the source.
+        shared: State that sessions share; None as long as nothing is told of this session's groups.
+        thread_id: Thread of the session at the source.
         planning: The plans of the transaction.
-        spoils: Nothing of the transaction is planned any more: its groups go as rows.
-        client_value: What the variable of `TRACKING` is for the client, where it is another one at
-            the source; None elsewhere.
-        hides_gtids: The source tells GTIDs that the client has not asked for.
+        spoils: True if nothing of the transaction is planned any more: its groups go as rows.
+        client_value: Value of the variable of `TRACKING` for the client, where it is another one at the
+            source; None elsewhere.
+        hides_gtids: True if the source tells GTIDs that the client has not asked for.
 
     Args:
-        client: The session on the source.
+        client: Client's session on the source.
     """
 
     def __init__(self, client: SessionContext) -> None:
@@ -133,9 +133,9 @@ class GroupTracking:
         self.hides_gtids = False
         self._client = client
         self._last = ""
-        # When a statement was sent that the source has answered.
+        # Time at which the last statement was sent that the source has answered.
         self._there_s = 0.0
-        # The number of a command under way that nobody has read; 0 for none.
+        # The number of a command under way that was not read; 0 for none.
         self._unread = 0
         self._unsettled: list[_Told] = []
         self._doubts: list[Doubt] = []
@@ -184,7 +184,7 @@ class GroupTracking:
         self.planning.clear()
 
     def note(self, client_value: str | None) -> None:
-        """Note what the client has of the variable of `TRACKING`; None for what the source has."""
+        """Note the client's value of the variable of `TRACKING`; None for the source's value."""
         self.client_value = client_value
         self.hides_gtids = client_value is not None and not tells_gtids(client_value)
 
@@ -200,25 +200,25 @@ class GroupTracking:
             one.is_intended = True
 
     def intend_unread(self, model: PlannedSession, *, is_for_all: bool = False) -> None:
-        """Tell that a command runs of which nobody knows yet which groups it makes.
+        """Tell that a command runs of which it is not known yet which groups it makes.
 
         Args:
-            model: The session.
-            is_for_all: As of `Attributions.intend`.
+            model: Model of the client's session.
+            is_for_all: Passed on to `Attributions.intend` as it is.
         """
         if self.shared is not None:
             self._unread = model.count()
             self.shared.attributions.intend(self.thread_id, self._unread, (), is_for_all=is_for_all)
 
     def answer_unread(self, replies: Sequence[Reply]) -> None:
-        """Tell what the replies to such a command say; none if it was not sent."""
+        """Tell the groups in the replies to an unread command; no replies if it was not sent."""
         number, self._unread = self._unread, 0
         if number and self.shared is not None:
             plans = () if replies else None
             self.shared.attributions.done(self.thread_id, number, self.told(replies), plans)
 
     def withdraw(self, under_way: Iterable[UnderWay]) -> None:
-        """Tell that statements were not sent: what was intended does not come."""
+        """Tell that statements were not sent: their intended groups do not come."""
         for one in under_way:
             if one.is_intended and self.shared is not None:
                 self.shared.attributions.done(self.thread_id, one.expected.number, None)
@@ -232,10 +232,10 @@ class GroupTracking:
                 self.shared.attributions.done(self.thread_id, one.expected.number, told, ())
 
     def stumbled(self, numbers: Iterable[int]) -> None:
-        """Tell that nothing is certain of statements that were intended, nor of what is unsettled.
+        """Tell that nothing is certain of statements that were intended, nor of those that are unsettled.
 
         Args:
-            numbers: Those of the statements.
+            numbers: Numbers of the intended statements.
         """
         unsettled = [one.number for one in self._unsettled if one.is_intended]
         if self.shared is not None:
@@ -245,7 +245,7 @@ class GroupTracking:
             kept.clear()
 
     def _plans(self, planned: Planned, model: PlannedSession) -> list[GroupPlan]:
-        """The plans of a statement's groups; none where what stands in them is not certain."""
+        """The plans of a statement's groups; none where their contents are not certain."""
         if self.spoils:
             return []
         definitions, objects = model.session.definitions or (), model.session.objects
@@ -255,15 +255,15 @@ class GroupTracking:
 
     @property
     def is_settled(self) -> bool:
-        """Whether all is told of the statements that were followed."""
+        """True if all groups were told of the statements that were followed."""
         return not (self._unsettled or self._doubts or self._homeless or self._unread)
 
     def doubt(self, one: UnderWay, session: Session) -> None:
-        """Note what a statement was judged with, where it may not be what it ran with.
+        """Note the objects that a statement was judged with, where it may have run with others.
 
         Args:
-            one: The statement.
-            session: The session before it.
+            one: Statement that is about to run.
+            session: Session as it was before the statement.
         """
         if self.shared is not None and one.catalog_version is not self.shared.catalog.version:
             self._doubts.append(Doubt.of(one.facts, session))
@@ -271,13 +271,13 @@ class GroupTracking:
     def follow(
         self, one: UnderWay, planned: Planned, model: PlannedSession, replies: Sequence[Reply]
     ) -> None:
-        """Tell which groups are of a statement, or keep it until `settle`.
+        """Tell which groups are a statement's, or keep it until `settle`.
 
         Args:
-            one: The statement.
-            planned: What it did.
-            model: The session behind it.
-            replies: What the source said of it.
+            one: Statement that the source has run.
+            planned: The model's account of the executed statement.
+            model: Session's model as it is behind the statement.
+            replies: Replies of the source to the statement.
         """
         self._there_s = max(self._there_s, one.sent_s)
         self._tell(one, planned, model, replies)
@@ -309,7 +309,7 @@ class GroupTracking:
             self._attribute(self.shared, told, last)
 
     def told(self, replies: Sequence[Reply]) -> str | None:
-        """What replies say of the session's last group; None for nothing that is new."""
+        """Give the GTIDs of the session's last group from replies; None for nothing that is new."""
         for reply in reversed(replies):
             told = reply.gtids or reply.tracked.get("last_gtid", "")
             if told and told != self._last:
@@ -324,7 +324,7 @@ class GroupTracking:
             shared.attributions.done(self.thread_id, told.number, None)
 
     async def settle(self, model: PlannedSession) -> None:
-        """Ask for what the replies did not tell, and mark what has no group at the source."""
+        """Ask for groups that the replies did not tell, and mark changes without a group at the source."""
         shared = self.shared
         unsettled, self._unsettled = self._unsettled, []
         homeless, self._homeless = self._homeless, []
@@ -340,7 +340,7 @@ class GroupTracking:
             await self._mark(what, model)
 
     async def _are_settled(self, shared: PortParts, model: PlannedSession) -> bool:
-        """Whether statements ran on the objects that they were judged with."""
+        """True if statements ran on the objects that they were judged with."""
         doubts, self._doubts = self._doubts, []
         if not doubts:
             return True
@@ -377,7 +377,7 @@ class GroupTracking:
             return
         self._attribute(shared, one, last)
 
-    # What the source logs nothing of.
+    # Changes of which the source logs nothing.
 
     async def mark_end(
         self, planned: Planned, context: StatementContext, model: PlannedSession
@@ -385,9 +385,9 @@ class GroupTracking:
         """Have binlogs drop temporary tables that the source drops by itself.
 
         Args:
-            planned: What the session's end is to them.
-            context: Of its last statement.
-            model: It.
+            planned: The model's account of the session's end.
+            context: Context of the session's last statement.
+            model: Model of the client's session.
         """
         self.planning.know(planned.numbers, context)
         self.spoils = False
@@ -397,7 +397,7 @@ class GroupTracking:
             await self._mark(what, model)
 
     def _find_home(self, planned: Planned, model: PlannedSession) -> None:
-        """Keep what the source logs nothing of until it is marked."""
+        """Keep changes of which the source logs nothing until they are marked."""
         parts: dict[str, tuple[Part, ...]] = {}
         ends: dict[str, EncodedEvent | None] = {}
         for name, groups in planned.homeless.items():
@@ -412,7 +412,7 @@ class GroupTracking:
             self._homeless.append(_Homeless(planned, parts, ends))
 
     async def _mark(self, homeless: _Homeless, model: PlannedSession) -> None:
-        """Have the source log a group for what it logs nothing of."""
+        """Have the source log a group for changes of which it logs nothing."""
         shared = self.shared
         assert shared is not None, "nothing is kept for a mark else"
         parts, done = homeless.parts, shared.attributions.done
@@ -440,9 +440,9 @@ def _lose_unplanned(model: PlannedSession, planned: Planned, plans: Sequence[Gro
     """Let the model know which binlogs get the rows of a group in which it has texts.
 
     Args:
-        model: The session.
-        planned: What it says of a statement.
-        plans: Of the statement's groups; none where nothing of them is certain.
+        model: Model of the client's session.
+        planned: The model's account of a statement.
+        plans: Plans of the statement's groups; empty where nothing of them is certain.
     """
     for place, group in enumerate(planned.groups):
         given = plans[place].binlogs if place < len(plans) else ()
@@ -457,7 +457,7 @@ def _lose(model: PlannedSession, name: str, groups: Iterable[Iterable[DraftPart]
 
 
 def _leaves_nothing(facts: StatementFacts, model: PlannedSession, errno: int) -> bool:
-    """Whether a statement that failed has made no group for certain, so that nobody has to ask."""
+    """True if a statement that failed has made no group for certain, so that nobody has to ask."""
     if facts.error is not None:
         return errno == _SYNTAX
     if facts.effects.kind not in WRITING_KINDS or errno in _ENDING_ALL:
@@ -470,7 +470,7 @@ def _leaves_nothing(facts: StatementFacts, model: PlannedSession, errno: int) ->
 
 
 def _is_split(planned: Planned) -> bool:
-    """Whether a statement commits what was done before it, and then makes a group of its own."""
+    """True if a statement commits what was done before it, and then makes a group of its own."""
     if len(planned.groups) != _AND_ITS_OWN:
         return False
     numbers = [number for number, _ in planned.groups[0].sections]
@@ -478,5 +478,5 @@ def _is_split(planned: Planned) -> bool:
 
 
 def _is_quiet(facts: StatementFacts, result: StatementResult) -> bool:
-    """Whether a program is known to have written nothing, if it made no group."""
+    """True if a program is known to have written nothing, if it made no group."""
     return is_program(facts) and result.unanalysed is None and result.ways == 1

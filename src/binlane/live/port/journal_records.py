@@ -1,4 +1,4 @@
-"""What the journal's records say.
+"""Records of the journal: their contents and their encoding.
 
 Numbers are little-endian; texts stand behind their length of 32 bits.
 """
@@ -18,7 +18,7 @@ from binlane.live.port.session_groups import Arrival, Point, Reason, Span, State
 from binlane.log.codec.buffer import Reader
 
 VERSION: Final = 4
-"""Of all records, plans included: another one is for another binlane."""
+"""Version of all records, plans included: another version is for another binlane."""
 
 SESSIONS: Final = 1
 INTENT: Final = 2
@@ -35,14 +35,14 @@ MACHINE: Final = 10
 was written may lack its end if it is not the present one."""
 
 NO_PLAN: Final = 0xFFFFFFFF
-"""Of a group that goes as rows."""
+"""Plan number of a group that goes as rows."""
 NO_PLACE: Final = Place(0, 0, 0)
 
 _U32: Final = Struct("<I")
 _STATEMENT: Final = Struct("<IQ")
 _INTENT: Final = Struct("<IQB")
 INTENT_HEAD_BYTES: Final = _INTENT.size
-"""Of an INTENT, before its plans."""
+"""Length of an INTENT before its plans."""
 _ANSWER: Final = Struct("<IQBI")
 _STATE: Final = Struct("<IBI")
 _SESSIONS: Final = Struct("<QI")
@@ -66,19 +66,15 @@ SPLIT_BIT: Final = 2
 ALL_BIT: Final = 4
 KNOWN_BIT: Final = 1
 OF_BOUND_BIT: Final = 2
-"""Of INTENT and ANSWER, as `Intent` and `Answer` have them."""
+"""Bits of INTENT and ANSWER records for the flags of `Intent` and `Answer`."""
 
 
 class SessionHead(NamedTuple):
-    """What is known of a session where a file begins.
+    """State of a session where a file begins.
 
     Attributes:
-        thread_id: Its thread at the source.
-        is_taken: As `SessionGroups` has it, like the others.
-        has_untold: Likewise.
-        told: Likewise.
-        start: Likewise.
-        run: Likewise.
+        thread_id: Thread of the session at the source.
+        is_taken: Same as in `SessionGroups`, like `has_untold`, `told`, `start` and `run`.
     """
 
     thread_id: int
@@ -93,12 +89,11 @@ class Intent(NamedTuple):
     """A statement that is about to be sent.
 
     Attributes:
-        thread_id: Of its session at the source.
-        number: Which of its session.
-        has_older: Groups of statements before it were read that are not attributed.
-        is_split: As `Statement` has it.
-        is_for_all: Likewise.
-        plan_count: How many plans there are.
+        thread_id: Thread of the statement's session at the source.
+        number: Number of the statement in its session.
+        has_older: True if groups of statements before it were read that are not attributed.
+        is_split: Same as in `Statement`, like `is_for_all`.
+        plan_count: Number of plans of the statement's groups.
     """
 
     thread_id: int
@@ -110,15 +105,15 @@ class Intent(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What a statement's reply told.
+    """Contents of a statement's reply.
 
     Attributes:
-        thread_id: Of its session at the source.
-        number: Which of its session.
-        is_known: Whether nothing told means that there is no group.
-        is_bound: Whether `last` is up to where its groups are, and not which they are.
-        plan_count: How many plans there are in place of those that were intended; None for none.
-        last: What was told of its groups; empty for nothing.
+        thread_id: Thread of the statement's session at the source.
+        number: Number of the statement in its session.
+        is_known: True if an empty `last` means that there is no group.
+        is_bound: True if `last` is up to where its groups are, and not which they are.
+        plan_count: Number of plans in place of those that were intended; None if the intended ones hold.
+        last: GTIDs told of the statement's groups; empty for nothing.
     """
 
     thread_id: int
@@ -133,10 +128,9 @@ class FoundGroup(NamedTuple):
     """A group of which the session is known.
 
     Attributes:
-        thread_id: Of the session at the source.
-        point: Which.
-        place: Where the plans of the statement stand.
-        plan: Which of them is its plan; `NO_PLAN` where it has none.
+        thread_id: Thread of the session at the source.
+        place: Position in the journal of the statement's plans.
+        plan: Index of the group's plan among them; `NO_PLAN` where it has none.
     """
 
     thread_id: int
@@ -146,15 +140,16 @@ class FoundGroup(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """How far the source's log was read, and what was found out.
+    """Progress of reading the source's log, with the findings since the record before.
 
     Attributes:
-        epoch: As the head of files of statements has it.
-        run: How often the log was seen to go on behind a start of the source.
-        ends: Up to where streams were read; those that moved since the record before.
-        arrivals: By thread the groups that were read and are not attributed; 0 where it is not known.
+        epoch: Same as in the head of files of statements.
+        run: Number of times that the log was seen to go on behind a start of the source.
+        ends: Last read number of each stream that moved since the record before.
+        arrivals: Groups that were read and are not attributed, each behind its thread; 0 where it is not
+            known.
         doubts: Threads and numbers of open statements of which no group is planned.
-        found: Those that were, since the record before.
+        found: Groups that were attributed since the record before.
     """
 
     epoch: int
@@ -166,18 +161,18 @@ class Reading(NamedTuple):
 
 
 def intent_body(thread_id: int, number: int, plans: bytes, bits: int) -> bytes:
-    """Of an INTENT."""
+    """Body of an INTENT record."""
     return _INTENT.pack(thread_id, number, bits) + plans
 
 
 def answer_body(thread_id: int, number: int, last: str, plans: bytes, bits: int) -> bytes:
-    """Of an ANSWER."""
+    """Body of an ANSWER record."""
     told = last.encode()
     return _ANSWER.pack(thread_id, number, bits, len(told)) + told + plans
 
 
 def open_body(thread_id: int, statement: Statement, plans: bytes) -> bytes:
-    """Of an OPEN: a statement that may still have groups to come."""
+    """Body of an OPEN record: a statement that may still have groups to come."""
     bits = (
         statement.is_answered * _ANSWERED_BIT
         | statement.is_lost * _LOST_BIT
@@ -191,17 +186,17 @@ def open_body(thread_id: int, statement: Statement, plans: bytes) -> bytes:
 
 
 def thread_body(thread_id: int) -> bytes:
-    """Of LOST and GIVEN."""
+    """Body of a LOST or GIVEN record."""
     return _U32.pack(thread_id)
 
 
 def taken_body(thread_id: int, start: Mapping[Stream, int], run: int = 0) -> bytes:
-    """Of TAKEN."""
+    """Body of a TAKEN record."""
     return _COUNTED.pack(thread_id, run) + _ends(start)
 
 
 def sessions_body(epoch: int, heads: Sequence[SessionHead]) -> bytes:
-    """Of SESSIONS."""
+    """Body of a SESSIONS record."""
     pieces = [_SESSIONS.pack(epoch, len(heads))]
     for head in heads:
         bits = head.is_taken * _TAKEN_BIT | head.has_untold * _UNTOLD_BIT
@@ -210,7 +205,7 @@ def sessions_body(epoch: int, heads: Sequence[SessionHead]) -> bytes:
 
 
 def reading_body(reading: Reading) -> bytes:
-    """Of READ."""
+    """Body of a READ record."""
     counts = len(reading.ends), len(reading.arrivals), len(reading.doubts), len(reading.found)
     pieces = [_READ.pack(VERSION, reading.epoch, reading.run, *counts)]
     pieces += [_stream(stream) + _NUMBER.pack(number) for stream, number in reading.ends.items()]
@@ -223,7 +218,7 @@ def reading_body(reading: Reading) -> bytes:
 
 
 def older_body(ranges: Mapping[int, Mapping[Stream, tuple[int, int]]]) -> bytes:
-    """Of OLDER: by file and stream the first and the last group."""
+    """Body of an OLDER record: by file and stream the first and the last group."""
     pieces = [_U32.pack(len(ranges))]
     for file, streams in ranges.items():
         pieces.append(_COUNTED.pack(file, len(streams)))
@@ -286,7 +281,7 @@ def read_answer(body: bytes) -> Answer:
 
 
 def read_answer_and_plans(body: bytes) -> tuple[Answer, bytes]:
-    """As `read_answer`, with the plans as they stand there; empty where there are none."""
+    """Read an ANSWER as `read_answer` does, with the plans as they stand there; empty without any."""
     answer = read_answer(body)
     return answer, body[_ANSWER.size + len(answer.last) :]
 

@@ -27,11 +27,11 @@ _TO_BE_CHOSEN: Final = EncodedEvent(_INTVAR, _INSERT_ID_KIND + bytes(_VALUE_BYTE
 
 
 class Circumstances(NamedTuple):
-    """What statements hang on beside the state of the model; all are compared by identity.
+    """Circumstances that decide a statement's plan beside the model's state; all are compared by identity.
 
     Attributes:
-        definitions: The binlogs.
-        version: Of the source's objects.
+        definitions: Definitions of the binlogs at that time.
+        version: Version of the source's objects.
         values: The session's variables, as last read.
     """
 
@@ -55,11 +55,12 @@ class KnownWrite:
     """A write that makes one group.
 
     Attributes:
-        circumstances: In which it is that.
-        is_update: Its reply tells in words how many rows it changed.
-        plan: Of the first one.
-        text: What differs in the others; None where no binlog has it as text: nothing.
-        has_insert_id: An AUTO_INCREMENT value stands before its text.
+        circumstances: Circumstances in which the write makes one group.
+        is_update: True if the write's reply tells in words how many rows it changed.
+        plan: Plan of the first such write.
+        text: Place of the text that differs in the other writes; None where no binlog has one, so that
+            nothing differs.
+        has_insert_id: True if an AUTO_INCREMENT value stands before the write's text.
     """
 
     circumstances: Circumstances
@@ -69,15 +70,15 @@ class KnownWrite:
     has_insert_id: bool = field(init=False)
 
     def __post_init__(self) -> None:
-        """Look once at what is asked of each."""
+        """Note once if an AUTO_INCREMENT value stands before the text."""
         has_insert_id = self.text is not None and self.text.has_insert_id
         object.__setattr__(self, "has_insert_id", has_insert_id)
 
     def foreseen(self, text: str) -> Foreseen | None:
-        """The plan of another one; None where that has to be found out.
+        """Give the plan of another such write; None where the plan has to be made.
 
         Args:
-            text: The statement.
+            text: Text of the client's statement.
         """
         planned = self.text
         if planned is None:
@@ -91,12 +92,12 @@ class KnownWrite:
 
 
 class Foreseen(Sequence[GroupPlan]):
-    """The plan of a write; its session has no time to make it.
+    """The plan of a write that follows a known one; its session has no time to make it.
 
     Args:
-        write: What is known of such writes.
-        body: The event of its text.
-        insert_id: The first value that it was given; 0 leaves it to the rows.
+        write: The known write that it is like.
+        body: Event of the write's text.
+        insert_id: The first AUTO_INCREMENT value that it was given; 0 leaves it to the rows.
     """
 
     __slots__ = ("_body", "_insert_id", "_plans", "_write")
@@ -152,18 +153,16 @@ class Foreseen(Sequence[GroupPlan]):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlannedText:
-    """Where a text stands in a plan.
+    """Place of a text in a plan.
 
     Attributes:
-        head: What its event has before it.
-        flags: Of its event.
-        has_insert_id: An event with an AUTO_INCREMENT value stands before it.
-        section: As of `Text`.
-        generated: Likewise.
-        is_as_sent: Likewise.
-        others: Binlogs that have something else than the text, and what that is.
-        before: The plan's bytes up to its event, or to the value before that.
-        after: Those behind its event.
+        head: Bytes of the text's event before the text.
+        flags: Flags of the text's event.
+        has_insert_id: True if an event with an AUTO_INCREMENT value stands before the text's event.
+        section: Same as in `Text`, like `generated` and `is_as_sent`.
+        others: Parts of binlogs that have something else than the text.
+        before: The plan's bytes up to the text's event, or to the value before that.
+        after: The plan's bytes behind the text's event.
     """
 
     head: bytes
@@ -186,15 +185,15 @@ def known_write(
     *,
     is_update: bool,
 ) -> KnownWrite | None:
-    """What is alike in all writes that are like one; None where more than their text differs.
+    """Give the common part of all writes that are like one; None where more than their text differs.
 
     Args:
-        planned: What the model says of it.
-        plan: Of its group, before it is sent.
-        text: Its text.
-        use: What of its context it uses.
-        circumstances: In which it runs.
-        is_update: It is an UPDATE.
+        planned: The model's account of the write.
+        plan: Plan of the write's group, before it is sent.
+        text: Text of the client's statement.
+        use: Use that the write makes of its context.
+        circumstances: Circumstances in which the write runs.
+        is_update: True if the write is an UPDATE.
     """
     if not _is_plain(planned, plan, use):
         return None
@@ -220,7 +219,7 @@ def known_write(
 
 
 def _planned_text(plan: GroupPlan, parts: tuple[Part, ...], text: str) -> PlannedText | None:
-    """Where a text stands in a plan, if nothing is around it but an AUTO_INCREMENT value to come."""
+    """Find a text's place in a plan, if nothing is around it but an AUTO_INCREMENT value to come."""
     (part,) = parts
     assert isinstance(part, Text), "it was looked at"
     *values, event = part.events
@@ -245,7 +244,7 @@ def _planned_text(plan: GroupPlan, parts: tuple[Part, ...], text: str) -> Planne
 
 
 def _is_plain(planned: Planned, plan: GroupPlan, use: ContextUse) -> bool:
-    """Whether a write makes what is planned of it, and nothing of its context is asked for."""
+    """True if a write makes the planned group, and nothing of its context is asked for."""
     return (
         len(planned.groups) == 1
         and planned.last == planned.number

@@ -64,16 +64,16 @@ logger = logging.getLogger(__name__)
 CONNECTIONS: Final = 8
 """Questions that are asked at the same time."""
 LOCK_WAIT_S: Final = 1
-"""How long one of them waits for a lock of somebody: meanwhile it keeps others from being asked."""
+"""Seconds for which a question waits for a lock of somebody: meanwhile it keeps others from being asked."""
 _AT_ONCE_MAX: Final = 64
 """Questions of one statement that wait at a time: those of others have their turn between them."""
 _ROUNDS_MAX: Final = 256
-"""How deep views, triggers and foreign keys may hang on each other."""
+"""Greatest depth of views, triggers and foreign keys that hang on each other."""
 WATCH_S: Final = 10.0
-"""How long a global variable may have another value than is known."""
+"""Seconds for which a global variable may have another value than is known."""
 _SETTINGS: Final = Question(Topic.SETTINGS)
 _AGAIN_MAX: Final = 64
-"""How often a question is asked again because DDL was seen meanwhile."""
+"""Number of times that a question is asked again because DDL was seen meanwhile."""
 _ACCESS_DENIED: Final = 1142
 _TIMED_OUT: Final = frozenset((1205, 1969, 3024))
 _WAITED_IN_VAIN: Final = _TIMED_OUT | {1213, 1317}
@@ -88,10 +88,10 @@ _Result = TypeVar("_Result")
 
 
 class OwnQuestions(Protocol):
-    """What a client's session may be asked before its next statement."""
+    """Questions that a client's session may be asked before its next statement."""
 
     def may_have_locked(self, question: Question) -> bool:
-        """Whether the session may have locked what is asked about, so that others would wait."""
+        """True if the session may have locked the object of a question, so that others would wait."""
         ...
 
     async def answer(self, question: Question, asked: Asked) -> Answer:
@@ -104,10 +104,10 @@ Change = tuple[LoggedStatement, AnyGtid | None]
 
 
 def changes_in(item: Item) -> list[Change] | None:
-    """What in some item of the source's log may have changed objects, in order.
+    """Give the statements in an item of the source's log that may have changed objects, in order.
 
     Returns:
-        None where nobody can tell: the item is damaged, which whoever routes it tells of.
+        None where that cannot be told: the item is damaged, which whoever routes it tells of.
     """
     try:
         return [(logged_statement(event), gtid) for event, gtid in logged_ddl(item)]
@@ -119,8 +119,8 @@ class LiveCatalog:
     """The objects of one source.
 
     Args:
-        settings: The source, and binlane's own account there.
-        connections: How many questions are asked at the same time.
+        settings: Address of the source, and binlane's own account there.
+        connections: Number of questions that are asked at the same time.
 
     Attributes:
         on_changed: Called with the text of a statement that may have changed something, its default
@@ -159,17 +159,17 @@ class LiveCatalog:
 
     @property
     def server(self) -> Server | None:
-        """What the source is; None as long as it was not reached."""
+        """The server that is the source; None as long as it was not reached."""
         return self._server
 
     @property
     def dialect(self) -> Dialect:
-        """How the source reads statements without an sql_mode; of any server before it was reached."""
+        """The source's dialect without an sql_mode; that of any server before the source was reached."""
         return _ANY if self._known is None else self._known.dialect
 
     @property
     def is_reached(self) -> bool:
-        """Whether anything is known of the source as it is now."""
+        """True if anything is known of the source as it is now."""
         return self._known is not None
 
     @property
@@ -178,11 +178,11 @@ class LiveCatalog:
         return self._unknown if self._known is None else self._known.version
 
     def covers(self, facts: StatementFacts, database: str) -> bool:
-        """Whether all that a statement uses is known now, that it is not there included.
+        """True if all objects that a statement uses are known now; an object known to be missing is known.
 
         Args:
-            facts: Of its text.
-            database: Its default database; empty without one.
+            facts: Parsed facts of the statement's text.
+            database: Default database of the statement; empty without one.
         """
         known = self._known
         if known is None:
@@ -195,15 +195,16 @@ class LiveCatalog:
     async def fetch(
         self, facts: StatementFacts, database: str, own: OwnQuestions | None = None
     ) -> tuple[Question, ...]:
-        """Ask for what is not known of what a statement uses; then the catalog covers it.
+        """Ask for the unknown objects that a statement uses; then the catalog covers the statement.
 
         Args:
-            facts: Of its text.
-            database: Its default database.
-            own: Asks what others than its session would have to wait for; None asks nothing there.
+            facts: Parsed facts of the statement's text.
+            database: Default database of the statement.
+            own: Asks for objects for which others than the statement's session would have to wait; None asks
+                nothing there.
 
         Returns:
-            What was asked, for `extend`.
+            The questions that were asked, for `extend`.
 
         Raises:
             StatementError: If the source cannot be asked, does not tell, or is not understood.
@@ -219,30 +220,30 @@ class LiveCatalog:
     async def fetch_objects(
         self, questions: Iterable[Question], own: OwnQuestions | None = None
     ) -> tuple[Question, ...]:
-        """Ask for objects that no text names, such as those of a dynamic statement.
+        """Ask for objects that no text names, like those of a dynamic statement.
 
         Args:
-            questions: About them.
-            own: As of `fetch`.
+            questions: Questions about the objects, by topic and name.
+            own: Same as in `fetch`; None asks the client's session nothing.
 
         Returns:
-            What was asked: nothing where all was known.
+            The questions that were asked: nothing where all was known.
 
         Raises:
-            StatementError: As `fetch`.
+            StatementError: Under the same conditions as in `fetch`.
         """
         await self._open()
         asked = tuple(questions)
         return await self._know(lambda known: known.lacking_of(asked), own)
 
     def missed(self, catalog: SchemaCatalog) -> tuple[Question, ...]:
-        """What a session looked for in vain, and nobody asked the source for: see `fetch_objects`.
+        """Give questions on objects that a session missed and nobody asked for: see `fetch_objects`.
 
-        Such are objects that no text of the session names, but one that its programs made up. With
-        an answer, what was judged without it is to be judged again.
+        Such are objects that no text of the session names, but one that its programs made up. With an answer,
+        a statement that was judged without it is to be judged again.
 
         Args:
-            catalog: The session's; what it missed is taken from it.
+            catalog: The session's catalog; its list of missed objects is emptied.
         """
         known = self._known
         if not catalog.missed or known is None:
@@ -251,10 +252,10 @@ class LiveCatalog:
         return known.missed(names)
 
     async def begun(self) -> SchemaCatalog:
-        """As `catalog`; the source is reached first where it was not yet, or was lost.
+        """Give `catalog` once the source is reached, which is done first where it was not yet, or was lost.
 
         Raises:
-            StatementError: If it cannot be asked.
+            StatementError: If the source cannot be asked.
         """
         await self._open()
         return self.catalog()
@@ -291,11 +292,11 @@ class LiveCatalog:
         catalog.version = object() if temporary else known.version
 
     def extend(self, catalog: SchemaCatalog, asked: Iterable[Question]) -> None:
-        """Give a session what was asked last, and leave what its own DDL made of the rest.
+        """Give a session the objects that were asked last, and leave the others as its own DDL made them.
 
         Args:
-            catalog: Of a session that did, in the model, what the source is still to do.
-            asked: What `fetch` and `fetch_objects` say that they asked.
+            catalog: Catalog of a session that did, in the model, what the source is still to do.
+            asked: Questions that `fetch` and `fetch_objects` say that they asked.
         """
         known = self._known
         if known is None or catalog.store.tables is known.store.tables:
@@ -305,17 +306,17 @@ class LiveCatalog:
         catalog.version = object()
 
     def changed(self, facts: StatementFacts, database: str, *, errno: int = 0) -> None:
-        """Know no more of what a statement may have changed.
+        """Forget the objects that a statement may have changed.
 
-        To be called for DDL, and for what may run some, after its end, whether it succeeded or
-        not. What is being read meanwhile is read again.
+        The call comes for DDL, and for statements that may run some, after their end, whether they succeeded
+        or not. An object that is being read meanwhile is read again.
 
         Args:
-            facts: Of its text; one about a session's temporary table changes nothing here, if
-                either the text or what is known of the table says so.
-            database: Its default database; empty without one.
-            errno: What the source answered; 0 where it did not fail. Who may not change anything
-                must not make others wait for what is read again.
+            facts: Parsed facts of the statement; one about a session's temporary table changes nothing here,
+                if either the text or what is known of the table says so.
+            database: Default database of the statement; empty without one.
+            errno: Error number of the source's answer; 0 where it did not fail. An account that may not
+                change anything must not make others wait for objects that are read again.
         """
         is_refused = errno in _REFUSED and facts.effects.kind in DDL_KINDS
         if is_refused:
@@ -329,30 +330,30 @@ class LiveCatalog:
             self.on_changed(facts.text, database, facts.dialect)
 
     def heed_changed(self, text: str, database: str, dialect: Dialect) -> None:
-        """As `changed`, of a statement in another process, where `on_changed` told of it."""
+        """Do the same as `changed`, for a statement in another process, where `on_changed` told of it."""
         if self._known is not None:
             self._known.changed(read(text, database=database, dialect=dialect), database)
 
     def forget(self) -> None:
-        """Know nothing any more: something happened of which nobody knows what."""
+        """Forget all objects: anything may have happened to them."""
         if self._known is not None:
             self._known.forget_all()
 
     def source_changed(self) -> None:
-        """Know nothing any more: the source may be another server; from any thread."""
+        """Forget all objects: the source may be another server; callable from any thread."""
         self._later([self._source.drop, self._anew])
 
     def noted(self, item: Item) -> None:
-        """Know no more of what statements in the source's log may have changed; from any thread.
+        """Forget the objects that statements in the source's log may have changed; from any thread.
 
         Args:
-            item: What the source gave next.
+            item: Item that the source gave next.
         """
         if self._known is not None:
             self.heed(changes_in(item))
 
     def heed(self, changes: Sequence[Change] | None) -> None:
-        """Know no more of what `changes_in` some item may have changed; from any thread."""
+        """Forget the objects that `changes_in` an item may have changed; callable from any thread."""
         known = self._known
         if known is None or (changes is not None and not changes):
             return
@@ -387,7 +388,7 @@ class LiveCatalog:
         lacking: Callable[[KnownObjects], Iterable[Question]],
         own: OwnQuestions | None = None,
     ) -> tuple[Question, ...]:
-        """Ask until nothing is lacking; what was asked."""
+        """Ask until nothing is lacking, and give the questions that were asked."""
         asked: dict[Question, None] = {}
         for _ in range(_ROUNDS_MAX):
             known = self._known
@@ -475,7 +476,7 @@ class LiveCatalog:
         )
 
     async def _watch(self) -> None:
-        """See from time to time whether settings changed, of which no log tells."""
+        """Look from time to time for changed settings, of which no log tells."""
         while True:
             await asyncio.sleep(WATCH_S)
             known = self._known
@@ -490,7 +491,7 @@ class LiveCatalog:
                 known.forget_settings()
 
     async def _open(self) -> None:
-        """Find out what the source is, once."""
+        """Find out once which server the source is."""
         if self._known is not None:
             return
         self._loop = asyncio.get_running_loop()
@@ -521,7 +522,7 @@ class LiveCatalog:
 
 
 def _has_waited(result: object) -> bool:
-    """Whether a question waited in vain for a lock of somebody."""
+    """True if a question waited in vain for a lock of another session."""
     return isinstance(result, StatementError) and result.errno in _TIMED_OUT
 
 
@@ -555,10 +556,10 @@ class _Source:
             session.close()
 
     def meet(self) -> Server:
-        """What the source is.
+        """Find out which server the source is.
 
         Raises:
-            StatementError: If it cannot be asked.
+            StatementError: If the source cannot be asked.
         """
         ((version,),) = self._with_session(lambda session: session.ask("SELECT VERSION()"))
         version = version or ""
@@ -647,7 +648,7 @@ class _Source:
                 self._busy.discard(session)
 
     def _session(self) -> tuple[ServerSession, bool]:
-        """A session, and whether it is a new one."""
+        """A session, and True if it is a new one."""
         with self._lock:
             if self._idle:
                 return self._idle.pop(), False
@@ -679,7 +680,7 @@ class _Source:
         session.close()
 
     def drop(self) -> None:
-        """Begin with new connections: what is connected is lost, or soon will be."""
+        """Begin with new connections: the present ones are lost, or soon will be."""
         with self._lock:
             self.incarnation += 1
             idle, self._idle = self._idle, []
@@ -688,12 +689,12 @@ class _Source:
 
 
 def not_asked(message: str, error: BinlaneError, *, hint: str = "") -> StatementError:
-    """What a client is told where the source could not be asked.
+    """The error that a client gets where the source could not be asked.
 
     Args:
-        message: What it is told.
-        error: Why the source could not be asked.
-        hint: What helps; by default what helps against the error.
+        message: Message that the client is told.
+        error: Reason why the source could not be asked.
+        hint: Advice to the client; the default is the error's own advice.
     """
     hint = hint or error.hint or "see whether the source runs"
     if isinstance(error, PeerError) and error.errno is None:
@@ -707,7 +708,7 @@ def _each(work: Iterable[Callable[[], None]]) -> None:
 
 
 def lacking_privileges(grants: Sequence[str]) -> list[str]:
-    """What an account lacks to see all objects.
+    """Give the privileges that an account lacks to see all objects.
 
     Args:
         grants: The lines of SHOW GRANTS.
@@ -721,7 +722,7 @@ def lacking_privileges(grants: Sequence[str]) -> list[str]:
 
 
 def _prepare(session: ServerSession) -> None:
-    """Set what the texts of definitions hang on, and how long anything is waited for.
+    """Set the variables on which the texts of definitions hang, and the longest waits.
 
     Raises:
         StatementError: If the source hides objects from the account; a session keeps the rights

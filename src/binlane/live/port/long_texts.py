@@ -33,7 +33,7 @@ class LongTexts:
         self._held: list[tuple[StatementFacts, str]] = []
 
     async def read(self, texts: Iterable[str], database: str, dialect: Dialect) -> bool:
-        """Read those texts that are long; whether one is. Arguments as of `reading.read`."""
+        """Read those texts that are long; True if one is. Arguments are the same as in `reading.read`."""
         long = [text for text in texts if is_long(text)]
         for text in long:
             facts = await read_beside(partial(read, text, database=database, dialect=dialect))

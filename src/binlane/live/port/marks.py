@@ -44,8 +44,8 @@ class Marker:
     """A connection to the source that is opened when it is first needed.
 
     Args:
-        settings: The source, and binlane's own account there.
-        flavor: Of the source.
+        settings: Address of the source, and binlane's own account there.
+        flavor: Flavor of the source server.
     """
 
     def __init__(self, settings: SourceSettings, flavor: Flavor) -> None:
@@ -64,16 +64,16 @@ class Marker:
         """Have the source log a group for a session.
 
         Args:
-            thread_id: Of the session at the source.
-            there_s: As `time.monotonic`, when a statement of that session was sent, which the source
+            thread_id: Thread of the session at the source.
+            there_s: Time, by `time.monotonic`, at which a statement of that session was sent that the source
                 answered.
 
         Returns:
-            Its GTID; of MySQL all that was executed up to it.
+            GTID of the group; for MySQL the set of all that was executed up to it.
 
         Raises:
-            StatementError: If the source cannot be asked, does not, or may have been started anew
-                since then.
+            StatementError: If the source cannot be asked, does not answer, or may have been started anew
+            since then.
         """
         return await asyncio.to_thread(self._marked, thread_id, there_s)
 
@@ -110,7 +110,7 @@ class Marker:
 
     @contextmanager
     def _connected(self, what: str) -> Iterator[ServerSession]:
-        """The connection, for one thread at a time; it is closed if anything fails.
+        """The connection, for one thread at a time; closed if anything fails.
 
         Args:
             what: Says what did not happen if the source cannot be asked.

@@ -1,11 +1,11 @@
-"""What a client's session on the source is asked of objects: what it has locked from all others.
+"""Questions to a client's session on the source about objects that it has locked from all others.
 
 Whoever holds an exclusive lock of a table reads its definition; binlane's own connections would wait
-for the lock, and the client for them. And who has to wait for somebody else's lock waits in his own
-session, as long as that is set to, and as he would without the port.
+for the lock, and the client for them. A session that has to wait for somebody else's lock waits as long as
+its own settings say, as it would without the port.
 
-Asking takes away what the statement before has left (`context_reader`): so nothing is asked before a
-statement that reads that.
+Asking takes away the diagnostics that the statement before has left (`context_reader`): so nothing is asked
+before a statement that reads those.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from binlane.statements.session.session import Session
 from binlane.statements.sql.facts import StatementFacts
 
 _LOCKED: Final = frozenset((Topic.TABLE, Topic.TRIGGERS))
-"""What is asked of a table itself."""
+"""Topics of questions on a table itself."""
 
 
 class OwnQuestions:
     """The questions of one statement.
 
     Args:
-        client: The session on the source.
-        session: The model of it.
+        client: Client's session on the source.
+        session: Model of the client's session.
     """
 
     def __init__(self, client: ClientSession, session: Session) -> None:
@@ -35,7 +35,7 @@ class OwnQuestions:
         self._session = session
 
     def may_have_locked(self, question: Question) -> bool:
-        """Whether the session may have locked what is asked about."""
+        """True if the session may have locked the object of a question."""
         locked = self._session.state.locked_tables
         if locked is None or question.topic not in _LOCKED:
             return False
@@ -56,11 +56,11 @@ class OwnQuestions:
 def own_questions(
     client: ClientSession, session: Session, facts: StatementFacts
 ) -> OwnQuestions | None:
-    """What a session may be asked before a statement; None where that would show.
+    """Give the questions that a session may be asked before a statement; None where that would show.
 
     Args:
-        client: The session on the source.
-        session: The model of it.
-        facts: Of the statement.
+        client: Client's session on the source.
+        session: Model of the client's session.
+        facts: Parsed facts of the statement's text.
     """
     return None if reads_diagnostics(facts) else OwnQuestions(client, session)

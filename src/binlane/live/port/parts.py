@@ -1,4 +1,4 @@
-"""What all sessions of the port share."""
+"""State that all sessions of the port share."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ Seen = Callable[[SessionContext], Awaitable[Collection[str] | None]]
 
 
 async def _all_seen(_session: SessionContext) -> None:
-    """Where nobody says anything else."""
+    """Show every binlog: the default of `seen`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PortParts:
-    """What all sessions of the port share.
+    """State that all sessions of the port share.
 
     Attributes:
         definitions: Gives the binlogs as they are now; the same tuple as long as they are the same.
-        catalog: The source's objects.
+        catalog: Catalog of the source's objects.
         attributions: Gets the plans of the groups that sessions make.
-        marker: Makes groups for what the source logs nothing of.
-        has_marks: Whether the source has what it needs for that.
+        marker: Makes groups for changes of which the source logs nothing.
+        has_marks: True if the source has the table `binlane.marks`, which marks need.
         global_values: Gives the values that `SET GLOBAL` or the settings gave to the binlogs'
             variables.
         seen: Gives the binlogs that a session's account may see; None for all.
-        uses: What statements use of their context.
-        set_global_values: Keeps such values, None for those that are taken back; blocks.
-        tells_tables: Binlogs say which tables statements concern.
+        uses: Known uses of context by statements.
+        set_global_values: Keeps values of `SET GLOBAL`, None for those that are taken back; blocks.
+        tells_tables: True if binlogs say which tables statements concern.
     """
 
     definitions: Callable[[], tuple[Definition, ...]]

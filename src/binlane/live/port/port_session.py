@@ -139,10 +139,10 @@ of them, the number it has, and its plan; None of one that is not planned."""
 
 
 class _NotToldError(Exception):
-    """The source does not tell what a statement uses.
+    """The source does not tell of an object that a statement uses.
 
     Attributes:
-        told: What it says instead.
+        told: Error that the client gets.
     """
 
     def __init__(self, told: StatementError) -> None:
@@ -172,7 +172,7 @@ class PortSession:
         self._reader: ContextReader | None = None
         self._tracking = GroupTracking(client)
         self._under_way: list[UnderWay] = []
-        # Those whose replies are there, until all is told of them.
+        # Statements whose replies are there, until all is told of them.
         self._followed: list[UnderWay] = []
         self._known_under_way: _KnownUnderWay | None = None
         self._alike: dict[KnownEffect, KnownRead | KnownWrite] = {}
@@ -185,11 +185,11 @@ class PortSession:
         # Temporary tables may be there of which the model does not know.
         self._hides_tables = False
 
-    # What the gateway calls -----------------------------------------------------------------------
+    # Calls of the gateway -------------------------------------------------------------------------
 
     @property
     def reading(self) -> Reading | None:
-        """How the source reads the session's next statement."""
+        """The way in which the source reads the session's next statement; None where that is not known."""
         if self._is_relayed:
             return Reading(self._first_dialect, "utf8mb4")
         model, reader = self._model, self._reader
@@ -203,12 +203,12 @@ class PortSession:
 
     @property
     def hides_gtids(self) -> bool:
-        """Whether the source tells GTIDs that the client has not asked for."""
+        """True if the source tells GTIDs that the client has not asked for."""
         return self._tracking.hides_gtids
 
     @property
     def reads_long_texts(self) -> bool:
-        """Whether what binlogs have of long statements hangs on their texts."""
+        """True if the events of long statements in binlogs depend on the statements' texts."""
         model, shared = self._model, self._shared
         if model is not None:
             return not model.session.may_log_rows or model.has_images
@@ -224,13 +224,13 @@ class PortSession:
             await self._read_context(model, reader)
 
     async def start(self, *, is_reset: bool) -> None:
-        """Begin anew: what the session is like is asked when its first statement needs it."""
+        """Begin anew: the session's state is asked for when its first statement needs it."""
         if is_reset:
             await self._drop_temporary()
         self._forget()
 
     def judge(self, statements: Sequence[ClientStatement]) -> Verdict | None:
-        """Say what becomes of a command, if that is known without asking anybody."""
+        """Give the verdict on a command, if that is known without asking anybody."""
         if self._is_relayed or not statements:
             return PASS
         if len(statements) != 1:
@@ -242,7 +242,7 @@ class PortSession:
         if model is None or reader is None:
             return self._unfollowed.judge(told, shared)
         if self._is_out_of_step:
-            # Where warnings are changed, what is not the source's is still to be put in.
+            # Where warnings are changed, those that are not the source's are still to be put in.
             is_apart = self._begins_anew and not self._warnings.are_changed
             return AS_IT_IS if is_apart and self._unfollowed.only_reads_diagnostics(told) else None
         is_as_told = reader.is_charset_known and told.isascii()
@@ -259,7 +259,7 @@ class PortSession:
         return None if expected is None else self._let_run(text, model, reader, expected, effect)
 
     async def judge_later(self, statements: Sequence[ClientStatement]) -> Verdict:
-        """Say what becomes of a command; the source is asked for what is not known.
+        """Give the verdict on a command; the source is asked for unknown objects and values.
 
         Raises:
             StatementError: If the source does not tell what has to be known.
@@ -328,10 +328,10 @@ class PortSession:
 
     @staticmethod
     def _reads_what_is_left(model: PlannedSession, statements: Sequence[ClientStatement]) -> bool:
-        """Whether a statement would see that something was asked before it.
+        """True if a statement would see that something was asked before it.
 
-        It is read in the character set that was known last: programs in what ran since may have set
-        another one.
+        The statement is read in the character set that was known last: programs in statements that ran since
+        may have set another one.
         """
         text, session = statements[0].text, model.session
         if len(statements) > 1 or not text.isascii():
@@ -369,7 +369,7 @@ class PortSession:
                 one.context.add_data(data)
 
     def done(self, replies: Sequence[Reply]) -> Done:
-        """Follow what came of the command."""
+        """Follow the replies to the command."""
         model, reader, known = self._model, self._reader, self._known_under_way
         if replies:
             self._is_in_transaction = bool(replies[-1].status & _ACTIVE)
@@ -446,20 +446,20 @@ class PortSession:
         return self._run_unread(None)
 
     def _may_take_rows(self, shared: PortParts) -> bool:
-        """Whether every binlog may have the rows of what the session does, whatever it is."""
+        """True if every binlog may have the rows of all that the session does."""
         if self._model is not None:
             return may_take_rows(self._model.session)
         return not shared.global_values() and are_unscoped_rows(shared.definitions())
 
     async def ended(self) -> None:
-        """The session is over: what it had for itself at the source is gone there."""
+        """End the session: its temporary tables and locks are gone at the source."""
         await self._drop_temporary()
         self._forget()
 
     # Beginning and end ----------------------------------------------------------------------------
 
     def _forget(self) -> None:
-        """Let the model go, and what is told of its groups."""
+        """Let go of the model, and of the tracking of its groups."""
         self._tracking.end(is_under_way=self._is_under_way)
         self._model = self._reader = None
         self._warnings.forget()
@@ -487,7 +487,7 @@ class PortSession:
 
     @property
     def _begins_anew(self) -> bool:
-        """Whether the model does not know what the session does, and begins anew before it goes on."""
+        """True if the model does not know the session's state, and begins anew before it goes on."""
         return self._is_out_of_step and not self._is_in_transaction
 
     async def _begin(self) -> PlannedSession | None:
@@ -523,10 +523,10 @@ class PortSession:
         if self._reader is None:
             self._reader = ContextReader(circumstances.server)
         if not is_new:
-            # It may hold a timestamp of its own, which it has to take back.
+            # The session may hold a timestamp of its own, which it has to take back.
             self._reader.lost_track()
         self._is_out_of_step = False
-        # What it has done in it so far is not known.
+        # The transaction may have changes that are not known.
         self._tracking.spoils = circumstances.is_in_transaction or self._hides_tables
         self._is_in_transaction = circumstances.is_in_transaction
         if is_new:
@@ -535,7 +535,7 @@ class PortSession:
         return model
 
     def _wants_tracking(self, model: PlannedSession) -> bool:
-        """Whether it matters from now on which groups of the source are the session's."""
+        """True if it matters from now on which groups of the source are the session's."""
         is_off = self._tracking.shared is None
         return is_off and model.needs_plans and not self._is_in_transaction
 
@@ -566,10 +566,10 @@ class PortSession:
         return await self._judge_text(model, reader, text, facts, is_complete=False)
 
     def _run_unread(self, *ran: StatementFacts | None) -> Verdict:
-        """Let a command run that nobody follows: what is known of the session does not hold then.
+        """Let a command run that is not followed: knowledge of the session does not hold behind it.
 
         Args:
-            ran: What its statements say; None of one that is not read.
+            ran: Parsed facts of its statements; None for one that is not read.
         """
         self._lose_step(*ran)
         self._warnings.forget()
@@ -606,7 +606,7 @@ class PortSession:
                 return verdict
             self._under_way[-1].rewritten = told
             if is_prepared and facts.effects.kind is not StatementKind.SET:
-                # Its client takes rows in another form than those of a text.
+                # The client takes its rows in another form than those of a text.
                 return Refuse(NOT_PREPARED) if facts.statement_assignments else verdict
             return replace(verdict, text=self._as_sent(told.source))
         return await self._judge_text(model, reader, text, facts)
@@ -641,7 +641,7 @@ class PortSession:
         return None if texts is None else Rewritten(source=texts[0], model=texts[1])
 
     async def _learn_variables(self, model: PlannedSession, facts: StatementFacts) -> bool:
-        """Ask for user variables that the model does not know; whether any was asked for.
+        """Ask for user variables that the model does not know; True if there were any.
 
         A statement names them, or programs in it. What asking changes for the client, FOUND_ROWS() and
         on MySQL its warnings, weighs less than a refusal.
@@ -669,7 +669,7 @@ class PortSession:
     async def _set_global(
         self, model: PlannedSession, reader: ContextReader, told: Rewritten
     ) -> Verdict:
-        """Run a SET that holds for later sessions; they have it once the client is answered."""
+        """Run a SET that holds for later sessions, from the moment when the client is answered."""
         assert self._shared is not None, "the model goes along with the source"
         facts = await self._known(model, told.model)
         refusal = await self._refusals.of(
@@ -683,7 +683,7 @@ class PortSession:
         except StoreError as error:
             raise StatementError(f"the values were not kept: {error}", hint=error.hint) from None
         planned = model.execute(told.model)
-        # What is taken back is what the settings say again.
+        # A value that is taken back is the one of the settings again.
         model.session.know_global(self._shared.global_values())
         reader.ran(facts, None)
         self._warnings.follow(facts, [reply], planned.result.notes)
@@ -717,7 +717,7 @@ class PortSession:
         return RowsAnswer(result.heads, result.rows)
 
     async def _rewrite(self, model: PlannedSession, facts: StatementFacts) -> Rewritten:
-        """What the source runs of a statement on the binlogs' variables, and what the model."""
+        """Give the texts for the source and for the model of a statement on the binlogs' variables."""
         session = model.session
         known = known_of(session, self._warnings.count, self._tracking.client_value)
         asked = question(facts, known)
@@ -764,7 +764,7 @@ class PortSession:
         return self._send(text, model, facts, reader, expected, needs)
 
     def _as_rows(self, text: str, model: PlannedSession, expected: Planned) -> Planned:
-        """What a statement does of which nothing can be in binlogs as text."""
+        """Preview a statement of which nothing can be in binlogs as text."""
         model.have_rows(len(expected.numbers))
         return model.preview(text)
 
@@ -788,7 +788,7 @@ class PortSession:
                 if refusal is not None:
                     return Refuse(refusal)
                 is_for_all |= model.is_for_all
-                # What is asked of the source now is not what it will be when the statement's turn
+                # A value that the source gives now may be another one when the statement's turn
                 # comes: such a statement goes as rows.
                 under_way.append(
                     UnderWay(text=facts.text, facts=facts, expected=expected, rewritten=told)
@@ -833,12 +833,12 @@ class PortSession:
 
     @property
     def _is_under_way(self) -> bool:
-        """Whether the source runs a statement that is followed."""
+        """True if the source runs a statement that is followed."""
         return bool(self._under_way) or self._known_under_way is not None
 
     @property
     def _may_be_writing(self) -> bool:
-        """Whether the source runs a statement that may make groups."""
+        """True if the source runs a statement that may make groups."""
         known = self._known_under_way
         is_known_write = known is not None and isinstance(known[1], KnownWrite)
         return is_known_write or any(one.is_intended for one in self._under_way)
@@ -851,14 +851,14 @@ class PortSession:
         reader: ContextReader,
         shared: PortParts,
     ) -> bool:
-        """Let a statement run of which others have run that are alike; whether it is one.
+        """Let a statement run of which others have run that are alike; False if it is none.
 
         Args:
-            text: The statement's.
-            known: What is known of them.
-            model: The session.
-            reader: Of its context.
-            shared: What it shares with others.
+            text: Text of the client's statement.
+            known: Knowledge of the statements that are alike.
+            model: Model of the client's session.
+            reader: Reader of the session's context.
+            shared: State that all sessions of the port share.
         """
         definitions, version, values = known.circumstances
         # The session's catalog may lack what was asked for since; this one's objects were known.
@@ -882,12 +882,12 @@ class PortSession:
         return True
 
     def _follow_known(self, one: _KnownUnderWay, model: PlannedSession, reply: Reply) -> bool:
-        """Follow such a statement; False where it did not do what others did.
+        """Follow a statement of a known kind; False where it did not do the same as the others.
 
         Args:
-            one: It.
-            model: The session.
-            reply: The source's.
+            one: The known statement that is under way.
+            model: Model of the client's session.
+            reply: Reply of the source to the statement.
         """
         _, known, number, plans = one
         shared, tracking = self._shared, self._tracking
@@ -919,7 +919,7 @@ class PortSession:
     def _looked_at(
         self, one: _KnownUnderWay, model: PlannedSession, reader: ContextReader
     ) -> UnderWay:
-        """Such a statement, as one that nothing was known of: nothing has changed meanwhile."""
+        """Give a known statement in the form of an unknown one: nothing has changed meanwhile."""
         text, known, _, _ = one
         expected = model.preview(text)
         session = model.session
@@ -940,7 +940,7 @@ class PortSession:
         )
 
     def _keep(self, one: UnderWay, effect: KnownEffect, reader: ContextReader) -> None:
-        """Keep of a statement what others have that are alike."""
+        """Keep the common part of a statement and those that are alike."""
         kind, expected = one.facts.effects.kind, one.expected
         circumstances = Circumstances(self._definitions, one.catalog_version, reader.values)
         if self._tracking.spoils or not reader.begin_plain(reader.values):
@@ -988,12 +988,12 @@ class PortSession:
     async def _known(
         self, model: PlannedSession, text: str, *, is_in_packet: bool = False
     ) -> StatementFacts:
-        """What a statement says, with all objects known that it uses.
+        """Give a statement's facts, once all objects are known that it uses.
 
         Args:
-            model: The session.
-            text: The statement's.
-            is_in_packet: The model may have done DDL that the source is still to do.
+            model: Model of the client's session.
+            text: Text of the client's statement.
+            is_in_packet: True if the model may have done DDL that the source is still to do.
         """
         shared, session = self._shared, model.session
         assert shared is not None, "the model goes along with the source"
@@ -1015,14 +1015,14 @@ class PortSession:
         return facts
 
     async def _preview(self, model: PlannedSession, text: str, facts: StatementFacts) -> Planned:
-        """What a statement would do, with all objects known that it uses."""
+        """Give the model's preview of a statement, once all objects are known that it uses."""
         expected = model.preview(text)
         while await self._read_missed(model, facts):
             expected = model.preview(text)
         return expected
 
     async def _read_missed(self, model: PlannedSession, facts: StatementFacts) -> bool:
-        """Read what the model looked for and no text names; whether there was anything."""
+        """Read objects that the model looked for and no text names; True if there were any."""
         assert self._shared is not None, "the model goes along with the source"
         catalog = self._shared.catalog
         missed = catalog.missed(self._catalog)
@@ -1048,7 +1048,7 @@ class PortSession:
         facts: StatementFacts,
         expected: Planned,
     ) -> Needs | None:
-        """What has to be known of the context of a statement; None where nothing of it is text."""
+        """Give the needs of a statement's context; None where nothing of the statement is logged as text."""
         session, shared = model.session, self._tracking.shared
         if not expected.has_texts or shared is None or self._tracking.spoils:
             return None
@@ -1065,7 +1065,7 @@ class PortSession:
     def _use(
         self, model: PlannedSession, facts: StatementFacts, expected: Planned, needs: Needs | None
     ) -> ContextUse | None:
-        """What a statement uses of its context; None where nobody has to look."""
+        """Give a statement's use of its context; None where nobody has to look."""
         if needs is not None:
             return needs.use
         kind, shared = facts.effects.kind, self._tracking.shared
@@ -1083,7 +1083,7 @@ class PortSession:
         expected: Planned,
         needs: Needs | None,
     ) -> Verdict:
-        """Note what is under way, in the journal, too, if it makes groups, and let it run."""
+        """Note a statement as under way, in the journal, too, if it makes groups, and let it run."""
         begun = None if needs is None else reader.begin(needs)
         context, before = (None, reader.owed(facts)) if begun is None else begun
         if context is None and expected.has_texts:
@@ -1152,15 +1152,15 @@ class PortSession:
         await self._tracking.settle(model)
 
     def _more_warnings(self, model: PlannedSession, one: UnderWay, replies: Sequence[Reply]) -> int:
-        """What `_follow` will give of a statement, by what the model foresaw."""
+        """Predict the result of `_follow` for a statement from the model's preview."""
         notes = sum(note.is_told for note in one.expected.result.notes)
         return notes - self._hides(model.session, one, replies)
 
     def _lose_step(self, *ran: StatementFacts | None) -> None:
-        """The model does not know any longer what the session does.
+        """Note that the model does not know the session's state any longer.
 
         Args:
-            ran: What the statements say that it is because of; None of one that was not read.
+            ran: Parsed facts of the statements that are the cause; None for one that was not read.
         """
         self._is_out_of_step = self._tracking.spoils = True
         objects = self._catalog if self._model is None else self._model.session.objects
@@ -1174,7 +1174,7 @@ class PortSession:
         one: UnderWay,
         replies: Sequence[Reply],
     ) -> int:
-        """Let the model do what the source has done, and say which groups that made.
+        """Let the model execute the statement that the source has run, and tell its groups.
 
         Returns:
             How many more warnings the client is told of than the source has.
@@ -1216,12 +1216,12 @@ class PortSession:
 
     @staticmethod
     def _hides(session: Session, one: UnderWay, replies: Sequence[Reply]) -> bool:
-        """Whether one of the source's warnings is about its own log of rows alone."""
+        """True if one of the source's warnings is about its own log of rows alone."""
         return bool(replies[-1].warnings) and _is_of_blackhole(one.facts, session)
 
 
 def _may_make_tables(facts: StatementFacts, objects: SchemaCatalog) -> bool:
-    """Whether a statement may make temporary tables: programs that it runs may."""
+    """True if a statement may make temporary tables: programs that it runs may."""
     effects = facts.effects
     if effects.is_temporary or effects.stopped_at is not None or is_program(facts):
         return True
@@ -1230,17 +1230,17 @@ def _may_make_tables(facts: StatementFacts, objects: SchemaCatalog) -> bool:
 
 
 def _carried_out(model: PlannedSession, one: UnderWay, reply: Reply) -> Planned:
-    """What the model says of a statement once it is known what came of it."""
+    """Let the model execute a statement whose outcome is known, and give its account."""
     if one.context is None and one.expected.has_texts:
         model.have_rows(len(one.expected.numbers))
     return model.execute(one.text, _outcome(one.facts, reply))
 
 
 def _is_as_active(model: PlannedSession, *, is_active: bool) -> bool:
-    """Whether the model's transaction has begun to work if the source's has, or has by now.
+    """True if the model's transaction has begun to work if the source's has, or has by now.
 
-    What a failed statement left there no reply tells, and with autocommit=0 much that changes no
-    rows begins it: EXPLAIN, and all that asks the tables of MySQL's dictionary.
+    No reply tells how much of a failed statement was left there, and with autocommit=0 much that changes no
+    rows begins the transaction: EXPLAIN, and all that asks the tables of MySQL's dictionary.
     """
     session = model.session
     if is_active and session.is_in_transaction and not model.waits:
@@ -1249,7 +1249,7 @@ def _is_as_active(model: PlannedSession, *, is_active: bool) -> bool:
 
 
 def _is_of_blackhole(facts: StatementFacts, session: Session) -> bool:
-    """Whether a source that logs rows warns of a statement as no server does that logs it as text."""
+    """True if a source that logs rows warns of a statement as no server does that logs it as text."""
     if facts.effects.kind not in _WITHOUT_ROWS or session.has_row_binlogs:
         return False
     return any(
@@ -1263,7 +1263,7 @@ def _literal(value: str) -> str:
 
 
 def _outcome(facts: StatementFacts, reply: Reply) -> Outcome:
-    """What a reply says that the model does not know."""
+    """Give the outcome of a statement in its reply, as far as the model does not know it."""
     if reply.errno:
         return Outcome(error=reply.errno)
     if facts.effects.kind not in WRITING_KINDS or reply.is_result_set:
@@ -1273,5 +1273,5 @@ def _outcome(facts: StatementFacts, reply: Reply) -> Outcome:
 
 
 def _has_no_rows(reply: Reply, *, is_update: bool) -> bool:
-    """Whether a reply says that no rows were changed; a client may ask for those that were found."""
+    """True if a reply says that no rows were changed; a client may ask for those that were found."""
     return not reply.affected_rows or (is_update and _NONE_CHANGED in reply.info)

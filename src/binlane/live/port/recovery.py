@@ -1,4 +1,4 @@
-"""What the journal tells after a restart: the sessions, their statements, and how far was read."""
+"""State in the journal after a restart: the sessions, their statements, and how far was read."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ logger = logging.getLogger(__name__)
 
 
 class Recovery:
-    """What the files tell of the moment when the process before ended.
+    """State, from the journal's files, of the moment when the process before ended.
 
     Attributes:
-        sessions: By the threads that they had at the source; all of them are over.
-        lost: The threads of those that were there when it ended.
-        unknown: By their points, groups that were read, of which nobody said whose they are.
-        read: Up to where each stream was read.
-        epoch: Of which source this is; None where nothing tells it.
-        run: How often the log was seen to go on behind a start of the source.
+        sessions: Sessions by the threads that they had at the source; all of them are over.
+        lost: Threads of the sessions that were there when the process ended.
+        unknown: Groups that were read, but not claimed by a session, by their points.
+        read: Last number that was read of each stream.
+        epoch: Number of the source that the journal is about; None where nothing tells it.
+        run: Number of times that the log was seen to go on behind a start of the source.
     """
 
     def __init__(self, statements: StatementJournal, groups: GroupJournal) -> None:
         """Read the files.
 
         Args:
-            statements: What sessions said.
-            groups: What was read and found out.
+            statements: Journal of the sessions' statements.
+            groups: Journal of the groups that were read and found out.
 
         Raises:
-            StoreError: If they cannot be read.
+            StoreError: If the files cannot be read.
         """
         self.sessions: dict[int, SessionGroups] = {}
         self.unknown: dict[Point, Arrival] = {}
@@ -91,7 +91,7 @@ class Recovery:
             is_whole = False
         if is_whole and file.is_whole():
             return
-        # What lacks there may be what came of them, and later ones.
+        # Replies to these statements, and later statements, may be lacking there.
         for groups in self.sessions.values():
             groups.doubt_open(Reason.FORGOTTEN)
 
@@ -114,7 +114,7 @@ class Recovery:
     def _begin_again(
         self, heads: Iterable[records.SessionHead], under_way: Iterable[tuple[int, Statement]]
     ) -> None:
-        """Take what a file begins with in place of what older ones told."""
+        """Take the state with which a file begins in place of the older files' state."""
         arrivals = {thread_id: groups.arrivals for thread_id, groups in self.sessions.items()}
         self.sessions = {
             thread_id: SessionGroups(arrivals=list(each)) for thread_id, each in arrivals.items()
@@ -139,7 +139,7 @@ class Recovery:
             statement = Statement(intent.number, intent.plan_count, None, place)
             statement.is_split, statement.is_for_all = intent.is_split, intent.is_for_all
             if intent.has_older:
-                # Which of the groups that were read these are is not in the journal.
+                # The journal does not tell which of the groups that were read are the statement's.
                 statement.doubt = Reason.FORGOTTEN
             groups.add(statement)
         elif kind == records.ANSWER:
@@ -159,7 +159,7 @@ class Recovery:
         groups = self._session(answer.thread_id)
         statement = groups.unanswered.get(answer.number)
         if statement is None:
-            # Which of its groups were read before it was known is not in the journal.
+            # The journal does not tell which of the statement's groups were read before it was known.
             statement = Statement(answer.number, 0, is_answered=True, doubt=Reason.FORGOTTEN)
             groups.add(statement)
         if answer.plan_count is not None:
@@ -169,7 +169,7 @@ class Recovery:
         groups.answer(statement, spans, is_known=answer.is_known, is_bound=answer.is_bound)
         for point in filter(self.unknown.__contains__, statement.told()):
             groups.arrive(self.unknown.pop(point))
-        # Those of which nothing can come any more are many where binlogs lag.
+        # Statements that can make no more groups are many where binlogs lag.
         self._drop_over(groups)
 
     def _drop_over(self, groups: SessionGroups) -> None:

@@ -45,7 +45,7 @@ _TRIED: Final = "binlane_tried"
 _NOT_TRIED: Final = frozenset((1295, 1461))
 """Errors of PREPARE that are not the statement's."""
 _OWN: Final = ("ER_BINLOG_", "BINLANE_", "ER_INSIDE_TRANSACTION_PREVENTS_")
-"""How the symbols of refusals begin that are binlane's to give: the source logs rows, whatever the
+"""Beginnings of the symbols of refusals that are binlane's to give: the source logs rows, whatever the
 binlogs have, and would let such a statement pass."""
 _OWN_SYMBOLS: Final = frozenset(
     (
@@ -80,7 +80,7 @@ _OF_THEIR_TABLES: Final = (
     *(StatementKind.MAINTENANCE, StatementKind.FLUSH),
     *(StatementKind.DROP_TABLE, StatementKind.DROP_TRIGGER),
 )
-"""What concerns only the tables that it names, or that its triggers belong to, whatever they are."""
+"""Kinds of statements that concern only the tables that they name, or that their triggers belong to."""
 
 
 class Refusals:
@@ -100,7 +100,7 @@ class Refusals:
         model: PlannedSession,
         shared: PortParts,
     ) -> StatementError | None:
-        """Why a statement must not run; None if it may, or the source will say it."""
+        """The reason why a statement must not run; None if it may, or the source will say the reason."""
         if result.unanalysed is not None:
             if may_take_rows(model.session) or is_logged_by_its_text(facts, model.session):
                 return None
@@ -123,12 +123,12 @@ class Refusals:
     async def of_source(
         self, facts: StatementFacts, as_sent: Callable[[str], str]
     ) -> StatementError | None:
-        """The error by which the source refuses a statement that is not known, too; None if it does not.
+        """Give the error by which the source refuses an unknown statement, too; None if it does not.
 
-        It is prepared there, which executes nothing; of a text that is made up, that text.
+        The statement is prepared there, which executes nothing; of a text that is made up, that text.
 
         Args:
-            facts: What the statement says.
+            facts: Parsed facts of the statement's text.
             as_sent: Gives a text as it is sent in the session's character set.
         """
         tree = facts.tree
@@ -147,15 +147,15 @@ class Refusals:
 
 
 def may_take_rows(session: Session) -> bool:
-    """Whether every binlog may have the rows of what a session does, whatever it is.
+    """True if every binlog may have the rows of all that a session does.
 
-    Not where one has a scope: what it would have by halves is refused.
+    False where a binlog has a scope: a statement of which it would have one half is refused.
     """
     return session.may_log_rows and not session.has_scopes
 
 
 def is_logged_by_its_text(facts: StatementFacts, session: Session) -> bool:
-    """Whether a statement is in the source's log, and in each binlog, as its text, whatever it is."""
+    """True if a statement is always in the source's log, and in each binlog, as its text."""
     effects = facts.effects
     if session.has_scopes:
         # One table is in a scope or is not.
@@ -165,16 +165,16 @@ def is_logged_by_its_text(facts: StatementFacts, session: Session) -> bool:
 
 
 def not_known(what: str, model: PlannedSession | None) -> UnjudgedError:
-    """Why a statement is refused of which it is not known what it does."""
+    """The reason to refuse a statement whose effect is not known."""
     has_scopes = model is not None and model.session.has_scopes
     return UnjudgedError(what, hint=_WITHOUT_SCOPES if has_scopes else _AS_ROWS)
 
 
 def as_told(refusal: Refusal, seen: Collection[str] | None) -> Refusal:
-    """A refusal as an account may know it, with those of its reasons that it may.
+    """Cut a refusal down to the reasons that an account may know.
 
     Args:
-        refusal: As it is.
+        refusal: Refusal with all of its reasons.
         seen: The binlogs that the account may see; None for all.
     """
     if seen is None:
@@ -195,11 +195,11 @@ def as_told(refusal: Refusal, seen: Collection[str] | None) -> Refusal:
 
 
 def as_error(refusal: Refusal, seen: Collection[str] | None) -> StatementError:
-    """What a client gets: the text of the server or the seed, and behind it who refuses, and what helps.
+    """Give the client's error: the text of the server or the seed, then who refuses, and what helps.
 
     Args:
-        refusal: As the account may know it.
-        seen: As of `as_told`.
+        refusal: Refusal as the account may know it.
+        seen: The binlogs that the account may see; None for all.
     """
     reasons = [each for one in (refusal, *refusal.others) for each in (one, *one.behind)]
     whys = [why.hint for why in refusal.why] or [HINTS.get(refusal.symbol, "")]
@@ -217,7 +217,7 @@ def as_error(refusal: Refusal, seen: Collection[str] | None) -> StatementError:
 
 
 def _refuser(refusal: Refusal, seen: Collection[str] | None) -> str:
-    """Who refuses a statement, for which binlogs, and how to see more of it."""
+    """Name who refuses a statement, for which binlogs, and how to see more of it."""
     names = [name for name in refusal.binlogs if seen is None or name in seen]
     listed = ", ".join(f"'{name}'" for name in names)
     of = f" for {'binlogs' if len(names) > 1 else 'binlog'} {listed}" if names else ""
@@ -236,5 +236,5 @@ def _is_seen(refusal: Refusal, seen: Collection[str]) -> bool:
 
 
 def _is_own(refusal: Refusal) -> bool:
-    """Whether binlane refuses, and not the source, which gets to say its own errors itself."""
+    """True if binlane refuses, and not the source, which gets to say its own errors itself."""
     return refusal.symbol in _OWN_SYMBOLS or refusal.symbol.startswith(_OWN)

@@ -1,8 +1,8 @@
-"""What sessions say of their statements, from one process to the one that routes.
+"""Messages of sessions on their statements, from one process to the one that routes.
 
-Said is what the journal's records tell, in their form, so that what is heard is written as it came.
-Whoever says something has it in the other's hands before the statement is sent: no group is read
-before what was said of its statement can be heard.
+The messages are the journal's records, in their form, so that they are written as they came. A session's
+message is in the other process's hands before the statement is sent: no group is read before the messages on
+its statement can be heard.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ logger = logging.getLogger(__name__)
 
 
 class Sayings(Protocol):
-    """What sessions say; `Attributions` hears it at once."""
+    """Receiver of the sessions' messages; `Attributions` hears them at once."""
 
     def intend(
         self,
@@ -42,7 +42,7 @@ class Sayings(Protocol):
         is_split: bool = False,
         is_for_all: bool = False,
     ) -> None:
-        """Say what a statement will make, before it is sent; as `Attributions` has it, like all."""
+        """Say which groups a statement will make, before it is sent; same as in `Attributions`."""
         ...
 
     def done(
@@ -55,7 +55,7 @@ class Sayings(Protocol):
         *,
         is_bound: bool = False,
     ) -> None:
-        """Say what a statement's reply told."""
+        """Say which groups a statement's reply told."""
         ...
 
     def lost(self, thread_id: int) -> None:
@@ -76,7 +76,7 @@ class Sayings(Protocol):
 
 
 class SentSayings:
-    """Says it to another process.
+    """Sends the messages to another process.
 
     Args:
         connection: To it; blocking, so that whoever is not heard waits.
@@ -97,10 +97,10 @@ class SentSayings:
         is_split: bool = False,
         is_for_all: bool = False,
     ) -> None:
-        """As of `Sayings`.
+        """Send the message of `Sayings.intend`.
 
         Raises:
-            OSError: If the other process is gone, as of all here.
+            OSError: If the other process is gone, as in all methods here.
         """
         self._intended[thread_id] = number, plans
         if encoded is None:
@@ -119,7 +119,7 @@ class SentSayings:
         *,
         is_bound: bool = False,
     ) -> None:
-        """As of `Sayings`."""
+        """Send the message of `Sayings.done`."""
         is_known = bool(last) or plans is None or len(plans) > 0
         if encoded is None and plans is not None:
             intended = self._intended.get(thread_id)
@@ -130,21 +130,21 @@ class SentSayings:
         self._say(records.ANSWER, body)
 
     def lost(self, thread_id: int) -> None:
-        """As of `Sayings`."""
+        """Send the message of `Sayings.lost`."""
         self._say(records.LOST, records.thread_body(thread_id))
 
     def taken(self, thread_id: int, position: Position | None = None) -> None:
-        """As of `Sayings`."""
+        """Send the message of `Sayings.taken`."""
         start = {} if position is None else ends_of(position)
         self._say(records.TAKEN, records.taken_body(thread_id, start))
 
     def given(self, thread_id: int) -> None:
-        """As of `Sayings`."""
+        """Send the message of `Sayings.given`."""
         self._intended.pop(thread_id, None)
         self._say(records.GIVEN, records.thread_body(thread_id))
 
     def close(self) -> None:
-        """Say nothing any more; what was said is heard."""
+        """Send no more messages; those that were sent are heard."""
         self._connection.close()
 
     def _say(self, kind: int, body: bytes) -> None:
@@ -156,8 +156,8 @@ class _Speaker:
     """Another process.
 
     Attributes:
-        kept: What it said and does not make a whole yet.
-        threads: Of its sessions that are followed.
+        kept: Bytes of its messages that do not make a whole record yet.
+        threads: Threads of its sessions that are followed.
     """
 
     kept: bytearray = field(default_factory=bytearray)
@@ -165,12 +165,13 @@ class _Speaker:
 
 
 class Hearing:
-    """Hears what the sessions of other processes say, for an `Attributions`.
+    """Hears the messages of the sessions of other processes, for an `Attributions`.
 
-    Any thread may `hear`: who reads groups does before it says so, others when something comes.
+    Any thread may `hear`: the reader of groups does so before it says what it read, others when something
+    comes.
 
     Args:
-        attributions: Gets to know it.
+        attributions: Gets the messages that were heard.
     """
 
     def __init__(self, attributions: Attributions) -> None:
@@ -186,7 +187,7 @@ class Hearing:
             self._speakers[connection] = _Speaker()
 
     def remove(self, connection: socket.socket) -> frozenset[int]:
-        """Hear what is left of a process that is gone, and with it its sessions; their threads."""
+        """Hear the last messages of a process that is gone; give the threads of its sessions."""
         with self._lock:
             self._hear(connection)
             threads = frozenset(self._speakers.pop(connection).threads)
@@ -197,7 +198,7 @@ class Hearing:
         return threads
 
     def close(self) -> None:
-        """Hear nobody any more, nor what was said and not heard."""
+        """Hear no more messages, nor those that were sent and not heard."""
         with self._lock:
             for connection in self._speakers:
                 connection.close()

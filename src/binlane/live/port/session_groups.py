@@ -1,15 +1,15 @@
-"""Which groups of one session are of which statement: what is known, and what follows from it.
+"""Attribution of one session's groups to its statements: the known facts, and what follows from them.
 
 A session runs one statement after another; so its groups come in the order of its statements. Of each
-statement the source tells its groups once it is answered: MySQL all of them, MariaDB the last one. All
-groups of the session behind the last one of the statement before, up to that one, are of the
-statement: no others. If these are as many as were foreseen, the first is the first that was, and so
-on; if not, nobody says which is which, and none of them is planned.
+statement the source tells its groups once it is answered: MySQL all of them, MariaDB the last one. All groups
+of the session behind the last one of the statement before, up to that one, are of the statement: no others.
+If these are as many as were foreseen, the groups are taken in the order of their plans; if not, nobody says
+which is which, and none of them is planned.
 
-Here are the groups that are known to be of the session: those in which the log names its thread, and
-those that it was told. Of others `attributions` finds out.
+Here are the groups that are known to be of the session: those in which the log names its thread, and those of
+which it was told. The others are attributed by `attributions`.
 
-Pure: no files, clocks or threads.
+The module is pure: no files, clocks or threads.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Stream = str
 
 
 class Reason(StrEnum):
-    """Why a group is of no statement that is known."""
+    """The reason why a group is of no known statement."""
 
     STRANGER = "it did not come through the port"
     NO_STATEMENT = "no statement that was under way is known to have made it"
@@ -50,12 +50,12 @@ class Reason(StrEnum):
 
 
 class Unattributed(NamedTuple):
-    """What is said of a group that is routed as rows.
+    """The finding on a group that is routed as rows.
 
     Attributes:
-        reason: Why.
-        threads: The source's threads of which it may be: texts of theirs may not be where they were
-            to be. None: of anybody.
+        reason: Reason why it has no plan.
+        threads: The source's threads that may have made the group: texts of theirs may be missing from where
+            they were to be. None: any thread may have made it.
     """
 
     reason: Reason
@@ -66,8 +66,7 @@ class Point(NamedTuple):
     """A group of the source.
 
     Attributes:
-        stream: In which it is numbered.
-        number: Its number.
+        stream: Stream in which the group is numbered.
     """
 
     stream: Stream
@@ -78,9 +77,9 @@ class Span(NamedTuple):
     """Groups that follow each other in a stream.
 
     Attributes:
-        stream: In which they are numbered.
+        stream: Stream in which the groups are numbered.
         first: Number of the first; 0 where only the last is known.
-        last: Number of the last.
+        last: Number of the last group.
     """
 
     stream: Stream
@@ -92,9 +91,9 @@ class Arrival(NamedTuple):
     """A group that was read and is not attributed yet.
 
     Attributes:
-        point: Which.
-        is_commit: It ends with XID: nothing of it was rolled back, and no error stopped it halfway.
-        order: Its place among all that were read.
+        is_commit: True if the group ends with XID: nothing of it was rolled back, and no error stopped it
+            halfway.
+        order: Place of the group among all that were read.
     """
 
     point: Point
@@ -103,13 +102,12 @@ class Arrival(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """What became of a group.
+    """Result of a group's attribution.
 
     Attributes:
-        point: Which.
-        statement: Of which it is; None of none that is known.
+        statement: The statement that made the group; None if none is known.
         plan: Number of its plan among those of the statement, from 0.
-        reason: Why it has none; only without a statement.
+        reason: Reason why the group has no plan; only without a statement.
     """
 
     point: Point
@@ -119,7 +117,7 @@ class Verdict(NamedTuple):
 
 
 class Wait(Enum):
-    """What it takes to say more."""
+    """The event that has to come before more can be said."""
 
     REPLY = "the statement's reply"
     READING = "more of the source's log"
@@ -130,21 +128,21 @@ class Statement:
     """A statement that was or is under way.
 
     Attributes:
-        number: Which of its session.
-        count: How many groups were foreseen.
-        plans: Theirs; None where they have to be read from the journal.
-        place: Where the journal has them; None without one.
-        is_answered: Its reply came.
-        is_lost: It will never come.
-        last: What the reply told of its groups; empty for none.
-        is_bound: `last` tells up to where its groups are, and not which they are.
-        is_split: Its first group commits what was done before it, so that it comes for certain; it
-            has not been looked for yet.
-        is_for_all: What it makes is another thing to all binlogs than to the source, and its plans are
-            not known before its reply.
-        doubt: Why none of its groups is planned; None where they may be.
-        gone: The last number in each stream of groups that were attributed to nobody while it came
-            first; None for no such groups.
+        number: Number of the statement in its session.
+        count: Number of groups that were foreseen.
+        plans: Plans of the groups; None where they have to be read from the journal.
+        place: Position of the plans in the journal; None without one.
+        is_answered: True if the statement's reply came.
+        is_lost: True if the reply will never come.
+        last: Spans of the statement's groups, from its reply; empty for none.
+        is_bound: True if `last` tells up to where its groups are, and not which they are.
+        is_split: True if the statement's first group commits what was done before it, so that it comes for
+            certain, and has not been looked for yet.
+        is_for_all: True if the statement makes another thing for all binlogs than for the source, and its
+            plans are not known before its reply.
+        doubt: Reason why none of its groups is planned; None where they may be.
+        gone: The last number in each stream of groups that were attributed to nobody while the statement was
+            the first; None for no such groups.
     """
 
     number: int
@@ -169,23 +167,23 @@ class Statement:
 
 @dataclass(slots=True, eq=False)
 class SessionGroups:
-    """What is known of one session, also once it is over.
+    """State of one session, which is kept also once the session is over.
 
     Attributes:
-        statements: That may still have groups to come, in their order.
-        unanswered: Those that have no reply yet, by their numbers.
+        statements: Statements that may still have groups to come, in their order.
+        unanswered: Statements that have no reply yet, by their numbers.
         arrivals: Groups that were read and not attributed, in the order of the log.
-        told: The last number of each stream that is not of a statement to come: the session was told
-            it, or `start` says it.
-        is_taken: The session is there.
-        has_untold: A statement was answered that does not tell whether it made groups.
-        has_strangers: Groups came while no statement was known that might have made them.
-        is_missed: A group was told that had been taken for nobody's by then: texts that were to be
-            in it are not there.
-        start: The last number of each stream when the session was begun to be followed: what is not
-            behind that is of nobody here.
-        gone: Statements that nothing more can come of, and the journal does not know it yet.
-        run: How often the log was seen to go on behind a start of the source before the session.
+        told: The last number of each stream that belongs to no statement to come: the session was told of it,
+            or `start` says it.
+        is_taken: True if the session is there.
+        has_untold: True if a statement was answered that does not tell whether it made groups.
+        has_strangers: True if groups came while no statement was known that might have made them.
+        is_missed: True if a group was told that had been taken for nobody's by then: texts that were to be in
+            it are not there.
+        start: The last number of each stream when following the session began: groups up to there are of
+            nobody here.
+        gone: Statements that can make no more groups, which the journal does not know yet.
+        run: Number of times that the log was seen to go on behind a start of the source before the session.
     """
 
     statements: deque[Statement] = field(default_factory=deque)
@@ -226,7 +224,7 @@ class SessionGroups:
         self.lose()
 
     def drop_old(self, number: int) -> None:
-        """Let go of what was said before of this statement."""
+        """Let go of an unanswered older statement of a number that is said again."""
         old = self.unanswered.pop(number, None)
         if old is not None:
             old.is_lost = True
@@ -240,20 +238,20 @@ class SessionGroups:
         is_known: bool,
         is_bound: bool = False,
     ) -> None:
-        """Take in what the reply to a statement told of its groups.
+        """Take in the groups that the reply to a statement told.
 
         Args:
-            statement: One of `statements`.
-            last: What was told; what was told before, or was there before the session, counts as
-                nothing.
-            is_known: Nothing told means no group; else it means that nothing is known.
-            is_bound: `last` tells up to where its groups are, and not which they are.
+            statement: The answered one of `statements`.
+            last: Told spans of groups; spans that were told before, or were there before the session, count
+                as nothing.
+            is_known: True if an empty `last` means no group; False if it means that nothing is known.
+            is_bound: True if `last` tells up to where its groups are, and not which they are.
         """
         statement.is_answered, statement.is_bound = True, is_bound
         self.unanswered.pop(statement.number, None)
         told = self.told
         if len(last) == 1 and not self.has_untold:
-            # What nearly all come to.
+            # The case of nearly all statements.
             stream, first, number = last[0]
             before = told.get(stream, 0)
             if number > before and (not first or first > before):
@@ -280,7 +278,7 @@ class SessionGroups:
             told[stream] = max(number, told.get(stream, 0))
 
     def is_over(self, statement: Statement, read: Mapping[Stream, int]) -> bool:
-        """Whether all groups of a statement were attributed, in the order that they came in."""
+        """True if all groups of a statement were attributed, in the order that they came in."""
         if not statement.is_answered:
             return False
         return not any(
@@ -293,13 +291,13 @@ class SessionGroups:
         )
 
     def lose(self) -> None:
-        """The session is gone; what was under way gets no reply."""
+        """Note that the session is gone; the statements under way get no reply."""
         for statement in self.unanswered.values():
             statement.is_lost = True
 
     @property
     def wait(self) -> Wait:
-        """What it takes to attribute the groups that arrived."""
+        """The event that has to come before the groups that arrived can be attributed."""
         assert self.statements, "there is one that they may be of"
         return Wait.READING if self.statements[0].is_answered else Wait.REPLY
 
@@ -320,14 +318,14 @@ class SessionGroups:
             statement.doubt = statement.doubt or reason
 
     def settle(self, read: Mapping[Stream, int]) -> Iterable[Verdict]:
-        """Attribute what can be.
+        """Attribute the groups that can be attributed.
 
         Args:
             read: Up to where each stream was read.
         """
         statements, arrivals = self.statements, self.arrivals
         if len(statements) == len(arrivals) == 1:
-            # What nearly all come to.
+            # The case of nearly all statements.
             first, point = statements[0], arrivals[0].point
             if first.count == len(first.last) == 1 and not (first.doubt or first.is_bound):
                 stream, begin, end = first.last[0]
@@ -357,7 +355,7 @@ class SessionGroups:
             yield from self._none(len(self.arrivals), Reason.NO_STATEMENT)
 
     def _settle_open(self, first: Statement) -> Iterator[Verdict]:
-        """Attribute what there is while the first statement has no reply."""
+        """Attribute the groups that are there while the first statement has no reply."""
         if not self.arrivals:
             return
         if first.is_lost:
@@ -383,7 +381,7 @@ class SessionGroups:
             yield from self._settle_last_told(statement, is_read=is_read)
 
     def _settle_last_told(self, statement: Statement, *, is_read: bool) -> Iterator[Verdict]:
-        """Likewise of MariaDB: how many there are is seen in the log."""
+        """Settle the groups of a MariaDB reply, which names the last: their number is seen in the log."""
         ((stream, _, number),) = statement.last
         points = [arrival.point for arrival in self.arrivals]
         last = Point(stream, number)
@@ -392,8 +390,8 @@ class SessionGroups:
         elif statement.gone is not None and statement.gone.get(stream, 0) >= number:
             return
         elif is_read:
-            # It was given to nobody before its statement was known, or is not the session's. What
-            # came behind it is of later statements; what came before it is not understood.
+            # The group was given to nobody before its statement was known, or is not the session's.
+            # Groups behind it are of later statements; groups before it are not understood.
             count = next(
                 (
                     place
@@ -412,7 +410,7 @@ class SessionGroups:
         yield from self._give(statement, count)
 
     def _settle_all_told(self, statement: Statement, *, is_read: bool) -> Iterator[Verdict]:
-        """Likewise of MySQL: the reply names them all."""
+        """Settle the groups of a MySQL reply, which names them all."""
         spans = statement.last
         total = sum(last - first + 1 for _, first, last in spans)
         if total != statement.count:
@@ -424,7 +422,7 @@ class SessionGroups:
             if total != sum(_is_in(arrival.point, spans) for arrival in self.arrivals):
                 statement.doubt = Reason.OTHER_COUNT
         own = [_is_in(arrival.point, spans) for arrival in self.arrivals]
-        # What comes behind the last of them is of later statements.
+        # Groups behind the last of them are of later statements.
         count = len(own) - own[::-1].index(True) if any(own) else 0
         place = 0
         for is_own in own[:count]:
@@ -436,7 +434,7 @@ class SessionGroups:
             place += 1
 
     def _settle_lost(self) -> Iterator[Verdict]:
-        """Attribute what a session left that ended with a statement under way.
+        """Attribute the groups of a session that ended with a statement under way.
 
         Where that foresaw one group, the first that comes and was committed is that.
         """
@@ -481,7 +479,7 @@ def _is_in(point: Point, spans: Sequence[Span]) -> bool:
 
 
 def _place_in(point: Point, spans: Sequence[Span]) -> int:
-    """Which of the groups of spans of one stream a group is, from 0."""
+    """Give a group's index among the groups of spans of one stream, from 0."""
     return sum(
         min(span.last, point.number - 1) - span.first + 1
         for span in spans
@@ -494,21 +492,21 @@ def _wrong_count(statement: Statement) -> Reason:
 
 
 def point_of(gtid: AnyGtid) -> Point:
-    """Of a group's GTID."""
+    """Give the point of a group's GTID."""
     if isinstance(gtid, Gtid):
         return Point(str(gtid.domain_id), gtid.sequence)
     return Point(f"{gtid.source_id}:{gtid.tag}", gtid.sequence)
 
 
 def told_of(text: str, *, is_bound: bool = False) -> tuple[Span, ...]:
-    """What is told of a statement's groups; nothing by an empty text.
+    """Give the spans of groups that a text tells; none for an empty text.
 
     Args:
         text: `last_gtid` of MariaDB, or a GTID set of MySQL.
-        is_bound: The set holds all up to where they are.
+        is_bound: True if the set holds all groups up to where the statement's are.
 
     Raises:
-        ValueError: If it is neither.
+        ValueError: If the text is neither.
     """
     if not text:
         return ()

@@ -1,4 +1,4 @@
-"""What a session's variables say of its statements, and how a log writes it: the status variables.
+"""Values of the variables that a session's statements are logged with, as status variables.
 
 The values are asked of the source with one SELECT, because only the source knows them: SET is but one
 of the ways to change them. The order of the status variables is that in which each server writes
@@ -72,34 +72,33 @@ _CATALOG: Final = b"\x06\x03std"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionValues:
-    """What a session's variables are, as far as its statements are logged with them.
+    """Values of a session's variables, as far as its statements are logged with them.
 
     Attributes:
-        flavor: Whose log.
-        thread_id: As its temporary tables know it.
-        database: The default one; empty for none.
-        flags2: Bits of FLAGS2.
-        sql_mode: Its bits.
-        auto_increment: Increment and offset.
-        client_charset: Of the texts that it sends.
-        charset: Ids of the client's character set, of the connection's collation, the server's.
-        time_zone: Its name.
-        locale: The number of lc_time_names.
-        database_collation: Of collation_database where that is not the default database's own; 0.
-        timestamp: What `timestamp` was, in seconds.
-        may_set_timestamp: An ordinary account may set it.
-        utf8mb4_collation: MySQL: default_collation_for_utf8mb4; 0 on MariaDB.
-        fires_in_cascades: MySQL: enable_cascade_triggers.
-        requires_primary_key: MySQL: sql_require_primary_key.
-        has_explicit_defaults: MySQL: explicit_defaults_for_timestamp.
-        collations: For each character set of MariaDB's character_set_collations the id of the collation
-            that it was compiled with, and of the one that it has by default; None of other servers.
-        is_text_as_it_came: Its texts are what the gateway reads.
-        heads: Status variables before the time zone's; in the second one also what only statements
-            that name a character set have.
-        tail: Those behind it, up to what statements differ in.
-        collation: MySQL: that of utf8mb4.
-        known: Status variables of statements by the id of what they use, which is kept with them.
+        flavor: Flavor whose log is written.
+        thread_id: Session's number, as its temporary tables know it.
+        database: Default database; empty for none.
+        flags2: Bits of the status variable FLAGS2.
+        sql_mode: Bits of the variable `sql_mode`.
+        auto_increment: Values of auto_increment_increment and auto_increment_offset.
+        client_charset: Character set of the texts that the client sends.
+        charset: Ids of the client's character set, of the connection's collation, and of the server's.
+        locale: Number of the locale in lc_time_names.
+        database_collation: Id of collation_database where that is not the default database's own; else 0.
+        timestamp: Value of `timestamp`, in seconds.
+        may_set_timestamp: True if an ordinary account may set the timestamp.
+        utf8mb4_collation: Id of MySQL's default_collation_for_utf8mb4; 0 on MariaDB.
+        fires_in_cascades: Value of MySQL's variable enable_cascade_triggers.
+        requires_primary_key: Value of MySQL's variable sql_require_primary_key.
+        has_explicit_defaults: Value of the variable explicit_defaults_for_timestamp.
+        collations: For each character set of MariaDB's character_set_collations the id of the collation that
+            it was compiled with, and of the one that it has by default; None of other servers.
+        is_text_as_it_came: True if the session's texts are as the gateway reads them.
+        heads: Status variables before the time zone's; the second entry adds those that only statements that
+            name a character set have.
+        tail: Status variables behind the time zone, up to those in which statements differ.
+        collation: MySQL's status variable of the default collation of utf8mb4.
+        known: Status variables of statements by the id of their use of context, which is kept with them.
     """
 
     flavor: Flavor
@@ -163,10 +162,11 @@ class SessionValues:
         """The values while a routine runs; None where one of them is not known to binlane.
 
         Args:
-            mode: Its sql_mode.
-            charset: character_set_client when it was created.
-            connection: collation_connection then.
-            database_collation: That of its database then, where it has another one now.
+            mode: Value of the routine's sql_mode.
+            charset: Value of character_set_client when the routine was created.
+            connection: Value of collation_connection when the routine was created.
+            database_collation: Collation of the routine's database at its creation, where the database has
+                another one now.
         """
         flavor = self.flavor
         client = collation_id(_compiled_collation(charset, flavor), flavor)
@@ -194,10 +194,10 @@ def session_values(
     """The values of a session; None where one of them is not known to binlane.
 
     Args:
-        given: What the source answered, by the expressions of `asked_values`.
-        server: The source.
-        client_collation: The client's, where it is not its character set's default one.
-        database_collation: The default database's own; None for what `collation_database` says.
+        given: Values that the source answered, by the expressions of `asked_values`.
+        server: The server that is the source.
+        client_collation: Collation of the client, where it is not its character set's default one.
+        database_collation: The default database's own collation; None for the value of `collation_database`.
     """
     flavor = Flavor(server.flavor)
     charset = given["@@character_set_client"] or ""
@@ -259,7 +259,7 @@ def _compiled_collation(charset: str, flavor: Flavor) -> str:
 
 
 def _collations(text: str | None, flavor: Flavor) -> tuple[tuple[int, int], ...] | None:
-    """Pairs of ids as character_set_collations names them; None where there is no such variable."""
+    """Pairs of ids of the collations in character_set_collations; None without that variable."""
     if text is None:
         return None
     found = []

@@ -35,7 +35,7 @@ _INTVAR: Final = Struct("<BQ")
 _RAND: Final = Struct("<QQ")
 _LOAD: Final = Struct("<IIIB")
 _BLOCK_BYTES: Final = 1 << 17
-"""What the servers put of a file into one event."""
+"""Bytes of a file that the servers put into one event."""
 FILE_BYTES_MAX: Final = 64 << 20
 """A larger file is not held: what it brings is logged as rows."""
 _THREAD_SPECIFIC: Final = int(HeaderFlag.THREAD_SPECIFIC)
@@ -63,20 +63,21 @@ _UNKNOWN_XID: Final = bytes((DDL_LOGGED_WITH_XID,)) + bytes(8)
 class StatementContext:
     """The context of one statement of a client.
 
-    It is made before the statement is sent; what its reply tells is put in once that is there.
+    The context is made before the statement is sent; values from its reply are put in once that is there.
 
     Attributes:
-        values: The session's variables when it ran.
-        use: What of them it uses.
-        microseconds: Of its start, 0 to 999,999; None where they are not known.
-        last_insert_id: What LAST_INSERT_ID() was before it; None where that is not known.
-        seeds: Of RAND(); None where they are not known.
+        values: Values of the session's variables when the statement ran.
+        use: Use that the statement makes of its context.
+        microseconds: Microseconds of the statement's start, 0 to 999,999; None where they are not known.
+        last_insert_id: Value of LAST_INSERT_ID() before the statement; None where that is not known.
+        seeds: Seeds of RAND(); None where they are not known.
         variables: USER_VAR bodies by the variable's name in small letters.
-        insert_id: The first AUTO_INCREMENT value that it was given; 0 leaves that to its rows; None
-            where neither they nor the reply tell it.
-        error_code: With which it failed after it had changed something.
-        execution_time_s: From its start to its end.
-        timestamp: When it began, in seconds since 1970, by the source's clock as far as that is known.
+        insert_id: The first AUTO_INCREMENT value that the statement was given; 0 leaves that to its rows;
+            None where neither they nor the reply tell it.
+        error_code: Error with which the statement failed after it had changed something.
+        execution_time_s: Seconds from the statement's start to its end.
+        timestamp: Start of the statement in seconds since 1970, by the source's clock as far as that is
+            known.
         data: The file of LOAD DATA LOCAL; None where that did not come, or is too large.
         file_id: Number of that file in the log.
     """
@@ -108,20 +109,20 @@ class StatementContext:
     def answered(
         self, *, errno: int = 0, insert_id: int = 0, affected_rows: int = 0, info: str = ""
     ) -> None:
-        """Take what the reply to the statement says.
+        """Take in the reply to the statement.
 
-        Of a row that turned out to be there already the number that was chosen for it is lost: the
-        reply and the rows tell the next one.
+        If a row turned out to be there already, the number that was chosen for it is lost: the reply and the
+        rows tell the next one.
 
         Args:
-            errno: With which it failed; 0 where it did not.
-            insert_id: As the OK packet says; 0 where there is none.
-            affected_rows: Likewise.
-            info: Likewise, in whatever language.
+            errno: Error number of the reply; 0 where the statement did not fail.
+            insert_id: Insert id in the OK packet; 0 where there is none.
+            affected_rows: Affected rows in the OK packet.
+            info: Info text in the OK packet, in whatever language.
         """
         self.error_code = errno
         if self.use.is_program or errno:
-            # Which of its statements a reply is of is not told.
+            # A reply does not tell of which of its statements it is.
             self.insert_id = None if self.use.may_skip_rows else 0
         elif self.use.may_skip_rows and not _has_new_rows_alone(info, affected_rows):
             self.insert_id = None
@@ -130,7 +131,7 @@ class StatementContext:
 
 
 def _has_new_rows_alone(info: str, affected_rows: int) -> bool:
-    """Whether every row that a statement came with became a new one.
+    """True if every row that a statement came with became a new one.
 
     Source: MariaDB 10.11 sql/share/errmsg-utf8.txt, ER_INSERT_INFO (`Records: 3  Duplicates: 0
     Warnings: 0`) and ER_LOAD_INFO (`Records: 2  Deleted: 0  Skipped: 0  Warnings: 0`).
@@ -148,9 +149,9 @@ def complete(
     """The events of a statement's text, with all values, as the source itself would log them.
 
     Args:
-        bodies: What the session appends for it, without the beginning and end of a group.
-        context: Of the statement.
-        flavor: Whose log.
+        bodies: Events that the session appends for the statement, without the beginning and end of a group.
+        context: Context in which the statement ran.
+        flavor: Flavor whose log is written.
 
     Returns:
         The events in order; None where a value is not known: the rows are to be logged.
@@ -183,7 +184,7 @@ def _query(body: QueryEvent, context: StatementContext, flavor: Flavor) -> _Even
 def _query_parts(
     body: QueryEvent, context: StatementContext, flavor: Flavor
 ) -> tuple[bytes, bytes, int] | None:
-    """The post-header of a statement, what follows it, and the flags of the event."""
+    """The post-header of a statement, the bytes behind it, and the flags of the event."""
     values, use = context.values, context.use
     query = body.query
     if _NOT_AS_LOGGED in query:
@@ -215,7 +216,7 @@ def _query_parts(
 
 
 def _is_atomic(body: QueryEvent) -> bool:
-    """Whether a statement is to tell the number of its transaction, which the source's log has."""
+    """True if a statement is to tell the number of its transaction, which the source's log has."""
     return bool(body.status_vars) and any(
         one.code == DDL_LOGGED_WITH_XID for one in decode_status_vars(body.status_vars)
     )
@@ -231,7 +232,7 @@ def _status(context: StatementContext, flavor: Flavor, *, is_atomic: bool) -> by
         if len(known) >= _KNOWN_MAX:
             known.clear()
         status = _written_status(context, flavor, b"", is_atomic=False)
-        # It holds the use as well: no other one has its id meanwhile.
+        # The entry holds the use as well: no other use has its id meanwhile.
         known[id(use)] = (use, status)
         return status
     if not use.has_microseconds:
@@ -301,7 +302,7 @@ def _variable(body: LoggedVariable, context: StatementContext, _: Flavor) -> _Ev
 
 
 def _may_be_set(name: str, assigned: frozenset[str]) -> bool:
-    """Whether a variable is one of those that are assigned; to the servers `ü` may be `u`."""
+    """True if a variable is one of those that are assigned; to the servers `ü` may be `u`."""
     return name in assigned or not (name.isascii() and all(map(str.isascii, assigned)))
 
 

@@ -31,13 +31,13 @@ logger = logging.getLogger(__name__)
 
 
 class Present(NamedTuple):
-    """What a file begins with.
+    """State of all sessions, with which a file of the journal begins.
 
     Attributes:
-        epoch: Of which source it is; another number for another one.
-        ends: Behind these no group is told of in older files.
-        heads: The sessions.
-        under_way: Their statements that may still have groups to come, each behind its thread.
+        epoch: Number of the source that the journal is about; another source has another number.
+        ends: Numbers, by stream, behind which no group is told of in older files.
+        heads: State of each of the sessions.
+        under_way: Statements that may still have groups to come, each behind its session's thread.
     """
 
     epoch: int
@@ -50,8 +50,8 @@ class RecordedFile(NamedTuple):
     """A file as it is found after a restart.
 
     Attributes:
-        records: What it holds.
-        is_whole: Gives whether it has all that was written, once all records were looked at.
+        records: Gives the file's records in order.
+        is_whole: Tells if the file has all that was written, once all records were looked at.
     """
 
     records: Iterator[Record]
@@ -74,14 +74,14 @@ class StatementJournal:
         *,
         is_relayed: bool = False,
     ) -> None:
-        """Find what is there.
+        """Find the files that are there.
 
         Args:
-            folder: Of the files.
-            disk: Where that is.
-            file_bytes: A file that has so many is followed by another.
-            present: Gives what a file begins with.
-            is_relayed: As of `AttributionSettings`: files then never have all that was said.
+            folder: Folder of the journal's files.
+            disk: Disk that holds the folder.
+            file_bytes: Size at which a file is followed by another.
+            present: Gives the state with which a file begins.
+            is_relayed: Same as in `AttributionSettings`: with True, files never have all that was said.
 
         Raises:
             StoreError: If the folder cannot be used.
@@ -101,7 +101,7 @@ class StatementJournal:
         self._is_closed = self._is_file_due = True
         self._log.close()
 
-    # What the sessions' thread calls.
+    # Calls of the sessions' thread.
 
     def write(self, kind: int, body: bytes) -> Place | None:
         """Write a record; None if that fails, which `failure` then tells."""
@@ -154,13 +154,13 @@ class StatementJournal:
         with suppress(StoreError):
             self._log.rewrite_first(records.MACHINE, _LACKING)
 
-    # What either thread calls.
+    # Calls of either thread.
 
     def renew(self, *, is_stale: bool = False) -> None:
         """Have the next record begin a file.
 
         Args:
-            is_stale: What older ones tell is of another source.
+            is_stale: True if the records of older files are of another source.
         """
         self._is_file_due = True
         self._is_stale |= is_stale
@@ -181,7 +181,7 @@ class StatementJournal:
             logger.warning("the port's journal: %s", error)
             return None
 
-    # What the routing thread calls.
+    # Calls of the routing thread.
 
     def passed(self, ends: Mapping[Stream, int], held: Collection[int]) -> None:
         """Let files go of which no group is asked for any more.
@@ -221,10 +221,10 @@ class StatementJournal:
     # After a restart.
 
     def files(self) -> Iterator[RecordedFile]:
-        """What the files hold, from the last one on that tells all of its time.
+        """Give the files' records, from the last file on that tells all of its time.
 
         Raises:
-            StoreError: If one cannot be read.
+            StoreError: If a file cannot be read.
         """
         first = self._note_needs()
         for number in tuple(self._log.sizes):
@@ -271,7 +271,7 @@ class StatementJournal:
 
 
 def head_of(thread_id: int, groups: SessionGroups) -> records.SessionHead:
-    """What a file begins with of a session."""
+    """Give the state of a session with which a file begins."""
     return records.SessionHead(
         thread_id=thread_id,
         is_taken=groups.is_taken,
@@ -283,7 +283,7 @@ def head_of(thread_id: int, groups: SessionGroups) -> records.SessionHead:
 
 
 def _machine() -> bytes:
-    """The version, and what tells this run of the machine; of a length that is always the same."""
+    """The version, and an id of this run of the machine; always of the same length."""
     try:
         told = Path("/proc/sys/kernel/random/boot_id").read_bytes()
     except OSError:
@@ -294,4 +294,4 @@ def _machine() -> bytes:
 
 _MACHINE: Final = _machine()
 _LACKING: Final = _MACHINE[:1] + bytes(_MACHINE_BYTES)
-"""Of a file that may lack something."""
+"""Machine id of a file that may lack something."""

@@ -1,7 +1,7 @@
-"""What a session may do before it is followed, so that many sessions need no model at all.
+"""Statements that a session may run before it is followed, so that many sessions need no model at all.
 
-A session that nothing is known of runs what leaves nothing behind that a model would have to know,
-and, as long as all binlogs log everything as rows, whatever does not bear on them.
+A session of which nothing is known runs statements that leave nothing behind that a model would have to know,
+and, as long as all binlogs log everything as rows, those that do not bear on the binlogs.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _WATCHED: Final = NAMES.keys() | {
     *("pseudo_slave_mode", "pseudo_replica_mode", "skip_replication", "timestamp", "insert_id"),
     *("rand_seed1", "rand_seed2", "autocommit", "collation_database", "character_set_database"),
 }
-"""What a session cannot set before somebody follows it."""
+"""Variables that a session cannot set before it is followed."""
 _ASKED_FOR: Final = frozenset(("autocommit",))
-"""Of these what the source is asked for when somebody begins to."""
+"""Watched variables that are read from the source when following starts."""
 _MAY_HIDE: Final = re.compile("[\udc80-\udcff]|[^\0-\x7f][\\\\`]")
 """In a text whose character set nobody knows: where a string or name may end elsewhere than in UTF-8.
 
@@ -45,11 +45,11 @@ class Unfollowed:
     """Lets statements of one session pass before anybody follows it.
 
     Attributes:
-        has_passed: Statements have run that left who knows what behind.
+        has_passed: True if statements have run that may have left anything behind.
 
     Args:
-        dialect: How the session's texts are read, as far as that is known.
-        long_texts: Of its command.
+        dialect: Dialect of the session's texts, as far as that is known.
+        long_texts: Reader of the command's long texts.
     """
 
     def __init__(self, dialect: Dialect, long_texts: LongTexts) -> None:
@@ -68,8 +68,8 @@ class Unfollowed:
         """Let a statement pass that nobody has to follow yet; None for others.
 
         Args:
-            text: The statement's.
-            shared: What sessions share; None as long as nobody has looked.
+            text: Text of the client's statement.
+            shared: State that sessions share; None as long as nobody has looked.
         """
         if not _is_told_by_its_letters(text):
             return None
@@ -95,7 +95,7 @@ class Unfollowed:
         return PASS
 
     def only_reads_diagnostics(self, text: str) -> bool:
-        """Whether a statement reads what the last one left, which to begin takes away, and no more."""
+        """True if a statement only reads the diagnostics of the last one, which beginning would take away."""
         if not _is_told_by_its_letters(text):
             return False
         facts = self._read(text)
@@ -104,7 +104,7 @@ class Unfollowed:
     async def concern_nobody(
         self, statements: Sequence[ClientStatement], shared: PortParts
     ) -> bool:
-        """Whether all statements of a command pass that no binlog can have more of than rows."""
+        """True if all statements of a command pass because no binlog can have more of them than rows."""
         if not all(one.is_complete for one in statements):
             return False
         texts = [one.text for one in statements]
@@ -121,17 +121,17 @@ class Unfollowed:
 
 
 def are_unscoped_rows(definitions: Iterable[Definition]) -> bool:
-    """Whether all binlogs log everything, as rows."""
+    """True if all binlogs log everything, as rows."""
     return all(one.logging_mode is LoggingMode.ROW and one.scope.is_unscoped for one in definitions)
 
 
 def _is_told_by_its_letters(text: str) -> bool:
-    """Whether a text says the same in whatever character set it is."""
+    """True if a text has the same meaning in any character set."""
     return text.isascii() or _MAY_HIDE.search(text) is None
 
 
 def _leaves_nothing(facts: StatementFacts) -> bool:
-    """Whether a session may begin with a statement without the model knowing of it."""
+    """True if a session may begin with a statement without the model knowing of it."""
     effects = facts.effects
     if facts.error is not None or effects.stopped_at is not None:
         return False
@@ -153,9 +153,9 @@ def _leaves_nothing(facts: StatementFacts) -> bool:
 
 
 def _concerns_nobody(facts: StatementFacts, shared: PortParts) -> bool:
-    """Whether no binlog could refuse a statement, or have anything but its rows.
+    """True if no binlog could refuse a statement, or have anything but its rows.
 
-    So it is where all binlogs log everything as rows, of sessions that do not say otherwise.
+    That is so where all binlogs log everything as rows, and the session does not say otherwise.
     """
     if shared.global_values() or not are_unscoped_rows(shared.definitions()):
         return False

@@ -17,7 +17,7 @@ _UNSIGNED_FLAG: Final = 32
 _NUMBER_COLLATIONS: Final[Mapping[Flavor, int]] = MappingProxyType(
     {Flavor.MARIADB: 8, Flavor.MYSQL: 255}
 )
-"""What the servers write where a value is a number; MySQL, where nothing else was connected with."""
+"""Collation ids that the servers write for numbers; on MySQL, if the login named no other one."""
 
 
 def asked(name: str) -> tuple[str, ...]:
@@ -35,10 +35,10 @@ def variable_event(
     """The event of a variable; None where its value cannot be told exactly.
 
     Args:
-        name: In UTF-8.
-        answer: The source's, of one row.
-        at: Where in it the columns are that `asked` names.
-        flavor: Whose log.
+        name: Name of the variable, in UTF-8.
+        answer: Answer of the source, of one row.
+        at: Index in the row of the first of the columns that `asked` names.
+        flavor: Flavor whose log is written.
     """
     raw = answer.rows[0][at]
     if raw is None:

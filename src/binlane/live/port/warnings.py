@@ -37,10 +37,10 @@ class Warnings:
     """The notes that a client is to find among the warnings of its last statement.
 
     Attributes:
-        are_changed: The client is to find others than the source's.
+        are_changed: True if the client is to find other warnings than the source's.
 
     Args:
-        flavor: Of the source.
+        flavor: Flavor of the source server.
     """
 
     def __init__(self, flavor: Flavor) -> None:
@@ -53,7 +53,7 @@ class Warnings:
 
     @property
     def count(self) -> int:
-        """How many more there are than the source says."""
+        """The number of warnings to add to the source's count."""
         return len(self._notes) - self._hides
 
     def follow(
@@ -64,13 +64,13 @@ class Warnings:
         *,
         hides: bool = False,
     ) -> int:
-        """Be told of a statement that the source has run; how many more warnings it has than there.
+        """Note a statement that the source has run; give the number of warnings to add to the source's.
 
         Args:
-            facts: Of the statement.
-            replies: The source's.
-            notes: What the model notes of it.
-            hides: One of the source's warnings is about its own log of rows alone.
+            facts: Parsed facts of the statement's text.
+            replies: Replies of the source to the statement.
+            notes: Notes of the model on the statement.
+            hides: True if one of the source's warnings is about its own log of rows alone.
         """
         if not (notes or hides or self.are_changed):
             return 0
@@ -80,11 +80,11 @@ class Warnings:
         return len(told) - hides
 
     def forget(self) -> None:
-        """Be told that something else ran, such as COM_INIT_DB or COM_RESET_CONNECTION."""
+        """Note that another command ran, for example COM_INIT_DB or COM_RESET_CONNECTION."""
         self._have()
 
     def _keeps(self, facts: StatementFacts, replies: Sequence[Reply]) -> bool:
-        """Whether the warnings of the statement before are still there."""
+        """True if the warnings of the statement before are still there."""
         if any(reply.errno for reply in replies):
             return False
         if facts.verb in ABOUT_WARNINGS:
@@ -96,7 +96,7 @@ class Warnings:
         )
 
     def questions(self, facts: StatementFacts) -> tuple[str, ...]:
-        """What the source is asked in the place of a statement; nothing: that goes as it is."""
+        """Give the queries to the source in the place of a statement; none if it is sent as it is."""
         if not (self._notes or self._hides):
             return ()
         if facts.verb == LIST:
@@ -109,9 +109,9 @@ class Warnings:
         """Answer a statement that asks for warnings.
 
         Args:
-            facts: Of the statement.
-            results: Of `questions`.
-            errors_max: The session's max_error_count; None where it is not known.
+            facts: Parsed facts of the statement's text.
+            results: Results of the queries of `questions`.
+            errors_max: Value of the session's max_error_count; None where it is not known.
         """
         if not results[-1].rows:  # sql_select_limit holds for these statements too
             return RowsAnswer(results[0].heads, [])
@@ -127,14 +127,14 @@ class Warnings:
 
 
 def _counts_warnings(facts: StatementFacts) -> bool:
-    """Whether a statement is SHOW COUNT(*) WARNINGS, and not ERRORS."""
+    """True if a statement is SHOW COUNT(*) WARNINGS, and not ERRORS."""
     return facts.verb == "SHOW COUNT" and any(
         token.word == "WARNINGS" for token in tokenise(facts.text, facts.dialect)
     )
 
 
 def _is_of_rows(row: tuple[bytes | None, ...]) -> bool:
-    """Whether a warning says that rows are not in the source's log."""
+    """True if a warning says that rows are not in the source's log."""
     return row[1] in _NO_ROWS and (row[2] or b"").startswith(_NO_ROWS_TEXT)
 
 
