@@ -66,12 +66,12 @@ _REOPEN_HINT: Final = "check the disk, then start binlane again: it makes the bi
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Published:
-    """What others may know of a binlog; replaced as a whole, so that any thread may read it.
+    """The published state of a binlog; replaced as a whole, so that any thread may read it.
 
     Attributes:
         closed: The files that are written no more, oldest first.
         last: The file that is still being written.
-        position: Of the source; the files are complete up to here.
+        position: Position of the source up to which the files are complete.
     """
 
     closed: tuple[BinlogFile, ...]
@@ -90,12 +90,12 @@ class Published:
 
     @property
     def begin(self) -> Position:
-        """What lies before the first file, so that no replica can ask for it."""
+        """Position before the first file, so that no replica can ask for the first file's head."""
         return self.oldest.begin
 
     @property
     def end(self) -> FilePosition:
-        """Where the last whole event group ends."""
+        """Give the end of the last whole event group."""
         return FilePosition(self.last.name, self.last.size_bytes)
 
     def bytes_behind(self, place: FilePosition) -> int | None:
@@ -188,7 +188,7 @@ class Binlog:
 
     @property
     def begin(self) -> Position:
-        """What lies before its first file, so that no replica can ask for it."""
+        """Position before its first file, so that no replica can ask for the first file's head."""
         return self._published.begin
 
     @property
@@ -198,7 +198,7 @@ class Binlog:
 
     @property
     def end(self) -> FilePosition:
-        """Where the last published event group ends."""
+        """Give the end of the last published event group."""
         return self._published.end
 
     @property
@@ -208,7 +208,7 @@ class Binlog:
 
     @property
     def format(self) -> Format:
-        """What the FORMAT_DESCRIPTION of its last file decides."""
+        """Format of the events, as the FORMAT_DESCRIPTION of its last file decides it."""
         description, found = self._format
         if description is not self._head.format_description:
             description = self._head.format_description
@@ -218,12 +218,12 @@ class Binlog:
 
     @property
     def has_tables_info(self) -> bool:
-        """Whether Query events of its last file say which tables they concern."""
+        """True if Query events of its last file name the tables that they concern."""
         return self.format.has_tables_info
 
     @property
     def may_have_tables_info(self) -> bool:
-        """Whether its last file has that, or a later one may."""
+        """True if Query events of its last file, or of a later one, may name the tables that they concern."""
         return self.has_tables_info or self.settings.has_tables_info
 
     @property
@@ -235,7 +235,7 @@ class Binlog:
 
     @property
     def cutter(self) -> ImageCutter | None:
-        """What cuts its row images; None while they are full ones."""
+        """The cutter of its row images; None while they are full ones."""
         return self._cutter_for(self.definition.row_image)
 
     def _cutter_for(self, image: RowImage) -> ImageCutter | None:
@@ -254,18 +254,18 @@ class Binlog:
 
     @property
     def size_bytes(self) -> int:
-        """Where the next event group will stand in the last file."""
+        """Position in the last file at which the next event group will begin."""
         return self._written + len(self._pending)
 
     @property
     def room_bytes(self) -> int:
-        """How much the last file may still grow before another begins; one group always may."""
+        """Bytes that the last file may still grow before another begins; one group always fits."""
         room = self.settings.max_binlog_size_bytes - self.size_bytes
         return max(room, 0 if self._holds_groups else 1)
 
     @property
     def has_unsynced(self) -> bool:
-        """Whether something was appended or written that was not forced to disk since."""
+        """True if bytes were appended or written that were not forced to disk since."""
         return bool(self._pending) or self._has_unsynced
 
     @property
@@ -280,7 +280,7 @@ class Binlog:
 
     @property
     def memory(self) -> Memory:
-        """What routing remembers of the groups in it and of those that it has no part of."""
+        """Routing's memory of the groups in it and of those that it has no part of."""
         return self._next_memory or self._memory
 
     @property
@@ -300,7 +300,7 @@ class Binlog:
 
     @property
     def clock_base(self) -> int:
-        """What is added to the logical timestamps of a MySQL source."""
+        """The number that is added to the logical timestamps of a MySQL source."""
         return self._clock_base
 
     def files(self) -> tuple[BinlogFile, ...]:
@@ -308,10 +308,10 @@ class Binlog:
         return self._published.files
 
     def remember(self, memory: Memory) -> None:
-        """Take what is to be remembered behind the group that is appended or passed next.
+        """Take the memory that holds behind the group that is appended or passed next.
 
-        What stands behind the mark from here on is cut off by a recovery, until a `sync` has saved
-        both: so no group is ever there without what it left to remember.
+        A recovery cuts off all bytes behind the mark of here until a `sync` has saved group and
+        memory: so no group is ever there without the memory that it left.
 
         Raises:
             StoreError: As `append`.
@@ -437,7 +437,7 @@ class Binlog:
             raise
 
     def cut_placed(self, data: bytes | bytearray | memoryview) -> bytes | bytearray | memoryview:
-        """What `append_placed` takes, with the row images that the binlog is to have."""
+        """Give the bytes for `append_placed`, with the row images that the binlog is to have."""
         cutter = self.cutter
         if cutter is None:
             return data
@@ -554,10 +554,10 @@ class Binlog:
             self._write()
 
     def wants_force(self, *, always: bool = False) -> bool:
-        """Whether what was written must be forced to disk before it is published.
+        """True if the bytes written must be forced to disk before they are published.
 
         Args:
-            always: Whatever the settings say.
+            always: Force to disk whatever the settings say.
         """
         every = self.settings.sync_binlog
         is_due = always or self._is_memory_due or (every > 0 and self._groups_unsynced >= every)
@@ -597,9 +597,9 @@ class Binlog:
             self._purge_as_set()
 
     def take_mark(self) -> tuple[Mark | None, list[BinlogFile]]:
-        """What the catalog must be told that it was not told yet: the mark, and closed files.
+        """Take the facts that the catalog was not given yet: the mark, and closed files.
 
-        What was published must have been forced to disk.
+        All that was published must have been forced to disk.
         """
         mark = self._mark()
         if mark == self._saved:
@@ -610,7 +610,7 @@ class Binlog:
 
     @property
     def mark(self) -> Mark:
-        """What is published, of which `sync` with `force` sees to it that it is on disk."""
+        """The mark of the published end; `sync` with `force` makes sure that it is on disk."""
         return self._mark()
 
     def note_closed(self, files: Sequence[BinlogFile]) -> None:
@@ -623,7 +623,7 @@ class Binlog:
             self._facts.save(files)
 
     def lose_mark(self) -> None:
-        """What `take_mark` gave could not be saved: let it be given again."""
+        """Let `take_mark` give the mark again: the one that it gave could not be saved."""
         self._saved = None
 
     def rotate(self, timestamp: int) -> None:
@@ -662,7 +662,7 @@ class Binlog:
         """Begin a new file as a server does that was started: replicas drop their temporary tables.
 
         Args:
-            timestamp: As for `rotate`.
+            timestamp: Seconds since 1970, as for `rotate`.
 
         Raises:
             StoreError: As `append`.
@@ -679,7 +679,7 @@ class Binlog:
         """Begin a new file if Query events of the last one are not as the settings want them.
 
         Args:
-            timestamp: As for `rotate`.
+            timestamp: Seconds since 1970, as for `rotate`.
 
         Raises:
             StoreError: As `append`.

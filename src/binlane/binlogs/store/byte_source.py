@@ -22,10 +22,10 @@ FAST_BYTES_MIN: Final = 2 << 20
 
 
 def is_large(path: str | Path, bytes_min: int | None = None) -> bool:
-    """Whether a file is worth the fast path: large, and one that can be read twice.
+    """True if a file is worth the fast path: large, and a file that can be read twice.
 
     Args:
-        path: Of the file.
+        path: Path of the file; `-` for standard input, which is never large.
         bytes_min: What counts as large; `FAST_BYTES_MIN` by default.
     """
     least = FAST_BYTES_MIN if bytes_min is None else bytes_min
@@ -37,7 +37,7 @@ class ChunkBytes:
     """Bytes in pieces of any size, to be read into buffers.
 
     Args:
-        chunks: The pieces.
+        chunks: The pieces, each of any size.
     """
 
     def __init__(self, chunks: Iterable[bytes]) -> None:
@@ -67,7 +67,7 @@ class FileBytes:
             ones.
 
     Raises:
-        StoreError: If it cannot be read.
+        StoreError: If the file cannot be read.
     """
 
     def __init__(
@@ -150,9 +150,9 @@ class MeteredBytes:
     """The bytes of a file, told to a meter as they are read.
 
     Args:
-        source: The file.
+        source: The bytes of the file.
         meter: Told how many bytes were read for the first time.
-        position: Where the source begins.
+        position: Position in the file at which `source` begins.
     """
 
     def __init__(

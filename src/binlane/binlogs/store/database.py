@@ -186,7 +186,7 @@ class Database:
         return int(self._connection.execute("PRAGMA user_version").fetchone()[0])
 
     def _has_hot_journal(self) -> bool:
-        """Whether a process that was killed left a transaction to be taken back before reading."""
+        """True if a process that was killed left a transaction to be taken back before reading."""
         try:
             self._version()
         except sqlite3.OperationalError as error:

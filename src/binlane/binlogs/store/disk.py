@@ -53,7 +53,7 @@ class DiskFile(Protocol):
 
 
 class Disk(Protocol):
-    """Where the store's files live."""
+    """The disk that holds the store's files."""
 
     def create(self, path: Path) -> DiskFile:
         """Make an empty file; one that is there already is emptied."""
@@ -86,7 +86,7 @@ class Disk(Protocol):
     def drop_cache(self, path: Path) -> None:
         """Let the next reader of a file get what is on disk, as far as the system can.
 
-        What was not forced to disk may stay in memory.
+        Bytes that were not forced to disk may stay in memory.
         """
         ...
 
@@ -187,7 +187,7 @@ def write_whole(disk: Disk, path: Path, data: bytes) -> None:
 
 
 def unusable(error: OSError, path: Path) -> StoreError:
-    """What the disk said, as an error that tells what to do."""
+    """Turn the disk's error into an error that tells people how to mend it."""
     reason = error.strerror or str(error)
     if error.errno == errno.ELOOP:
         return StoreError(

@@ -143,7 +143,7 @@ def _still_there(directory: Path, record: BinlogRecord | None) -> Callable[[], b
 
 
 def _misnamed(directory: Path) -> list[Fault]:
-    """What is wrong with the names in an index and in its directory."""
+    """Faults in the names in an index and in its directory."""
     index = str(index_path(directory))
     try:
         names = read_index(directory)
@@ -166,7 +166,7 @@ def _misnamed(directory: Path) -> list[Fault]:
 
 
 def _names(directory: Path, name: str) -> bool:
-    """Whether an index names a file now."""
+    """True if an index names a file now."""
     try:
         return name in read_index(directory)
     except CorruptStoreError:

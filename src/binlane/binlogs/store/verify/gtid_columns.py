@@ -34,7 +34,7 @@ class GtidColumns(Protocol):
     """GTIDs of one flavor, in the order of the log; at least one.
 
     Attributes:
-        flavor: As positions have it.
+        flavor: Flavor of the position that they make.
     """
 
     flavor: ClassVar[str]
@@ -43,7 +43,7 @@ class GtidColumns(Protocol):
         """The position behind them all; None if one of them was done before it."""
 
     def position(self) -> Position:
-        """What they alone do, if they are in order."""
+        """The position that these GTIDs alone make, if they are in order."""
 
     def first(self, count: int) -> Self:
         """The first of them."""
@@ -135,8 +135,8 @@ def gtid_columns(data: Bytes, offsets: Numbers) -> MariadbGtids | MysqlGtids | N
     """The GTIDs of GTID events in a buffer, at least one.
 
     Args:
-        data: The buffer, padded.
-        offsets: Where the events stand in it.
+        data: A buffer with padding behind its events.
+        offsets: Positions of the events in the buffer.
 
     Returns:
         None if they are not all of one kind whose fields have fixed places.

@@ -1,4 +1,4 @@
-"""What `verify` is given: files and directories, alone or against a full log."""
+"""Arguments of `verify`: files and directories, alone or against a full log."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def verify(
             next to each other are taken as one log, in the order given.
         keys: For files that a server encrypted.
         tally: Counts what was looked at.
-        by_kernels: Whether kernels look; None where they are compiled, or worth it.
+        by_kernels: True if kernels look; None where they are compiled, or worth it.
 
     Yields:
         Faults in the order of the log.
@@ -144,7 +144,7 @@ def log_files(paths: Iterable[str | Path]) -> list[LogFiles]:
 
 
 def _begin_of(path: str, keys: KeyRing | None) -> Position | None:
-    """What a file says was done before it; None if it does not say."""
+    """Give the position that a file's head says was done before it; None if it does not say."""
     try:
         for event in walk(open_chunks(path), file=path, keys=keys):
             if isinstance(event.body, GtidListEvent | PreviousGtidsEvent):
