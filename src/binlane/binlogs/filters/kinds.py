@@ -13,7 +13,7 @@ from binlane.statements.sql.facts import CREATE_TABLE_KINDS, DDL_KINDS, WRITING_
 
 
 class RowKind(Enum):
-    """What a rows event does."""
+    """Kind of change that a rows event makes."""
 
     INSERT = "insert"
     UPDATE = "update"
@@ -65,12 +65,12 @@ _KNOWN: Final = MappingProxyType(
 
 
 def row_kind(type_code: int) -> RowKind | None:
-    """What a rows event of a type does; None of any other event."""
+    """Give the kind of change of a rows event's type; None for any other event."""
     return _KIND_OF_ROWS.get(type_code)
 
 
 def is_kind(word: str) -> bool:
-    """Whether a word names a kind of statements, as `parse_kinds` takes it."""
+    """True if a word names a kind of statements, as `parse_kinds` takes it."""
     return _spelled(word) in _KNOWN
 
 

@@ -1,4 +1,4 @@
-"""Which definitions hold where in a log: the scope history that a run follows."""
+"""The definitions that hold at each place of a log: the scope history that a run follows."""
 
 from __future__ import annotations
 

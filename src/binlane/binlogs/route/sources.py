@@ -30,9 +30,9 @@ class SourceFile:
     Attributes:
         path: As the user named it.
         name: Base name without compression suffix.
-        first: Its FORMAT_DESCRIPTION.
-        done: What was done before it, as its head says.
-        is_encrypted: Whether it is read by way of its keys.
+        first: The event FORMAT_DESCRIPTION at its beginning.
+        done: Position done before it, as its head says.
+        is_encrypted: True if it is read by way of its keys.
     """
 
     path: str

@@ -90,7 +90,7 @@ class Published:
 
     @property
     def begin(self) -> Position:
-        """Position before the first file, so that no replica can ask for the first file's head."""
+        """Position at the head of the first file: no replica can ask for a group before it."""
         return self.oldest.begin
 
     @property
@@ -188,7 +188,7 @@ class Binlog:
 
     @property
     def begin(self) -> Position:
-        """Position before its first file, so that no replica can ask for the first file's head."""
+        """Position at the head of its first file: no replica can ask for a group before it."""
         return self._published.begin
 
     @property

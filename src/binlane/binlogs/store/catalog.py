@@ -63,7 +63,7 @@ class Mark:
         position: The files up to `end` hold all of the scope up to this position of the source.
         clock: The last logical timestamp in the files, where the source is MySQL.
         clock_base: The number that was added to the source's logical timestamp to get `clock`; None
-            if the number follows from `clock`.
+            if `clock` is added to the timestamps that follow.
         prepared: The XA transactions that the files prepare and do not finish.
         memory: What routing remembers of the groups up to there, as its own text.
         is_cut: True if the bytes behind the mark were made with another memory, and must not stay.

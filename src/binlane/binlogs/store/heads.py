@@ -21,8 +21,7 @@ def read_head(path: Path) -> FileHead:
     """Read the first events of a file of a store.
 
     Raises:
-        CorruptStoreError: If the file does not begin with FORMAT_DESCRIPTION and the position done
-        before it.
+        CorruptStoreError: If FORMAT_DESCRIPTION or the position done before is not at its beginning.
     """
     description: Event | None = None
     fault = "it ends there"
