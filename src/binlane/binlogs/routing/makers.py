@@ -1,9 +1,9 @@
-"""Who made an event group, as far as the source's log says: its thread, its tables, its texts.
+"""The maker of an event group, as far as the source's log says: its thread, its tables, its texts.
 
-MySQL names the thread of a session in each BEGIN and each statement, MariaDB since 11.5 in each GTID
-event. Before that it does so in statements, COMMIT among them, but not in XID: what InnoDB's rows
-alone are in is nobody's by the log. What such a group could be is then told by its tables, and by the
-text that MariaDB writes before the rows of each statement.
+MySQL names the thread of a session in each BEGIN and each statement, MariaDB since 11.5 in each
+GTID event. Before that it does so in statements, COMMIT among them, but not in XID: a group with
+nothing but InnoDB's rows is nobody's by the log. The possible maker of such a group is then told by
+its tables, and by the text that MariaDB writes before the rows of each statement.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ def marked(run: RawRun) -> list[int]:
 
 
 def _marked_in_payloads(run: RawRun) -> set[int]:
-    """Likewise of compressed groups: a mark is small, whatever else is not looked at."""
+    """Give the compressed groups of a run that hold a mark: only small payloads can, and are looked at."""
     if run.format.flavor is not Flavor.MYSQL:
         return set()
     last = run.groups[layout.GROUP_END, run.count - 1]
@@ -178,7 +178,7 @@ def _groups_of(run: RawRun, events: npt.NDArray[np.int64]) -> npt.NDArray[np.int
 
 
 def could_be_raw(run: RawRun, number: int, plan: GroupPlan) -> bool:
-    """Whether a group of a run could be what a plan says, by its tables and texts."""
+    """True if a group of a run could be the group of a plan, by its tables and texts."""
     group = raw_group(run, number)
     if group is None:
         return could_be(run.group(number), run.format, plan)

@@ -1,8 +1,8 @@
-"""What routing of one binlog must know of the groups before: what a later group may bear on.
+"""The memory that routing of one binlog has of the groups before: facts on which a later group may bear.
 
-A value of text, kept with the binlog's mark, so that it is never older or younger than the files.
-A part that is missing errs towards what stops a replica, never towards what it does not see: an
-object that nothing is known of counts as one that replicas have.
+A value of text, kept with the binlog's mark, so that it is never older or younger than the files. A
+part that is missing leads to stopping a replica, never to a change that the replica does not see:
+an object that nothing is known of counts as one that replicas have.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _VERSION: Final = 1
 
 
 class ObjectKind(Enum):
-    """What has a name of its own beside tables; the values stand in marks."""
+    """Kind of a named object that is no table; the values stand in marks."""
 
     __hash__ = object.__hash__  # members are unique; Enum's own is no C function
 
@@ -48,8 +48,8 @@ class PassedXa:
     """An XA transaction of which a binlog holds nothing.
 
     Attributes:
-        xid: As statements name it.
-        tables: All that it changes.
+        xid: Its XID as statements name it.
+        tables: All tables that it changes.
     """
 
     xid: str
@@ -61,11 +61,11 @@ class CreatedTable:
     """A table outside of a scope, as one statement made it.
 
     Attributes:
-        name: That it has now.
-        query: The CREATE TABLE.
+        name: The table's name by now.
+        query: Text of the CREATE TABLE statement.
         database: The default database of that statement.
-        status_vars: Its context, as its event had it.
-        is_empty: Whether it has never had rows since, or lost them all.
+        status_vars: Context of that statement, as its event had it.
+        is_empty: True if it has never had rows since, or lost them all.
     """
 
     name: TableName
@@ -77,17 +77,18 @@ class CreatedTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
-    """What is remembered of one binlog from group to group.
+    """The facts that are remembered of one binlog from group to group.
 
     Attributes:
         left_out: Objects in its databases whose CREATE it does not hold, so that replicas have none
             of that name.
-        unsure: Those of them that may have been there before, and then still are: their CREATE said
-            IF NOT EXISTS.
-        triggers: Triggers of which the table is known, which a DROP does not name, and that table;
-            in databases of which only a part is in scope.
+        unsure: Objects among `left_out` that may have been there before, and then still are: their
+            CREATE said IF NOT EXISTS.
+        triggers: Triggers, each with its table, which a DROP does not name; in databases of which
+            only a part is in scope.
         passed: XA transactions that were prepared with nothing in scope and are not finished.
-        links: Which tables' rows change with those of others; known tables are those in scope.
+        links: Links by which tables' rows change with those of others; known tables are those in
+            scope.
         created: Tables outside of the scope that may come into it, and are known whole if empty;
             the oldest first.
     """
@@ -186,7 +187,7 @@ class Memory:
         return replace(self, left_out=self.left_out - gone, unsure=self.unsure - gone)
 
     def may_be_lost_for(self, later: Self) -> bool:
-        """Whether this memory in the place of a later one errs towards what stops a replica."""
+        """True if this memory in the place of a later one can only lead to stopping a replica."""
         links = self.links
         if links.known < later.links.known:
             links = replace(links, known=later.links.known)
@@ -196,7 +197,7 @@ class Memory:
         return replace(self, passed=passed, links=links, created=created) == later
 
     def behind_gap(self) -> Self:
-        """What is still true where groups are missing in between."""
+        """Give the part of the memory that is still true where groups are missing in between."""
         return replace(self, passed=frozenset(), links=NO_LINKS, created=())
 
     @property
@@ -220,7 +221,7 @@ class Memory:
         return self if created == self.created else replace(self, created=created)
 
     def has_left_out(self, kinds: Iterable[ObjectKind], name: TableName) -> bool:
-        """Whether an object of one of these kinds was left out."""
+        """True if an object of one of these kinds was left out."""
         return any(StoredObject(kind, name) in self.left_out for kind in kinds)
 
 

@@ -135,7 +135,7 @@ def _add_parts(add: Callable[[bytes], None], parts: tuple[Part, ...]) -> None:
 def _names(
     names: tuple[str, ...], numbers: tuple[int, ...], bases: tuple[tuple[str, int], ...]
 ) -> bytes:
-    """Which binlogs there are, which parts each has, and their definitions."""
+    """Write the names of the binlogs, the numbers of their parts, and their definitions."""
     pieces = [_U32_PAIR.pack(len(names), len(bases))]
     pieces += map(_named, names, numbers)
     pieces += [_named(name, number) for name, number in bases]

@@ -127,12 +127,12 @@ def judge(effects: StatementEffects, scope: Scope) -> Verdict:
 
 
 def is_inside(name: TableName, scope: Scope) -> bool:
-    """Whether a text may name a table: one in scope, or one that every server has."""
+    """True if a text may name a table: one in scope, or one that every server has."""
     return scope.includes(name) or name.database.lower() in _EVERYWHERE
 
 
 def names_only(effects: StatementEffects, scope: Scope) -> bool:
-    """Whether every object that the statement names is in scope."""
+    """True if every object that the statement names is in scope."""
     changes = changes_in_text(effects)
     return (
         not changes.stopped_near

@@ -1,8 +1,8 @@
-"""Which tables' rows change with those of others without a statement or event that says so.
+"""Links by which rows of tables change with those of others without a statement or event that says so.
 
 Children of foreign keys that act (MariaDB, and MySQL before 9.6, log the parent's rows alone) and
-tables of MERGE tables (a row is logged as that of the MERGE table). What DDL does to such links is
-followed by its texts. Where a text leaves it open, a link stays: one too many is harmless.
+tables of MERGE tables (a row is logged as that of the MERGE table). The effect of DDL on such links
+is followed by its texts. Where a text leaves it open, a link stays: one too many is harmless.
 """
 
 from __future__ import annotations
@@ -39,10 +39,11 @@ class TableLinks:
     """The links of some tables.
 
     Attributes:
-        keys: Foreign keys that act.
+        keys: Foreign keys that change their children.
         unions: MERGE tables, each with one of its tables.
         known: Tables whose definitions were seen, so that they have no other links as children.
-        is_complete: All tables were seen but those in `unknown`, so that `known` is not asked.
+        is_complete: True if all tables were seen but those in `unknown`, so that `known` is not
+            asked.
         unknown: Tables whose definitions are not understood.
     """
 
@@ -66,15 +67,15 @@ class TableLinks:
         )
 
     def knows(self, table: TableName) -> bool:
-        """Whether a table has no other links as a child than those here."""
+        """True if a table has no other links as a child than those here."""
         return table not in self.unknown if self.is_complete else table in self.known
 
     def after(self, facts: StatementFacts, effects: StatementEffects) -> Self:
         """The links behind a statement.
 
         Args:
-            facts: Of the statement.
-            effects: Its objects, by the names that these links have.
+            facts: Facts of the statement's text.
+            effects: Effects on objects, by the names that these links have.
         """
         if effects.is_temporary:
             return self
@@ -269,8 +270,8 @@ def links_of(tables: Iterable[Table], *, is_complete: bool) -> TableLinks:
     """The links of tables that a catalog knows.
 
     Args:
-        tables: With their foreign keys.
-        is_complete: Whether these are all.
+        tables: Tables, each with its foreign keys.
+        is_complete: True if `tables` are all tables of the server.
     """
     keys: set[ForeignKey] = set()
     unions: set[tuple[TableName, TableName]] = set()
