@@ -59,7 +59,7 @@ _RENAMED: Final[Mapping[tuple[type, str], str]] = MappingProxyType(
 
 
 def body_fields(event: Event) -> dict[str, object]:
-    """What is printed of a body, in a form that `codec.json_text` takes."""
+    """Make the printed fields of a body, in a form that `codec.json_text` takes."""
     body = event.body
     special = _SPECIAL.get(type(body), lambda _: {})(body)
     if type(body) in _WHOLE:

@@ -26,7 +26,7 @@ class JsonLines:
     """Renders the events of one or more files, in order.
 
     Args:
-        with_rows: Whether rows events are followed by one object a row (`-v`).
+        with_rows: True if rows events are followed by one object a row (`-v`).
         catalog: Knows of columns what the log does not tell; logged DDL keeps it up to date.
     """
 

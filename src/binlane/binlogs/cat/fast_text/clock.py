@@ -15,9 +15,9 @@ class Zone(NamedTuple):
 
     Attributes:
         start: Its first second since 1970.
-        end: The second behind it.
-        offset: What local time is ahead of UTC, in seconds.
-        name: As the system calls it, such as `CEST`.
+        end: The first second behind it, since 1970.
+        offset: Seconds by which local time is ahead of UTC.
+        name: Name that the system gives it, such as `CEST`.
     """
 
     start: int

@@ -1,4 +1,4 @@
-"""What the session knows after an event that `TextLines` has printed, for the text kernel.
+"""The session's state after an event that `TextLines` has printed, for the text kernel.
 
 The kernel prints a GTID or a statement by itself if it needs no SET but the one of its own number
 or time: if its context is that of the one before, which is kept here.
@@ -71,11 +71,11 @@ _OWN: Final = frozenset({_MYSQL_OWN, 128, 129})
 
 
 class SessionContext:
-    """Tells the kernel what the session knows.
+    """Tells the kernel the session's state.
 
     Args:
-        state: Of the kernel.
-        layouts: Keeps the texts that the kernel compares.
+        state: State array of the kernel.
+        layouts: Layouts that keep the texts which the kernel compares.
     """
 
     def __init__(self, state: Longs, layouts: Layouts) -> None:
@@ -146,12 +146,12 @@ class SessionContext:
 
 
 class _Query(NamedTuple):
-    """What the session knows of a statement.
+    """The session's state at a statement.
 
     Attributes:
-        database: None where it is not known.
+        database: The default database; None where it is not known.
         before: Status variables before those of the statement alone.
-        behind: Those behind them.
+        behind: Status variables behind those of the statement alone.
     """
 
     database: bytes | None

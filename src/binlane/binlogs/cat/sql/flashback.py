@@ -49,11 +49,11 @@ _SHOWN: Final = 60
 
 
 class Flashback:
-    """Renders what takes one or more files back.
+    """Renders SQL that takes one or more files back.
 
     Args:
         catalog: Knows the columns' names where the log does not.
-        directory: Where the temporary file is; the system's directory for them by default.
+        directory: Directory of the temporary file; the system's directory for such by default.
     """
 
     def __init__(

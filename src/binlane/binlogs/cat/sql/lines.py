@@ -72,8 +72,8 @@ class SqlLines:
 
     Args:
         catalog: Knows the columns' names where the log does not; logged DDL keeps it up to date.
-        load_directory: Where the files of LOAD DATA statements are written; the system's directory
-            for temporary files by default.
+        load_directory: Directory of the files of LOAD DATA statements; the system's directory for
+            temporary files by default.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class SqlLines:
         )
 
     def head(self) -> Iterator[str]:
-        """What the session needs before anything else."""
+        """The settings that the session needs before anything else."""
         yield "-- SQL made from a binlog by binlane; tables must have no triggers."
         yield "SET NAMES utf8mb4;"
 

@@ -1,4 +1,4 @@
-"""What the session that runs printed SQL has been told so far; pure.
+"""The settings of the session that runs printed SQL; pure.
 
 Row statements and logged statements need different settings; each is set only when it changes.
 """
@@ -56,8 +56,8 @@ class SqlSession:
 
         Args:
             event: The rows event, for its time.
-            flags: `RowsFlag` bits of it.
-            flavor: Of the log.
+            flags: The event's flags, bits of `RowsFlag`.
+            flavor: Flavor of the log's server.
         """
         settings = {
             "timestamp": str(event.header.timestamp),

@@ -21,7 +21,7 @@ class Spool:
         size: Bytes so far; a place to cut back to.
 
     Args:
-        directory: Where the file is; the system's directory for temporary files by default.
+        directory: Directory of the file; the system's directory for temporary files by default.
     """
 
     def __init__(self, directory: Path | None) -> None:

@@ -216,10 +216,11 @@ class MysqlText(EventText):
         self._progress.in_payload = False
 
     def _begins_log(self, event: Event) -> bool:
-        """Whether a FORMAT_DESCRIPTION ends the log before it.
+        """True if a FORMAT_DESCRIPTION ends the log before it.
 
-        A relay log goes on with the transaction that the one before it left open. So does what a
-        server sends to whoever begins to read inside of a file: there it has no position.
+        A relay log goes on with the transaction that the one before it left open. So does a
+        server's log for a client that begins to read inside of a file: there the FORMAT_DESCRIPTION
+        has no position.
         """
         if event.header.flags & HeaderFlag.RELAY_LOG:
             return False

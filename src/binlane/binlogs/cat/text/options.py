@@ -1,4 +1,4 @@
-"""What the text shows: the options of mariadb-binlog and mysqlbinlog that change it."""
+"""The options of mariadb-binlog and mysqlbinlog that change the text."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from binlane.log.codec.types import Flavor
 
 
 class Base64Output(Enum):
-    """Which events are printed as BINLOG statements, which servers run: `--base64-output`."""
+    """The choice of events that become BINLOG statements, which servers run: `--base64-output`."""
 
     AUTO = "auto"
     """Rows and the file's format: what replaying needs."""
@@ -29,13 +29,13 @@ class TextOptions:
     Attributes:
         verbose: 0 BINLOG statements only; 1 and more add pseudo-SQL for each row; 2 and more add
             each column's type.
-        base64_output: Which events become BINLOG statements.
+        base64_output: The choice of events that become BINLOG statements.
         short_form: Statements only: no comments, no rows.
         hexdump: Every event's bytes as a comment.
         print_table_metadata: The columns of each TABLE_MAP as a comment.
         print_row_count: MariaDB: `# Number of rows: N` behind each statement's rows.
         print_row_event_positions: MariaDB: `# at N` before each event.
-        skip_annotate: MariaDB: leave out ANNOTATE_ROWS.
+        skip_annotate: MariaDB: ANNOTATE_ROWS events are left out.
         skip_gtids: MySQL: leave out GTIDs, so that a server gives new ones.
         disable_log_bin: The client that runs the text does not log it.
         idempotent: MySQL: rows that exist already, or not any more, are no error.
@@ -49,7 +49,7 @@ class TextOptions:
             its FORMAT_DESCRIPTION is left out then.
         restores_ids: MariaDB: the client gets its own server id and domain back behind the text, as
             some of what would have set them may be left out.
-        flavor: Whose dialect to print; by default that of each file.
+        flavor: Dialect to print; by default that of each file.
     """
 
     verbose: int = 0
@@ -73,5 +73,5 @@ class TextOptions:
 
     @property
     def prints_base64(self) -> bool:
-        """Whether rows become BINLOG statements."""
+        """True if rows become BINLOG statements."""
         return self.base64_output is Base64Output.AUTO and not self.short_form

@@ -1,4 +1,4 @@
-"""What a TABLE_MAP tells of its table, as `--print-table-metadata` prints it."""
+"""The contents of a TABLE_MAP, as `--print-table-metadata` prints them."""
 
 from __future__ import annotations
 
