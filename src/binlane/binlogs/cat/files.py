@@ -1,7 +1,7 @@
 """The files of a command line as streams of events.
 
-They may be compressed, encrypted, or standard input; be read from a position on; or be damaged, and
-the damage passed over.
+Files may be compressed, encrypted, or standard input; be read from a position on; or be damaged,
+and the damage passed over.
 """
 
 from __future__ import annotations

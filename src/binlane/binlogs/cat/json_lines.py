@@ -27,7 +27,7 @@ class JsonLines:
 
     Args:
         with_rows: True if rows events are followed by one object a row (`-v`).
-        catalog: Knows of columns what the log does not tell; logged DDL keeps it up to date.
+        catalog: Catalog of column facts that the log does not tell; logged DDL keeps it up to date.
     """
 
     def __init__(self, *, with_rows: bool, catalog: SchemaCatalog | None = None) -> None:

@@ -109,7 +109,7 @@ def concern_of_statement(
     told: tuple[TableName, ...] | None = None,
     known: KnownObjects | None = None,
 ) -> Concern:
-    """The same of a statement whose tables info, if it had one, was read."""
+    """Give the tables that a statement concerns; its tables info, if it had one, was read."""
     facts = statement.facts()
     effects = facts.effects
     is_open = is_open_ended(effects)

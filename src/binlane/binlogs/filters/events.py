@@ -65,12 +65,13 @@ class EventFilter:
 
         Args:
             state: The tables wanted before the first event.
-            note: Told, with a place, where the rules do not plainly say what is left out.
+            note: Called with a remark, with a place, where the rules do not plainly say what is
+                left out.
             known: The objects of the log's server; None where there is no schema.
             format_: Format of the log, if events are fed as they stand in it; None if each rows
                 event that was cut up follows its pieces as a whole.
-            leave_out: Told of rows of other tables, as `RowStatements` tells; None to count those
-                of tables that the rules name.
+            leave_out: Called with rows of other tables, as `RowStatements` does; None to count
+                those of tables that the rules name.
         """
         self.state = state
         self._note = note

@@ -1,9 +1,9 @@
 """The rows of a stream of events that concern certain tables, statement by statement.
 
-A statement's rows run from its text (ANNOTATE_ROWS, ROWS_QUERY) or first TABLE_MAP to the rows event
-that says STMT_END. What stands before the first row that is printed is held until it is known to be
-needed, and the last row event until it is known whether it ends the statement: never more than that,
-however many rows there are.
+A statement's rows run from its text (ANNOTATE_ROWS, ROWS_QUERY) or first TABLE_MAP to the rows
+event that says STMT_END. Events before the first row that is printed are held until they are known
+to be needed, and the last row event until it is known whether it ends the statement: never more
+than that, however many rows there are.
 """
 
 from __future__ import annotations

@@ -343,7 +343,7 @@ def _is_bracket(run: RawRun, queries: _Places) -> _Flags:
 
 
 def _texts(run: RawRun, queries: _Places) -> tuple[_Places, _Places, _Places, _Places]:
-    """Of QUERY events: where the body begins, the text begins and ends, and the event ends."""
+    """Find in QUERY events where body and text begin, and text and event end."""
     header = run.format.post_header_length(EventType.QUERY)
     data = run.data
     at = run.events[layout.EVENT_OFFSET, queries].astype(np.int64)

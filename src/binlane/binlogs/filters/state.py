@@ -156,7 +156,7 @@ class FilterState:
         return {name: rows for name, rows in saved.items() if rows}
 
     def copy(self) -> Self:
-        """The same, which changes by itself; what is left out is counted anew, and noted anew."""
+        """Copy the state, so that each changes by itself; losses are counted anew, and noted anew."""
         other = type(self)(self.terms)
         other.empty_xa = set(self.empty_xa)
         other.has_matched = self.has_matched
@@ -285,7 +285,7 @@ class FilterState:
         return self._passed(concern) if self._passes_whole(concern) else self._parted(concern)
 
     def _parted(self, concern: Concern) -> Verdict:
-        """Of a statement that does not pass as it is."""
+        """Judge a statement that does not pass as it is."""
         if concern.kind is StatementKind.DROP_DATABASE:
             return self._judge_drop_database(concern.databases)
         made = None if concern.is_temporary or not concern.replaces else concern.made
@@ -308,7 +308,7 @@ class FilterState:
         )
 
     def _passed(self, concern: Concern) -> Verdict:
-        """Of a statement that is wanted: what must be there for it."""
+        """Judge a statement that is wanted; note the objects that it needs."""
         notes = []
         missing = [table for table in concern.referred if not self.includes(table)]
         if missing:
@@ -324,7 +324,7 @@ class FilterState:
         return Verdict(passes=True, note="; ".join(notes)) if notes else _PASSES
 
     def _judge_unwanted(self, concern: Concern) -> Verdict:
-        """Of a statement about nothing that is wanted."""
+        """Judge a statement about nothing that is wanted."""
         if concern.drops or concern.is_temporary:
             return _LEFT_OUT  # what the rules name is not there, or another table
         lost = tuple(
@@ -386,7 +386,7 @@ class FilterState:
         return concern.made != table and (concern.thread_id, table) in self._memory.temporary
 
     def _judge_drop_database(self, databases: Iterable[str]) -> Verdict:
-        """Its tables are gone at the source, and stay where the log is replayed."""
+        """Judge DROP DATABASE: its tables are gone at the source, and stay where the log is replayed."""
         inside = [
             *(table for name in databases for table in self.terms.rules.names_in(name)),
             *(table for table, wanted in self._memory.followed.items() if wanted),
@@ -416,7 +416,7 @@ class FilterState:
         return Verdict(passes=True, text=text, tables=tuple(kept), note=note)
 
     def _drop_instead(self, concern: Concern, table: TableName) -> Verdict:
-        """Of what is wanted and is replaced by what is not: it is gone."""
+        """Drop a wanted table or view that an unwanted one replaces."""
         what = "VIEW" if concern.kind in VIEW_KINDS else "TABLE"
         text = f"DROP {what} IF EXISTS {table}"
         note = f"{table.plain} is replaced by what is not wanted; this is taken: {text}"
@@ -441,7 +441,7 @@ class FilterState:
         """Follow what a statement makes, renames and drops.
 
         Returns:
-            What a user should know of that.
+            The remark for the user on these; empty if there is none.
         """
         self._remember_program(concern, verdict)
         if concern.is_temporary or self._memory.temporary:

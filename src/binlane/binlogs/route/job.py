@@ -657,7 +657,7 @@ class _Outputs:
 
     @property
     def router(self) -> SpanRouter:
-        """Of runs, which come by way of kernels only."""
+        """The router of runs, which come by way of kernels only."""
         assert self._router is not None, "runs come by way of kernels"
         return self._router
 

@@ -28,7 +28,7 @@ class Schedule:
 
     Attributes:
         definitions: Those that hold at first.
-        changes: In the order of the log.
+        changes: Changes of definitions, in the order of the log.
     """
 
     definitions: tuple[Definition, ...]

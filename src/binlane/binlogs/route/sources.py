@@ -28,7 +28,7 @@ class SourceFile:
     """A file to be routed.
 
     Attributes:
-        path: As the user named it.
+        path: Path as the user named it.
         name: Base name without compression suffix.
         first: The event FORMAT_DESCRIPTION at its beginning.
         done: Position done before it, as its head says.
@@ -43,7 +43,7 @@ class SourceFile:
 
     @property
     def description(self) -> FormatDescriptionEvent:
-        """Its FORMAT_DESCRIPTION's body."""
+        """The body of its FORMAT_DESCRIPTION."""
         assert isinstance(self.first.body, FormatDescriptionEvent), "look() saw to it"
         return self.first.body
 

@@ -67,7 +67,7 @@ class Danger:
 
 @lru_cache(maxsize=_CACHED_MAX)
 def dangers(links: TableLinks, scope: Scope) -> Mapping[TableName, Danger]:
-    """By table, what its rows may change in a scope beside themselves."""
+    """Give, by table, the changes that its rows may make in a scope beside themselves."""
     tables = {key.parent for key in links.keys} | {merge for merge, _ in links.unions}
     found = {}
     for table in tables:

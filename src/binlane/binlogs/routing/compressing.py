@@ -1,8 +1,8 @@
 """Event groups as they stand in a file → the same groups, compressed as servers compress their logs.
 
-MariaDB compresses the rows of an event and the text of a statement (`log_bin_compress`), MySQL all of
-a transaction of rows (`binlog_transaction_compression`). What was compressed before stays as it is,
-and so does what would not become smaller.
+MariaDB compresses the rows of an event and the text of a statement (`log_bin_compress`), MySQL all
+of a transaction of rows (`binlog_transaction_compression`). Bytes compressed before stay as they
+are, and so do those that would not become smaller.
 
 Source: MariaDB 10.11 sql/log_event.cc and MySQL 9.7 sql/binlog.cc; measured on both. Two things are
 ours: MariaDB asks the length of an event's first row, we that of all rows in it; MySQL takes what

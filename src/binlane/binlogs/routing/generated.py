@@ -84,7 +84,7 @@ def first_chosen(
     *,
     flavor: Flavor,
 ) -> int | str:
-    """The same of rows events, each with its table."""
+    """Give the first chosen value as `chosen_ids` does, of rows events, each with its table."""
     try:
         values = list(_values(rows, generated, flavor=flavor))
         increment, offset = _step(chosen.status_vars)
@@ -139,7 +139,7 @@ def _whole(value: Value, bits: int | None) -> int | None:
 
 @lru_cache(_STEPS_KEPT)
 def _step(status_vars: bytes) -> tuple[int, int]:
-    """By how much values grow, and where they begin."""
+    """Give the step by which values grow, and their beginning."""
     for variable in decode_status_vars(status_vars):
         if variable.code == _AUTO_INCREMENT and isinstance(variable.value, tuple):
             increment, offset = variable.value

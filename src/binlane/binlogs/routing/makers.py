@@ -74,7 +74,7 @@ def thread_of(group: EventGroup, format_: Format) -> int:
 
 
 def thread_of_raw(run: RawRun, number: int) -> int:
-    """As `thread_of`, of a group of a run."""
+    """Give the thread of a group of a run, as `thread_of` does."""
     first = run.groups.item(layout.GROUP_FIRST, number)
     end = run.groups.item(layout.GROUP_END, number)
     types: list[int] = run.events[layout.EVENT_TYPE, first:end].tolist()
@@ -96,7 +96,7 @@ def thread_of_raw(run: RawRun, number: int) -> int:
 
 
 def threads_of_run(run: RawRun) -> npt.NDArray[np.int64]:
-    """As `thread_of_raw`, of all groups of a run; -1 where that has to be asked of each."""
+    """Give the threads of all groups of a run, as `thread_of_raw`; -1 where it must be asked for each."""
     found = np.full(run.count, -1, np.int64)
     first, end = run.groups[layout.GROUP_FIRST], run.groups[layout.GROUP_END]
     types, offsets = run.events[layout.EVENT_TYPE], run.events[layout.EVENT_OFFSET]
@@ -187,7 +187,7 @@ def could_be_raw(run: RawRun, number: int, plan: GroupPlan) -> bool:
 
 
 def could_be(group: EventGroup, format_: Format, plan: GroupPlan) -> bool:
-    """As `could_be_raw`, of a group that is decoded."""
+    """Do as `could_be_raw` does, for a group that is decoded."""
     cut = cut_group(group, format_)
     if isinstance(cut, Mismatch):
         return True

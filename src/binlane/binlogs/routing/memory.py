@@ -101,7 +101,7 @@ class Memory:
     created: tuple[CreatedTable, ...] = ()
 
     def encode(self) -> str:
-        """As a text that is equal for equal ones; empty if there is nothing to remember."""
+        """Write the memory as a text that is equal for equal ones; empty if there is nothing to remember."""
         fields: dict[str, object] = {}
         if self.left_out:
             fields["left_out"] = sorted(
@@ -173,16 +173,16 @@ class Memory:
             raise ValueError(f"no memory: {text[:80]!r}") from error
 
     def with_left_out(self, *objects: StoredObject) -> Self:
-        """With objects that replicas do not have."""
+        """Add objects that replicas do not have."""
         gone = set(objects)
         return replace(self, left_out=self.left_out | gone, unsure=self.unsure - gone)
 
     def with_unsure(self, one: StoredObject) -> Self:
-        """With an object that replicas do not have, unless it was there before."""
+        """Add an object that replicas do not have, unless it was there before."""
         return replace(self, left_out=self.left_out | {one}, unsure=self.unsure | {one})
 
     def without(self, *objects: StoredObject) -> Self:
-        """With objects that replicas have like the source, or that are gone there, too."""
+        """Forget objects that replicas have like the source, or that are gone there, too."""
         gone = set(objects)
         return replace(self, left_out=self.left_out - gone, unsure=self.unsure - gone)
 
@@ -208,7 +208,7 @@ class Memory:
         return frozenset(one.name for one in self.created if one.is_empty)
 
     def with_rows(self, tables: Collection[TableName]) -> Self:
-        """With tables that are empty no more."""
+        """Note tables that are empty no more."""
         if self.empty_tables.isdisjoint(tables):
             return self
         return self.with_created(
@@ -216,7 +216,7 @@ class Memory:
         )
 
     def with_created(self, tables: Iterable[CreatedTable]) -> Self:
-        """With other tables outside of the scope."""
+        """Replace the tables outside of the scope."""
         created = tuple(tables)
         return self if created == self.created else replace(self, created=created)
 

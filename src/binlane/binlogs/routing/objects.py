@@ -1,8 +1,8 @@
 """Views, triggers, routines, events and packages within a scope: kept, dropped or left out for good.
 
-They belong to a database; a trigger to its table. One that names outside objects is left out, and
-from then on replicas have none of that name: what is done to it later is left out too, until it is
-made anew. One that was there before goes with it, since its old form is no longer true.
+These objects belong to a database; a trigger to its table. One that names outside objects is left
+out, and from then on replicas have none of that name: what is done to it later is left out too,
+until it is made anew. One that was there before goes with it, since its old form is no longer true.
 """
 
 from __future__ import annotations

@@ -64,16 +64,17 @@ class Text(NamedTuple):
     """A statement that is in the binlog as its text.
 
     Attributes:
-        events: Of its context and itself, in order. An INSERT_ID event holds the first value that
-            the server chose, or 0 where it chose one for every new row: the rows then say it.
+        events: Events of its context and itself, in order. An INSERT_ID event holds the first value
+            that the server chose, or 0 where it chose one for every new row: the rows then say it.
         section: The section of the source's group that it stands for; None where it changed no
             rows there.
-        generated: Of a text with an INSERT_ID event: where its values are found in the rows.
-        timestamp: When the statement began, in seconds since 1970; 0 for the time of its section.
-        tables: That it concerns, where views, functions or triggers make them others than its text
-            says, and binlogs are to tell them.
-        uses_temporary: It uses temporary tables, or makes or drops some. The flag of its event says
-            so of other statements, too.
+        generated: Place of its values in the rows, of a text with an INSERT_ID event.
+        timestamp: Time when the statement began, in seconds since 1970; 0 for the time of its
+            section.
+        tables: Tables that it concerns, where views, functions or triggers make them others than
+            its text says, and binlogs are to tell them.
+        uses_temporary: True if it uses temporary tables, or makes or drops some. The flag of its
+            event says so of other statements, too.
         is_as_sent: The source ran it in the same words.
     """
 

@@ -1,7 +1,7 @@
 """Plans of event groups as bytes, for the journal and between processes.
 
-All numbers are little-endian, names UTF-8 behind a length of 16 bits. What comes again with each
-statement of a shape is encoded once: the sections, the binlogs and their definitions.
+All numbers are little-endian, names UTF-8 behind a length of 16 bits. Parts that come again with
+each statement of a shape are encoded once: the sections, the binlogs and their definitions.
 """
 
 from __future__ import annotations

@@ -155,7 +155,7 @@ class CutGroup:
 
     @property
     def without_marks(self) -> tuple[Event, ...]:
-        """Its events but for marks."""
+        """The events of the group without marks."""
         middle = (_events_of(one) for one in self.items if not _is_mark(one))
         return (*self.head, *(event for events in middle for event in events), *self.end)
 
@@ -249,7 +249,7 @@ class PlannedPart:
         return effects.is_temporary and effects.kind in TABLE_MAKING_KINDS
 
     def as_rows(self, reason: str) -> PlannedPart:
-        """The same without its text."""
+        """Give the part as rows, without its text."""
         return replace(self, text=(), reason=reason)
 
     @property
@@ -371,7 +371,7 @@ def cut_group(group: EventGroup, format_: Format) -> CutGroup | Mismatch:
 
     Args:
         group: A complete group with a GTID.
-        format_: Of the FORMAT_DESCRIPTION before it.
+        format_: Format of the FORMAT_DESCRIPTION before it.
     """
     try:
         return _Cutter(group, format_).cut()

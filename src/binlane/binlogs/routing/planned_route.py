@@ -78,7 +78,8 @@ class Threads:
 
     Attributes:
         made: Their tables were made by texts that are in it.
-        lost: It lacks a text of theirs, so that it can have none any more.
+        lost: Connections of which the binlog lacks a text, so that it can have no temporary table
+            of theirs any more.
     """
 
     made: frozenset[int] = frozenset()
@@ -123,7 +124,7 @@ def route_planned(  # noqa: PLR0913  # as `route`, and what was planned
 
 
 def _route(group: EventGroup, plan: GroupPlan, place: _Place, threads: Threads) -> PlannedRouting:
-    """As `route_planned`, with the rows as the source has them."""
+    """Do as `route_planned` does, with the rows as the source has them."""
     definition, format_ = place.definition, place.format
     name = definition.name
     if name not in plan.binlogs or _is_all_rows(plan, name):
@@ -175,7 +176,7 @@ def route_rows(
     prepared: frozenset[str] = frozenset(),
     memory: Memory = NOTHING,
 ) -> Routing:
-    """As `route`, without the rows that only mark a place in the log (decision 0042)."""
+    """Do as `route` does, without the rows that only mark a place in the log (decision 0042)."""
     unmarked = without_marks(group, format_)
     if unmarked is None:
         return Routing(group=None)
@@ -356,7 +357,7 @@ class _Choice:
         return event if body is event.body else replace(event, body=body)
 
     def _finished(self, routing: Routing, found: PlannedGroup) -> Routing:
-        """With what the rows teach, and what is known of statements."""
+        """Add the memory that the rows leave, and the facts known of statements."""
         source, is_held = found.source, routing.group is not None
         learned = (self._as_rows and self._as_rows.memory) or self._memory
         if not self._scope.is_unscoped:

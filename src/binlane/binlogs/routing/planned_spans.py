@@ -95,7 +95,7 @@ class RawGroup:
 
     @property
     def timestamp(self) -> int:
-        """Of its last event, in seconds since 1970."""
+        """Time of the group's last event, in seconds since 1970."""
         at = self.run.events.item(layout.EVENT_OFFSET, self.end - 1)
         return int.from_bytes(self.run.data[at : at + 4].tobytes(), "little")
 

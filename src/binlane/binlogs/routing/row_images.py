@@ -5,8 +5,8 @@ it; an after image those that changed in any row of its event. Inserts stay as t
 image does not say which columns its statement gave values to.
 
 The key is what TABLE_MAPs say with `binlog_row_metadata=FULL`: both servers name the primary key
-equivalent there, also where it is a unique key. What cannot be cut for sure stays full, is counted,
-and is right for replicas all the same.
+equivalent there, also where it is a unique key. Rows that cannot be cut for sure stay full, are
+counted, and are right for replicas all the same.
 
 Source: seed 004, "row image"; measured on MariaDB 10.11 and 11.8 and MySQL 9.7.
 """
@@ -123,11 +123,11 @@ class ImageCutter:
         self._known: dict[bytes, _Shape | Uncut] = {}
 
     def events(self, events: Iterable[Event], format_: Format) -> tuple[Event, ...]:
-        """Events in the order of the log, with their rows cut; what stays as it is is itself.
+        """Cut the rows of events in the order of the log; an event that stays as it is is itself.
 
         Args:
-            events: In any form, also TRANSACTION_PAYLOAD.
-            format_: Of the FORMAT_DESCRIPTION before them.
+            events: Events in any form, also TRANSACTION_PAYLOAD.
+            format_: Format of the FORMAT_DESCRIPTION before them.
 
         Raises:
             CodecError: If a payload is broken.

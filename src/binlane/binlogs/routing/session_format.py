@@ -1,7 +1,7 @@
 """Changes that a session had logged as statements, in a log that otherwise holds rows.
 
-Any session may set its `binlog_format`. What triggers, functions and cascades make of a statement is
-then in no text, so such a statement is told of in every binlog, whatever it names.
+Any session may set its `binlog_format`. The effects of triggers, functions and cascades in a
+statement are then in no text, so such a statement is told of in every binlog, whatever it names.
 """
 
 from __future__ import annotations

@@ -139,8 +139,8 @@ class Spans:
 class _Views:
     """One binlog's verdicts on tables and texts, with the counts of the events that it got.
 
-    It `asks` the reference for statements although it is unscoped, or `converts` them: its file, or
-    the run, has them with tables info.
+    A view `asks` the reference for statements although it is unscoped, or `converts` them: its
+    file, or the run, has them with tables info.
     """
 
     definition: Definition
@@ -214,10 +214,10 @@ class SpanRouter:
         self._needs_end = 0
 
     def read(self, run: RawRun) -> bool:
-        """Learn the tables and texts of a run, before what binlogs get of it is asked for.
+        """Learn the tables and texts of a run, before a binlog's bytes of it are asked for.
 
         Returns:
-            Whether that could be done; else a context in it is damaged, and `route` tells which.
+            True if that could be done; else a context in it is damaged, and `route` tells which.
         """
         try:
             self._read(run)
@@ -499,5 +499,5 @@ def _table_bits(name: TableName, scope: Scope, links: TableLinks) -> int:
 
 
 def _larger(array: _Array) -> _Array:
-    """The same numbers in twice the room."""
+    """Copy an array of numbers into one with twice the room."""
     return np.concatenate([array, np.zeros_like(array)])

@@ -2,8 +2,8 @@
 
 In capture mode the source has already run the statement, so nothing can be refused any more: a
 statement is kept, rewritten to its in-scope part, left out, or, where none of these is exact,
-replaced by an incident. No name of an outside object passes (invariant 6). What is inside is decided
-by `scope.safety`, as where a statement can still be refused.
+replaced by an incident. No name of an outside object passes (invariant 6). The inside is decided by
+`scope.safety`, as where a statement can still be refused.
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ class Rewrite:
 
 @dataclass(frozen=True, slots=True)
 class LeaveOut:
-    """It bears on the scope but names outside objects; it is left out and noted."""
+    """The statement bears on the scope but names outside objects; it is left out and noted."""
 
     omission: Omission
 
 
 @dataclass(frozen=True, slots=True)
 class Incident:
-    """It cannot be expressed within the scope: replicas must stop here."""
+    """The statement cannot be expressed within the scope: replicas must stop here."""
 
     reason: str
 

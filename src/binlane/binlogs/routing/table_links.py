@@ -55,7 +55,7 @@ class TableLinks:
 
     @property
     def folded(self) -> Self:
-        """The same with all names in lower case, for a source that does not tell case apart."""
+        """Fold all names to lower case, for a source that does not tell case apart."""
         return replace(
             self,
             keys=frozenset(
@@ -152,11 +152,11 @@ class TableLinks:
         return replace(self, unions=others | {(name, one) for one in union_of(action.option, name)})
 
     def with_keys(self, name: TableName, keys: Iterable[ForeignKey]) -> Self:
-        """With foreign keys that a table gets."""
+        """Add foreign keys that a table gets."""
         return replace(self, keys=self.keys | set(_named(keys, name, self.keys)))
 
     def with_columns(self, name: TableName, renamed: Mapping[str, str]) -> Self:
-        """With other names of a table's columns, given by the old ones in small letters."""
+        """Rename columns of a table, given by their old names in small letters."""
         if not any(old != new.lower() for old, new in renamed.items()):
             return self
 
@@ -176,7 +176,7 @@ class TableLinks:
         return replace(self, keys=frozenset(keys))
 
     def renamed(self, effects: StatementEffects) -> Self:
-        """With the names that tables have behind a statement."""
+        """Give the links with the names that tables have behind a statement."""
         links = self
         for old, new in effects.renames:
             links = links._moved(old, new)
@@ -218,11 +218,11 @@ class TableLinks:
         )
 
     def not_known(self, table: TableName) -> Self:
-        """With a table of which nothing is known any more."""
+        """Note a table of which nothing is known any more."""
         return replace(self, known=self.known - {table}, unknown=self.unknown | {table})
 
     def fields(self) -> dict[str, object]:
-        """As JSON has it, equal for equal ones; empty if there are none."""
+        """Give the fields as JSON has them, equal for equal links; empty if there are none."""
         found: dict[str, object] = {}
         if self.keys:
             found["keys"] = sorted(json.dumps(_key_fields(key)) for key in self.keys)

@@ -28,11 +28,11 @@ _BEGIN: Final = b"BEGIN"
 
 
 def with_tables_info(events: Sequence[Event], format_: Format) -> tuple[Event, ...] | None:
-    """Events of a group as a file has them whose Query events are extended.
+    """Give a group's events as a file has them whose Query events are extended.
 
     Args:
         events: A group, in any form.
-        format_: Of the FORMAT_DESCRIPTION before it.
+        format_: Format of the FORMAT_DESCRIPTION before it.
 
     Returns:
         The events; None where one of them has no room in the extended form.

@@ -97,7 +97,7 @@ def names_in(text: bytes) -> TextNames:
     """Find the tables that a text names.
 
     Args:
-        text: As an event holds it, in the session's character set.
+        text: Text as an event holds it, in the session's character set.
     """
     return _UNKNOWN if len(text) > TEXT_MAX else names_in_shape(shape_of(text))
 

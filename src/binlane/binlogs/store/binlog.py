@@ -1,10 +1,10 @@
 """One binlog as its owner writes it: whole event groups, files that rotate, a published end.
 
 The order of writes is the crash safety: a file's bytes before the index that names it, files before
-the mark that vouches for them. What `recovery` finds after a crash follows from it.
+the mark that vouches for them. The work of `recovery` after a crash follows from it.
 
-A file's Query events are of one form, with tables info or without (seed 003). What has no room in
-the extended form begins a file of the plain one.
+A file's Query events are of one form, with tables info or without (seed 003). An event that has no
+room in the extended form begins a file of the plain one.
 
 A binlog goes on in its last file after a restart of binlane, without a STOP event: STOP and a new
 file tell replicas that the source has stopped and its temporary tables are gone, which is not so.
@@ -115,7 +115,7 @@ class Binlog:
 
     Attributes:
         definition: Name, id, scope and logging mode.
-        settings: How it is written; may be replaced between event groups.
+        settings: Settings by which it is written; may be replaced between event groups.
         uncut: Events with rows that stayed full although ROW_IMAGE asks for less, by reason.
     """
 
@@ -228,7 +228,7 @@ class Binlog:
 
     @property
     def source_format(self) -> Format:
-        """Of the events that it is given, as far as that was told; else that of a server."""
+        """Format of the events that it is given, as far as that was told; else that of a server."""
         if self._source_format is not None:
             return self._source_format
         return self._head.format_description.with_tables_info(has_tables_info=False).format
@@ -249,7 +249,7 @@ class Binlog:
 
     @property
     def server_id(self) -> int:
-        """In the headers of the events that binlane itself writes: the source's."""
+        """Server id in the headers of the events that binlane itself writes: the source's."""
         return self._head.server_id
 
     @property
@@ -270,7 +270,7 @@ class Binlog:
 
     @property
     def reached(self) -> Position:
-        """Of the source: everything up to here was appended or is out of scope, published or not."""
+        """Position of the source: everything up to here was appended or is out of scope, published or not."""
         return self._position
 
     @property
@@ -304,7 +304,7 @@ class Binlog:
         return self._clock_base
 
     def files(self) -> tuple[BinlogFile, ...]:
-        """Its files, oldest first, with their published sizes."""
+        """The files of the binlog, oldest first, with their published sizes."""
         return self._published.files
 
     def remember(self, memory: Memory) -> None:
@@ -477,11 +477,11 @@ class Binlog:
     def append_placed(
         self, data: bytes | bytearray | memoryview, *, groups: int, clock: int = 0
     ) -> None:
-        """Add bytes of whole event groups that were made for where the binlog ends.
+        """Add bytes of whole event groups that were made for the place where the binlog ends.
 
         Args:
             data: The events, whose positions begin at `size_bytes`.
-            groups: How many groups they are.
+            groups: Number of event groups in the bytes.
             clock: The last logical timestamp in them; 0 where the source is no MySQL.
 
         Raises:
@@ -630,7 +630,8 @@ class Binlog:
         """Begin a new file.
 
         Args:
-            timestamp: Of the events that end one file and begin the next, in seconds since 1970.
+            timestamp: Time of the events that end one file and begin the next, in seconds since
+                1970.
 
         Raises:
             StoreError: As `append`.
@@ -879,7 +880,7 @@ class Binlog:
     def _following_description(
         self, *, has_tables_info: bool | None = None
     ) -> FormatDescriptionEvent:
-        """Of the next file, where the source has told nothing new."""
+        """FORMAT_DESCRIPTION of the next file, where the source has told nothing new."""
         if has_tables_info is None:
             has_tables_info = self.settings.has_tables_info
         described = replace(self._head.format_description, created=0)

@@ -26,7 +26,7 @@ def is_large(path: str | Path, bytes_min: int | None = None) -> bool:
 
     Args:
         path: Path of the file; `-` for standard input, which is never large.
-        bytes_min: What counts as large; `FAST_BYTES_MIN` by default.
+        bytes_min: Least size that counts as large; `FAST_BYTES_MIN` by default.
     """
     least = FAST_BYTES_MIN if bytes_min is None else bytes_min
     plain = Path(path)
@@ -62,9 +62,9 @@ class FileBytes:
 
     Args:
         path: A file, plain or compressed by gzip, xz or zstd.
-        position: Where to start, in bytes of the uncompressed file.
-        chunks_from: Gives other bytes than the file's own from a position on, such as decrypted
-            ones.
+        position: Start, in bytes of the uncompressed file.
+        chunks_from: Function that gives other bytes than the file's own from a position on, such as
+            decrypted ones.
 
     Raises:
         StoreError: If the file cannot be read.
@@ -93,8 +93,8 @@ class FileBytes:
         """The bytes of a log, decrypted where they are encrypted.
 
         Args:
-            path: Of the log; `-` is standard input, which cannot be reread.
-            keys: None if the user gave none.
+            path: Path of the log; `-` is standard input, which cannot be reread.
+            keys: Keys of encrypted logs; None if the user gave none.
 
         Raises:
             StoreError: If it cannot be read.
@@ -151,7 +151,7 @@ class MeteredBytes:
 
     Args:
         source: The bytes of the file.
-        meter: Told how many bytes were read for the first time.
+        meter: Called with the number of bytes that were read for the first time.
         position: Position in the file at which `source` begins.
     """
 
@@ -163,7 +163,7 @@ class MeteredBytes:
         self._at = self._told = position
 
     def read_into(self, view: memoryview) -> int:
-        """As `FileBytes.read_into`."""
+        """Do as `FileBytes.read_into` does."""
         size_bytes = self._source.read_into(view)
         self._at += size_bytes
         if self._at > self._told:
@@ -172,7 +172,7 @@ class MeteredBytes:
         return size_bytes
 
     def reread(self, position: int) -> Self:
-        """As `FileBytes.reread`."""
+        """Do as `FileBytes.reread` does."""
         self._source.reread(position)
         self._at = position
         return self

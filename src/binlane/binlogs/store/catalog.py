@@ -65,7 +65,7 @@ class Mark:
         clock_base: The number that was added to the source's logical timestamp to get `clock`; None
             if `clock` is added to the timestamps that follow.
         prepared: The XA transactions that the files prepare and do not finish.
-        memory: What routing remembers of the groups up to there, as its own text.
+        memory: Routing's memory of the groups up to there, as its own text.
         is_cut: True if the bytes behind the mark were made with another memory, and must not stay.
         incidents: INCIDENT events in the files that nobody has dealt with.
         unsearched: Before this place the files may hold further INCIDENT events, which an older

@@ -48,7 +48,7 @@ def open_chunks(path: str | Path, *, position: int = 0) -> Iterator[bytes]:
     Args:
         path: A file, plain or compressed by gzip, xz or zstd (told by its first bytes); `-` is
             standard input.
-        position: Where to start, in bytes of the uncompressed file.
+        position: Start, in bytes of the uncompressed file.
 
     Raises:
         StoreError: If the file cannot be read.

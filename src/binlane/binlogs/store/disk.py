@@ -98,7 +98,7 @@ class LocalFile:
         self._descriptor = descriptor
 
     def write_at(self, data: bytes | bytearray | memoryview, position: int) -> None:
-        """As `DiskFile`."""
+        """Implement `DiskFile.write_at`."""
         if len(data) <= _PIECE_BYTES:
             written = os.pwrite(self._descriptor, data, position)
             if written == len(data):
@@ -110,15 +110,15 @@ class LocalFile:
             rest, position = rest[written:], position + written
 
     def truncate(self, size_bytes: int) -> None:
-        """As `DiskFile`."""
+        """Implement `DiskFile.truncate`."""
         os.ftruncate(self._descriptor, size_bytes)
 
     def sync(self) -> None:
-        """As `DiskFile`."""
+        """Implement `DiskFile.sync`."""
         os.fsync(self._descriptor)
 
     def close(self) -> None:
-        """As `DiskFile`."""
+        """Implement `DiskFile.close`."""
         descriptor, self._descriptor = self._descriptor, -1
         if descriptor >= 0:
             os.close(descriptor)
@@ -132,32 +132,32 @@ class LocalDisk:
     """
 
     def create(self, path: Path) -> LocalFile:
-        """As `Disk`."""
+        """Implement `Disk.create`."""
         flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
         return LocalFile(os.open(path, flags, FILE_MODE))
 
     def open(self, path: Path) -> LocalFile:
-        """As `Disk`."""
+        """Implement `Disk.open`."""
         return LocalFile(os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC))
 
     def replace(self, source: Path, target: Path) -> None:
-        """As `Disk`."""
+        """Implement `Disk.replace`."""
         source.replace(target)
 
     def remove(self, path: Path) -> None:
-        """As `Disk`."""
+        """Implement `Disk.remove`."""
         path.unlink()
 
     def make_directory(self, path: Path) -> None:
-        """As `Disk`."""
+        """Implement `Disk.make_directory`."""
         path.mkdir(mode=_DIRECTORY_MODE, exist_ok=True)
 
     def remove_directory(self, path: Path) -> None:
-        """As `Disk`."""
+        """Implement `Disk.remove_directory`."""
         path.rmdir()
 
     def sync_directory(self, path: Path) -> None:
-        """As `Disk`."""
+        """Implement `Disk.sync_directory`."""
         descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             os.fsync(descriptor)
@@ -165,7 +165,7 @@ class LocalDisk:
             os.close(descriptor)
 
     def drop_cache(self, path: Path) -> None:
-        """As `Disk`."""
+        """Implement `Disk.drop_cache`."""
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         try:
             os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)

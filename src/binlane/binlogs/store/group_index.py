@@ -5,9 +5,9 @@ tells the file, all others are points: a group begins or the log ends there, all
 a GTID position, and what stands between the point before and this one has these times and tables.
 The last four bytes before a point, the checksum of the event that ends there, tie it to the file.
 
-It is written while the log is, and forced to disk never. A line that is torn, or does not fit the
-file, ends the index there; a file without one is read from its beginning, or indexed anew when
-somebody has to find a place in it. Only tables that the file itself names are named.
+The index is written while the log is, and forced to disk never. A line that is torn, or does not
+fit the file, ends the index there; a file without one is read from its beginning, or indexed anew
+when somebody has to find a place in it. Only tables that the file itself names are named.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Point:
     tables: tuple[str, ...] | None = None
 
     def line(self) -> bytes:
-        """As it stands in the index."""
+        """The point's line as it stands in the index."""
         return _line(
             {
                 "position": self.position,
@@ -163,7 +163,7 @@ class GroupIndexWriter:
     A line that cannot be written is left out: an index is a help and no part of the log.
 
     Args:
-        directory: For the indexes; made when the first is written.
+        directory: Directory for the indexes; made when the first is written.
     """
 
     def __init__(self, directory: Path) -> None:

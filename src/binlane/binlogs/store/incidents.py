@@ -27,7 +27,7 @@ class Incident:
         number: Number in the file's name.
         position: Position of the event in the file.
         gtid: GTID of its group; empty if the group has none.
-        timestamp: Of the event, seconds since 1970.
+        timestamp: Time of the event, seconds since 1970.
         reason: The cause of the INCIDENT, for people.
         count: Number of INCIDENTs that this one stands for: itself, and those behind the one kept
             before it.
@@ -43,7 +43,7 @@ class Incident:
 
     @property
     def place(self) -> tuple[int, int]:
-        """For comparing."""
+        """The place in the binlog, for comparing."""
         return self.number, self.position
 
     @property
@@ -84,7 +84,7 @@ def stopping_text(incidents: Sequence[Incident]) -> str:
 
 
 def with_another(known: tuple[Incident, ...], incident: Incident) -> tuple[Incident, ...]:
-    """With one that stands behind all others."""
+    """Add an INCIDENT that stands behind all others."""
     if len(known) < KEPT_MAX:
         return (*known, incident)
     return (*known[:-1], replace(incident, count=incident.count + known[-1].count))
@@ -105,7 +105,7 @@ def merged(parts: Iterable[Sequence[Incident]]) -> tuple[Incident, ...]:
 
 
 def encoded(incidents: Sequence[Incident]) -> str:
-    """As the catalog keeps them."""
+    """Write INCIDENTs as the catalog keeps them."""
     return json.dumps([astuple(incident) for incident in incidents]) if incidents else ""
 
 

@@ -19,7 +19,7 @@ class PublishedBinlog(Protocol):
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """Name of the binlog."""
         ...
 
     @property

@@ -39,7 +39,7 @@ def read_groups(
 
     Args:
         paths: Paths, or `-`, as `open_chunks` takes them.
-        keys: For files that a server encrypted.
+        keys: Keys for files that a server encrypted.
 
     Raises:
         CodecError: At the first fault, with the path as given and the position.

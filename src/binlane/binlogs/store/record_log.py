@@ -96,17 +96,17 @@ class RecordLog:
         self._number = max(self.sizes, default=0)
 
     def path(self, number: int) -> Path:
-        """Of a file."""
+        """Give the path of a file."""
         return self._folder / f"{number:0{_DIGITS}}.{self._suffix}"
 
     @property
     def number(self) -> int:
-        """Of the file that is written, or of the last one that is there."""
+        """Number of the file that is written, or of the last one that is there."""
         return self._number
 
     @property
     def size_bytes(self) -> int:
-        """Of all files."""
+        """Size of all files together."""
         return sum(self.sizes.values()) + self.current_bytes
 
     @property

@@ -88,7 +88,7 @@ class _Reached(NamedTuple):
     gtid: str = ""
 
     def behind(self, event: Event, format_: Format, path: Path, *, is_whole: bool) -> _Reached:
-        """With an event of its last group, which may be whole with it."""
+        """Add an event of the last group, which may be whole with it."""
         gtid, clock = gtid_of(event), self.clock
         if isinstance(event.body, MysqlGtidEvent):
             clock = max(clock, event.body.sequence_number or 0)

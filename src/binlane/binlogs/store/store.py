@@ -213,7 +213,7 @@ class Store:
     def reopen_binlog(self, name: str) -> Binlog:
         """Make a binlog whole again whose disk failed, from what the disk has of it.
 
-        What was appended and not published may be gone: groups go on behind its `position`.
+        Groups that were appended and not published may be gone: groups go on behind its `position`.
 
         Raises:
             DefinitionError: If there is none of this name.
@@ -229,7 +229,7 @@ class Store:
         return binlog
 
     def activities(self) -> dict[str, tuple[Activity, str]]:
-        """By the name of each binlog, whether it is to take what the source gives, and why not."""
+        """The activity of each binlog, by name, with the cause of its being stopped."""
         return {
             record.definition.name: (record.activity, record.reason)
             for record in self._catalog.binlogs()
@@ -353,7 +353,7 @@ class Store:
         """Give the binlogs' variables values, also after a restart; any thread may do so.
 
         Args:
-            values: By name; None takes one back, so that the settings hold again.
+            values: Values by name; None takes one back, so that the settings hold again.
 
         Raises:
             StoreError: If they cannot be saved; they are as before then.
@@ -384,7 +384,7 @@ class Store:
         """Have these grants and no others.
 
         Args:
-            grants: In any order; one for each binlog and account.
+            grants: Grants in any order; one for each binlog and account.
             known: Account statements of the source up to here were applied to them.
 
         Raises:

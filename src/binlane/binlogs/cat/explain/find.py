@@ -49,9 +49,9 @@ def find_event(
 
     Args:
         chunks: The bytes of the plain file from its beginning.
-        position: In bytes from the start of the file.
-        file: As messages shall give it.
-        catalog: Follows the DDL before the event, if there is one.
+        position: Position in bytes from the start of the file.
+        file: Name of the file, as messages shall give it.
+        catalog: Catalog that follows the DDL before the event; None if there is none.
 
     Raises:
         ConfigError: If no event begins there; the hint says where those around it do.

@@ -50,7 +50,7 @@ class RecordingReader(Reader):
     """A reader that notes what was read.
 
     Attributes:
-        reads: In the order of reading.
+        reads: Reads in the order of reading.
     """
 
     __slots__ = ("_depth", "reads")
@@ -73,11 +73,11 @@ class RecordingReader(Reader):
         return value
 
     def take(self, length: int) -> bytes:
-        """As `Reader.take`."""
+        """Do as `Reader.take` does, and note the read."""
         return self._noted(lambda: super(RecordingReader, self).take(length))
 
     def unpack(self, layout: Struct) -> tuple[Any, ...]:
-        """As `Reader.unpack`; each field is noted."""
+        """Do as `Reader.unpack` does, and note each field."""
         start = self.offset
         self._depth += 1
         try:
@@ -89,35 +89,35 @@ class RecordingReader(Reader):
         return values
 
     def u8(self) -> int:
-        """As `Reader.u8`."""
+        """Do as `Reader.u8` does, and note the read."""
         return self._noted(super().u8)
 
     def u16(self) -> int:
-        """As `Reader.u16`."""
+        """Do as `Reader.u16` does, and note the read."""
         return self._noted(super().u16)
 
     def u24(self) -> int:
-        """As `Reader.u24`."""
+        """Do as `Reader.u24` does, and note the read."""
         return self._noted(super().u24)
 
     def u32(self) -> int:
-        """As `Reader.u32`."""
+        """Do as `Reader.u32` does, and note the read."""
         return self._noted(super().u32)
 
     def u48(self) -> int:
-        """As `Reader.u48`."""
+        """Do as `Reader.u48` does, and note the read."""
         return self._noted(super().u48)
 
     def u64(self) -> int:
-        """As `Reader.u64`."""
+        """Do as `Reader.u64` does, and note the read."""
         return self._noted(super().u64)
 
     def packed_int(self) -> int:
-        """As `Reader.packed_int`."""
+        """Do as `Reader.packed_int` does, and note the read."""
         return self._noted(super().packed_int)
 
     def rest(self) -> bytes:
-        """As `Reader.rest`."""
+        """Do as `Reader.rest` does, and note the read."""
         return self._noted(super().rest)
 
 

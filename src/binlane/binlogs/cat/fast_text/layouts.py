@@ -1,7 +1,7 @@
 """Table maps → how the text kernel prints their rows: pieces of text and numbers in arrays.
 
-`kernels.text_layout` says what the numbers are. What has no layout, or one that is not covered, is
-printed from the decoded event by `text_rows`.
+`kernels.text_layout` explains the numbers. Rows without a layout, or with one that is not covered,
+are printed from the decoded event by `text_rows`.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ class Layouts:
         return slot
 
     def _slot(self, table_id: int) -> int:
-        """As `find_table` of the kernel."""
+        """Do as `find_table` of the kernel does."""
         mask = len(self.tables) - 1
         at = ((table_id * 0x9E3779B1) >> 8) & mask
         while self.tables[at, lay.TABLE_ID] not in {lay.NO_TABLE, table_id}:

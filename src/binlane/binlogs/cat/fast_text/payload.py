@@ -44,7 +44,7 @@ class Payload:
         self.source = ChunkBytes(self._chunks())
 
     def _chunks(self) -> Iterator[bytes]:
-        """As many bytes as the payload says that it has; fewer if it is broken."""
+        """Give as many bytes as the payload says that it has; fewer if it is broken."""
         try:
             for chunk in self._pieces:
                 piece = chunk[: self._size - self._given]

@@ -1,10 +1,11 @@
 """Prints logs through the text kernel: the same text as `text.TextLines`, at speed.
 
-The kernel prints what fills a log. What it stops for is done here: events of rarer kinds go to
-`TextLines`, which also knows the session's state; tables are taken in when they are first mapped;
-compressed rows are inflated, and the events of a TRANSACTION_PAYLOAD stand in a window of their
-own; rows with values that the kernel leaves alone are printed by `text_rows`. A file whose format
-is of old, or that the options ask something of which is not done here, goes to `TextLines` whole.
+The kernel prints the bulk of a log. This module does the work at its stops: events of rarer kinds
+go to `TextLines`, which also knows the session's state; tables are taken in when they are first
+mapped; compressed rows are inflated, and the events of a TRANSACTION_PAYLOAD stand in a window of
+their own; rows with values that the kernel leaves alone are printed by `text_rows`. A file whose
+format is of old, or that the options ask something of which is not done here, goes to `TextLines`
+whole.
 """
 
 from __future__ import annotations

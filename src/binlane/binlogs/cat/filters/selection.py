@@ -2,8 +2,8 @@
 
 These are the options that both servers' own tools have, with their meaning: a start is looked for
 once, in the first file (positions) or over all files (times, offset), and everything behind it
-counts; a stop ends the whole stream. They judge events as they stand in the file; selection by
-tables is in `table_filter`.
+counts; a stop ends the whole stream. The options judge events as they stand in the file; selection
+by tables is in `table_filter`.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ class Flashback:
     """Renders SQL that takes one or more files back.
 
     Args:
-        catalog: Knows the columns' names where the log does not.
+        catalog: Catalog of the columns' names where the log does not tell them.
         directory: Directory of the temporary file; the system's directory for such by default.
     """
 

@@ -1,7 +1,7 @@
 """Events → SQL that makes the same changes: one statement a row, and logged statements as they are.
 
-The output is for people and for servers of the log's flavor; it carries no GTIDs. What a trigger
-did stands in the log as rows, so tables that the output is run on must have no triggers.
+The output is for people and for servers of the log's flavor; it carries no GTIDs. A trigger's
+changes stand in the log as rows, so tables that the output is run on must have no triggers.
 """
 
 from __future__ import annotations
@@ -71,7 +71,8 @@ class SqlLines:
     """Renders the events of one or more files, in order.
 
     Args:
-        catalog: Knows the columns' names where the log does not; logged DDL keeps it up to date.
+        catalog: Catalog of the columns' names where the log does not tell them; logged DDL keeps it
+            up to date.
         load_directory: Directory of the files of LOAD DATA statements; the system's directory for
             temporary files by default.
     """

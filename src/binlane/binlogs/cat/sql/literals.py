@@ -73,7 +73,7 @@ def literal(value: object, column: Column, *, flavor: Flavor) -> str:
     """A value as an expression to store.
 
     Args:
-        value: As decoded with `exact_column(column)`; None is NULL.
+        value: Value as decoded with `exact_column(column)`; None is NULL.
         column: Column of the table, for its type.
         flavor: Flavor of the server that is to run the expression.
     """

@@ -22,9 +22,9 @@ class RowSql:
 
     Args:
         table_map: Table map of the changed table.
-        flavor: Of the log, and of the server that is to run the statements.
-        catalog: Knows names that the log does not tell, and generated columns; None if there is
-            none.
+        flavor: Flavor of the log, and of the server that is to run the statements.
+        catalog: Catalog of names that the log does not tell, and of generated columns; None if
+            there is none.
 
     Raises:
         UnsupportedError: If neither log nor catalog names the columns.

@@ -23,7 +23,7 @@ def size_text(size_bytes: int) -> str:
 
 
 def count_text(count: int) -> str:
-    """With a comma between thousands."""
+    """Write a number with a comma between thousands."""
     return f"{count:,}"
 
 

@@ -146,7 +146,7 @@ class MysqlText(EventText):
         progress.has_gtid = progress.awaits_begin = progress.in_transaction = False
 
     def cut(self) -> Iterator[str]:
-        """As at the end of a file; what is held of the group's last statement is forgotten."""
+        """End as at the end of a file; held parts of the group's last statement are forgotten."""
         self._progress.row_bodies, self._progress.row_comments = [], []
         self._maps = TableMaps()
         yield from self._end_log()

@@ -43,8 +43,8 @@ class TextOptions:
             the log are an error.
         set_charset: Character set of the client that runs the text.
         rewrite_databases: Names of databases to print, by those in the log.
-        load_directory: Where the files of LOAD DATA are written, which the text names; the
-            system's directory for temporary files by default.
+        load_directory: Directory of the files of LOAD DATA, which the text names; the system's
+            directory for temporary files by default.
         starts_inside: MariaDB: the first file is not read from its beginning; without BINLOG statements
             its FORMAT_DESCRIPTION is left out then.
         restores_ids: MariaDB: the client gets its own server id and domain back behind the text, as

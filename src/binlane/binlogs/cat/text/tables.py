@@ -127,7 +127,7 @@ def _plain(name: str) -> _TypeText:
 
 
 def _sized(name: str) -> _TypeText:
-    """With digits of a fraction, if there are any."""
+    """Make the text of a type with digits of a fraction, if there are any."""
 
     def text(column: Column, charset: str | None, flavor: Flavor) -> str:
         del charset, flavor

@@ -71,7 +71,7 @@ def differences(
     Args:
         binlogs: Files of each scoped binlog.
         full: Files of the full log.
-        span: What was done before the full log's first event group and behind its last one, where
+        span: Positions done before the full log's first event group and behind its last one, where
             it has GTIDs.
         scopes: Scope of each binlog by its name; None where scopes are to be learned.
         changes: Scope changes that hold behind event groups, in the order of the log.

@@ -150,12 +150,12 @@ class Checks:
         """Take many groups at once, if nothing is wrong with them.
 
         Args:
-            gtids: Of the groups, in the order of the log.
+            gtids: GTIDs of the groups, in the order of the log.
             stops: Positions behind their last bytes.
 
         Returns:
-            Whether they were taken. If not, some of them are at fault, and nothing is known of
-            any of them.
+            True if they were taken. If not, some of them are at fault, and nothing is known of any
+            of them.
         """
         position = self._position
         if position is not None and position.flavor != gtids.flavor:

@@ -74,12 +74,12 @@ class Kind(Enum):
 
 
 class MappedRows(NamedTuple):
-    """A rows event with what it hangs on.
+    """A rows event with its table map and flavor.
 
     Attributes:
         body: The rows, which are not compressed.
-        table_map: Of the table that has them.
-        flavor: Of the log that has them.
+        table_map: Map of the table that has the rows.
+        flavor: Flavor of the log that has the rows.
     """
 
     body: RowsEvent
@@ -133,7 +133,7 @@ class Change:
         return self.known_cuts if self.rows is None else self.rows.cut_digests()
 
     def may_be(self, whole: Change) -> bool:
-        """It is a change of the full log, or that with smaller row images."""
+        """True if this is a change of the full log, or that change with smaller row images."""
         if self == whole:
             return True
         is_of_table = self.kind is Kind.ROWS and (self.text, self.table) == (
@@ -343,7 +343,7 @@ class _Reader:
 
 
 def _rows_digest(plain: RowsEvent, table_map: TableMapEvent) -> bytes:
-    """Of rows that are not compressed."""
+    """Give the digest of rows that are not compressed."""
     digest = blake2b(digest_size=16)
     for part in (
         type(plain).__name__,

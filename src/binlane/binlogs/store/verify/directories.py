@@ -1,8 +1,8 @@
 """Directories: of one binlog, of many side by side, and data directories with a catalog.
 
 All of them may be written while they are looked at: files begin and are purged, binlogs are made
-and dropped. What is wrong with names is therefore a fault only if it is still so a moment later,
-and a file that has gone is none once the index names it no more.
+and dropped. A fault in names is therefore told only if it is still there a moment later, and a file
+that has gone is none once the index names it no more.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Checking a file by the kernel `scan`: every byte is looked at, few events are decoded.
 
-The kernel goes through a window of the file and checks what the reference checks. It stops for
-what is rare, which is decoded here. At anything else, be it damage, a group without an end or a
-type that it does not know, the reference goes on from the last place up to which all is known.
+The kernel goes through a window of the file and checks what the reference checks. It stops at rare
+events, which are decoded here. At anything else, be it damage, a group without an end or a type
+that it does not know, the reference goes on from the last place up to which all is known.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class _Known:
     """A place up to which all is known.
 
     Attributes:
-        offset: Its offset in the window.
+        offset: Offset of the place in the window.
         format: Format of the events behind it.
         group: The group that is open there; None if none is.
         is_transaction: True if an event has told that the open group is a transaction.
@@ -68,7 +68,7 @@ class KernelPath:
 
     Args:
         checks: State of the log's checks.
-        tally: Counts what was looked at.
+        tally: Counter of the files and events looked at.
         path: Path of the file, for messages.
         source: Plain bytes of the file.
         window_bytes: Bytes that are looked at together.

@@ -54,8 +54,8 @@ class Log:
     """One log.
 
     Args:
-        keys: For files that a server encrypted.
-        tally: Counts what was looked at.
+        keys: Keys for files that a server encrypted.
+        tally: Counter of the files and events looked at.
         watermark: The watermark, as `Checks` takes it.
         by_kernels: True if kernels look; None where they are compiled, or worth it.
     """
@@ -134,8 +134,8 @@ class Options:
     """Settings for the checks of files.
 
     Attributes:
-        keys: For files that a server encrypted.
-        tally: Counts what was looked at.
+        keys: Keys for files that a server encrypted.
+        tally: Counter of the files and events looked at.
         by_kernels: The choice of kernels, as `Log` takes it.
     """
 

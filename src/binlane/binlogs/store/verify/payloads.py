@@ -126,7 +126,7 @@ class _Decompressed:
         self._stream = zstandard.ZstdDecompressor().stream_reader(payload)
 
     def read_into(self, view: memoryview) -> int:
-        """As a source of a window.
+        """Read bytes as a source of a window.
 
         Raises:
             UnexpectedError: If the payload is broken.

@@ -26,7 +26,7 @@ class ReferencePath:
 
     Args:
         checks: State of the log's checks.
-        tally: Counts what was looked at.
+        tally: Counter of the files and events looked at.
         path: Path of the file, for messages.
 
     Attributes:
