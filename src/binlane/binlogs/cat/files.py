@@ -112,7 +112,7 @@ class _File:
                 yield first
                 yield from jump
                 return
-        # Where no event starts there, whoever selects by position says so.
+        # The selection by position tells if no event starts there.
         yield from events
 
     def _chunks(self, position: int = 0) -> Iterator[bytes]:

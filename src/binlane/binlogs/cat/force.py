@@ -80,7 +80,7 @@ class ForcedWalk:
         self._keys = keys
         self._report = report
         self._has_gtids = False
-        # Where the damaged group's first bad byte stands, and what is wrong there.
+        # Position of the damaged group's first bad byte, and the error there.
         self._damage: tuple[int, str] | None = None
         self._after_end = False
 
@@ -164,7 +164,7 @@ def _begins_group(event: Event, *, has_gtids: bool) -> bool:
     type_code = event.header.type_code
     if type_code in _GTID_TYPES or type_code in _FILE_TYPES:
         return True
-    # Where there are GTIDs, BEGIN follows one, which may have been the damaged event.
+    # If there are GTIDs, BEGIN follows one, which may have been the damaged event.
     body = event.body
     return not has_gtids and isinstance(body, QueryEvent) and body.query == b"BEGIN"
 

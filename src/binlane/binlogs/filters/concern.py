@@ -95,7 +95,7 @@ def concern_of(body: QueryEvent, known: KnownObjects | None = None) -> Concern:
     Raises:
         CodecError: If the event's tables info ends inside a name, or its context is damaged.
     """
-    # Of what its text does not tell no list of tables is no knowledge either.
+    # An event without a list of tables does not tell that the statement is about none.
     told = tuple(dict.fromkeys(told_tables(body))) if body.tables_info else None
     return replace(
         concern_of_statement(logged_statement(body), told, known),
@@ -123,7 +123,7 @@ def concern_of_statement(
     return Concern(
         kind=effects.kind,
         tables=tables,
-        # What keeps a table in order changes nothing of it.
+        # Statements that keep a table in order change nothing of it.
         writes=() if effects.kind is StatementKind.MAINTENANCE else effects.writes,
         databases=() if tables else effects.databases,
         referred=effects.referred_tables,

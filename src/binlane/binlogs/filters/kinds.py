@@ -41,7 +41,7 @@ _GROUPS: Final[Mapping[str, tuple[frozenset[StatementKind], frozenset[RowKind]]]
             "ddl": (DDL_KINDS, frozenset()),
             "dml": (WRITING_KINDS, frozenset(RowKind)),
             "create table": (CREATE_TABLE_KINDS | {StatementKind.CREATE_TABLE_LIKE}, frozenset()),
-            # These are logged as rows of all kinds.
+            # These statements are logged as rows of all kinds.
             "replace": (frozenset({StatementKind.REPLACE}), frozenset()),
             "load data": (frozenset({StatementKind.LOAD_DATA}), frozenset()),
         }

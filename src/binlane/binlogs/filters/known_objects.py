@@ -31,7 +31,7 @@ _WITHOUT_TABLES: Final = frozenset(
         *(StatementKind.SIGNAL, StatementKind.EMPTY, StatementKind.DEALLOCATE),
     }
 )
-"""What may stand in a program beside statements that name tables."""
+"""Statements that may stand in a program beside those that name tables."""
 _ENGINE: Final = "InnoDB"
 
 

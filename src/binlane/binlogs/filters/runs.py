@@ -32,7 +32,8 @@ from binlane.names import TableName
 _HEADER: Final = 19
 _ROWS_FLAGS: Final = _HEADER + 6
 _STATEMENT_END: Final = 1
-# Of a QUERY's body: length of its database, of its context, and of its text in the extended form.
+# Offsets in a QUERY's body: length of its database, of its context, and of its text in the extended
+# form.
 _DATABASE: Final = _HEADER + 8
 _CONTEXT: Final = _HEADER + 11
 _TEXT: Final = _HEADER + 13
@@ -43,13 +44,13 @@ _Flags = npt.NDArray[np.bool_]
 _Places = npt.NDArray[np.int64]
 
 
-# What an event is, by its type; rows come last.
+# Classes of events by their types; rows come last.
 _ODD, _FRAME, _CONTEXT_OF_TEXT, _NOTE, _MAP, _ROWS_KIND, _KEPT_ROWS = range(7)
-# What becomes of a statement: it is none, must be judged in its place, goes, stays.
+# Judgements on an event: no statement, to be judged in its place, goes, stays.
 _NONE, _UNJUDGED, _GOES, _STAYS = range(4)
 _SHAPES_BYTES_MAX: Final = 16 << 20
 _SHAPE_BYTES: Final = 300
-"""That one takes beside its texts, about."""
+"""Bytes that one shape takes beside its texts, about."""
 _TEXT_MAX: Final = 1 << 16
 _KINDS: Final = np.zeros(256, np.uint8)
 _KINDS[[code for code in range(256) if row_kind(code) is not None]] = _ROWS_KIND

@@ -31,7 +31,7 @@ _OTHERS_MAX: Final = 1000
 _REMEMBERED_MAX: Final = 1 << 14
 """Names of which it is known whether they are there; behind so many nothing of them is."""
 Saved = Mapping[str, Sequence[Sequence[Any]]]
-"""What is remembered of names, as JSON has it; a list where only renames were once."""
+"""The memory of names, as JSON has it; a list where only renames were once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,7 +269,7 @@ class FilterState:
         """True if the session that ran a statement matters: some have temporary tables."""
         return bool(self._memory.temporary)
 
-    # What becomes of a statement.
+    # Judgements on statements.
 
     def _judge(self, concern: Concern) -> Verdict:
         rules = self.terms.rules
@@ -435,7 +435,7 @@ class FilterState:
                 pairs.append((old, new))
         return pairs
 
-    # What a statement does to names.
+    # Effects of statements on names.
 
     def _remember(self, concern: Concern, verdict: Verdict) -> str:
         """Follow what a statement makes, renames and drops.

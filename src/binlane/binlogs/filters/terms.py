@@ -18,14 +18,14 @@ LIST_OPTIONS: Final = (
     *("do_table", "ignore_table", "do_db", "ignore_db"),
     *("wild_do_table", "wild_ignore_table"),
 )
-"""What takes names, each any number of them."""
+"""Options that take names, each any number of them."""
 
 
 class RenameMode(Enum):
     """Rule for tables that have been renamed."""
 
     FOLLOW = "follow"
-    """The same table: what was said of its old name holds for the new one as well."""
+    """The same table: the rules on its old name hold for the new one as well."""
     NAME = "name"
     """Another one: only names count."""
 

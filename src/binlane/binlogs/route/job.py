@@ -60,7 +60,7 @@ from binlane.names import TableName
 from binlane.positions import AnyGtid
 
 KEEP_BYTES: Final = 256 << 20
-"""After how many bytes of the files everything is forced to disk and noted."""
+"""Bytes of the files after which everything is forced to disk and noted."""
 
 _KERNELS: Final = ("route", "scan")
 _NOTES_MAX: Final = 100

@@ -19,7 +19,7 @@ from binlane.log.codec.types import EventType
 from binlane.log.grouping.walk import walk
 from binlane.positions import Position, nothing_done
 
-# They may stand between a FORMAT_DESCRIPTION and what was done before the file.
+# Events that may stand between a FORMAT_DESCRIPTION and the position done before the file.
 _BETWEEN: Final = frozenset({EventType.START_ENCRYPTION, EventType.ROTATE, EventType.STOP})
 
 

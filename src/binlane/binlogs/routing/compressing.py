@@ -148,7 +148,7 @@ def _compressed_groups(
     """Transactions of MySQL, each as a whole; None where all stay."""
     out: bytearray | None = None
     begins = [number for number, each in enumerate(events) if each.type_code in GTID_TYPES]
-    # What stands before the first is the rest of a group that was written in pieces.
+    # Events before the first group are the rest of a group that was written in pieces.
     for first, stop in pairwise(sorted({0, *begins, len(events)})):
         group = events[first:stop]
         made = None
@@ -203,7 +203,7 @@ def _compressed_group(
     gtid = decode_event(bytes(data[first.start : first.end]), format_)
     assert isinstance(gtid.body, MysqlGtidEvent), "its type says so"
     others = length + HEADER_LENGTH + format_.checksum_length
-    # Its logical timestamps are those of this file already.
+    # The GTID event's logical timestamps are those of this file already.
     head = place(replace(gtid, body=fitted(gtid.body, others, format_, clock=0)), position, format_)
     began = decode_event(bytes(data[begin.start : begin.end]), format_)
     header = replace(began.header, type_code=EventType.TRANSACTION_PAYLOAD, flags=0)

@@ -42,7 +42,7 @@ _GTID: Final = int(EventType.GTID)
 _PAYLOAD: Final = int(EventType.TRANSACTION_PAYLOAD)
 _MAP: Final = int(EventType.TABLE_MAP)
 _FLAGS: Final = 12
-"""Where the flags stand in the body of MariaDB's GTID event."""
+"""Offset of the flags in the body of MariaDB's GTID event."""
 _MARK_TAIL_BYTES: Final = 16
 """A mark's row ends with its thread and a number, of 8 bytes each."""
 
@@ -107,7 +107,7 @@ def threads_of_run(run: RawRun) -> npt.NDArray[np.int64]:
         found[is_query] = _words(run, offsets[place[is_query]].astype(np.int64) + HEADER_LENGTH)
     is_gtid = types[first] == _GTID
     found[is_gtid] = _gtid_threads(run, first[is_gtid], found[is_gtid])
-    # What it says is of the connection that made a mark.
+    # The thread id in a mark's GTID event is that of the connection that made the mark.
     found[marked(run)] = -1
     return found
 

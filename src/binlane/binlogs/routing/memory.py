@@ -230,4 +230,4 @@ def _bytes_of(table: CreatedTable) -> tuple[bytes, bytes, bytes]:
 
 
 NOTHING: Final = Memory()
-"""Of a binlog of which nothing is remembered."""
+"""The memory of a binlog of which nothing is remembered."""

@@ -43,7 +43,7 @@ CREATED_MAX: Final = 64
 TEXT_MAX: Final = 16 << 10
 """Bytes of a CREATE TABLE that is remembered."""
 
-# Of a context, what belongs to the event and its group.
+# Status variables of a context that belong to the event and its group.
 _OF_THE_EVENT: Final = frozenset(
     {
         *("UPDATED_DB_NAMES", "MICROSECONDS", "COMMIT_TS", "COMMIT_TS2", "DDL_LOGGED_WITH_XID"),

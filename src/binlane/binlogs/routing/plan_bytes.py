@@ -32,7 +32,7 @@ _HEAD: Final = Struct("<IIIB")
 _U32_PAIR: Final = Struct("<II")
 _PART: Final = Struct("<BIII")
 EVENT_HEAD: Final = Struct("<BHI")
-"""What stands before an event's body: its type code, its flags, and its length."""
+"""The bytes before an event's body: its type code, its flags, and its length."""
 _CHANGES: Final = ("insert", "update", "delete")
 _CHANGE_NUMBERS: Final = {kind: number for number, kind in enumerate(_CHANGES)}
 _IMAGES: Final = tuple(RowImage)
@@ -45,8 +45,8 @@ _USES_TEMPORARY: Final = 16
 _IS_AS_SENT: Final = 32
 _KEPT: Final = 1024
 
-# By the ids of sections that are kept alive here: they come again as the same objects, and to look
-# one up by what it is costs more than all the rest.
+# Sections by their ids, kept alive here: they come again as the same objects, and to look
+# one up by its contents costs more than all the rest.
 _known_sections: Final[dict[int, tuple[Section, bytes]]] = {}
 
 

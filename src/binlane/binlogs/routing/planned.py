@@ -49,7 +49,7 @@ from binlane.statements.sql.logged_statements import logged_statement
 from binlane.statements.sql.tables_info import encode_tables
 
 MARKS: Final = TableName("binlane", "marks")
-"""Whose rows give a GTID to what the source logs nothing of; no binlog holds them (decision 0042)."""
+"""Table whose rows give a GTID to changes the source does not log; in no binlog (decision 0042)."""
 
 MARK_BYTES_MAX: Final = 512
 """A TRANSACTION_PAYLOAD that may be a mark has fewer."""
@@ -209,7 +209,7 @@ class PlannedPart:
             return False
         if self.text[-1].header.flags & HeaderFlag.THREAD_SPECIFIC:
             return True
-        # Of tables that others have, too, the source has logged it itself.
+        # The source itself has logged DDL on tables that are not temporary.
         return not self.rows and self._facts().effects.kind in DDL_KINDS
 
     @property
@@ -488,7 +488,7 @@ def _sections(cut: CutGroup, sections: Sequence[Section]) -> list[list[Piece]] |
         return []  # a statement that stands alone, and is none of rows
     found = is_same_group([piece.mapped for piece in pieces], sections)
     if found is None:
-        # It may have been foreseen that a table is filled, and data decided otherwise.
+        # The plan may foresee that a table is filled, and data decided otherwise.
         found = is_same_group([piece.mapped or piece.made for piece in pieces], sections)
     return None if found is None else [[pieces[number] for number in one] for one in found]
 
@@ -516,7 +516,7 @@ def is_same_group(
         for piece in section or (None,)
     ]
     if len(sections) == 1:
-        # Which of its tables changed may hang on data: the parts are those of one statement.
+        # The tables that changed may depend on data: the parts are those of one statement.
         is_same = bool(mapped) and _union(mapped) == _union(wanted)
         return [range(len(mapped))] if is_same else None
     if list(mapped) != wanted:

@@ -87,7 +87,7 @@ class Threads:
 
 
 NO_THREADS: Final = Threads()
-"""Of a binlog that is fed anew."""
+"""The connections of a binlog that is fed anew."""
 
 
 def route_planned(  # noqa: PLR0913  # as `route`, and what was planned

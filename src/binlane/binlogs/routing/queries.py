@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 UPDATED_DATABASES: Final = 12
 """Code of MySQL's status variable that names the databases a statement or transaction changes."""
 _GTID_LENGTH_MIN: Final = 19
-"""Of MariaDB's GTID event, whose post-header that is."""
+"""Least length of MariaDB's GTID event's body, which is its post-header."""
 _QUOTED: Final = re.compile("`((?:[^`]|``)*)`")
 NO_TABLES: Final = b""
-"""What an extended event tells that concerns no table, or whose text alone says which."""
+"""Tables info of an event that concerns no table, or whose text alone tells its tables."""
 
 
 def confined(body: QueryEvent, scope: Scope, effects: StatementEffects | None) -> QueryEvent:

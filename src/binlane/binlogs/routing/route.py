@@ -79,7 +79,7 @@ _STAYING: Final = GTID_TYPES | {EventType.XID, EventType.XA_PREPARE_LOG, EventTy
 _TRANSACTIONAL_ENDS: Final = frozenset(
     {EventType.XID, EventType.XA_PREPARE_LOG, EventType.TRANSACTION_PAYLOAD}
 )
-# They bear on no table: what a group member certified, a view of members, padding.
+# These events bear on no table: a group member's certification, a view of members, padding.
 _NOTHING: Final = frozenset(
     {
         EventType.IGNORABLE,
@@ -113,7 +113,7 @@ def route(
     if definition.scope.is_unscoped and memory.left_out:
         return _without_left_out(group, format_, memory)
     if definition.scope.is_unscoped:
-        # It says where in its file the transaction ends, which is another place now.
+        # The header says where in its file the transaction ends, which is another place now.
         moved = EventType.LARGE_TRANSACTION_HEADER
         events = tuple(event for event in group.events if event.header.type_code != moved)
         omissions = (LOGGED_AS_STATEMENT,) if has_statement(group.events, format_) else ()
@@ -436,7 +436,7 @@ class _Selection:
     def _confined(self, event: Event, query: QueryEvent) -> Event:
         if isinstance(event.body, ExecuteLoadQueryEvent):
             if query.query != event.body.statement.query:
-                # It says where in the text its file is named.
+                # The event says where in the text its file is named.
                 raise _IncidentError("a LOAD DATA holds comments")
             return replace(event, body=replace(event.body, statement=query))
         return event if event.body == query else replace(event, body=query)

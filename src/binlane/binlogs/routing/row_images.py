@@ -58,7 +58,7 @@ _BLOBS: Final = frozenset(
         ColumnType.BLOB_COMPRESSED,
     }
 )
-"""What NOBLOB leaves out: no GEOMETRY, and of JSON only MariaDB's, which is a LONGTEXT."""
+"""Types that NOBLOB leaves out: no GEOMETRY, and of JSON only MariaDB's, which is a LONGTEXT."""
 _KNOWN_MAX: Final = 4096
 """Shapes that are kept by the bytes of their TABLE_MAP: sources have tables that come and go."""
 _TYPE_AND_LENGTH: Final = Struct("<4xB4xI")
@@ -220,7 +220,7 @@ class ImageCutter:
                 end - start if body is None else len(body) + overhead
                 for (_, start, end), body in zip(group[1:], bodies[1:], strict=True)
             )
-            # Its logical timestamps are those of this file already.
+            # The GTID event's logical timestamps are those of this file already.
             placed[0] = replace(gtid, body=fitted(gtid.body, others, format_, clock=0))
         for (_, start, end), event in zip(group, placed, strict=True):
             at = position + len(out)

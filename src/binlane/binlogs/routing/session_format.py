@@ -44,7 +44,7 @@ _MAY_CHANGE: Final = re.compile(
     rb"|CREATE\s+(?:OR\s+REPLACE\s+)?(?:TEMPORARY\s+)?TABLE|SET\s+STATEMENT|/|#|--)",
     re.IGNORECASE,
 )
-# Where the parts of a QUERY's fixed part stand in the event.
+# Offsets of the parts of a QUERY's fixed part in the event.
 _HEADER: Final = 19
 _DATABASE_LENGTH: Final = _HEADER + 8
 _STATUS_LENGTH: Final = _HEADER + 11

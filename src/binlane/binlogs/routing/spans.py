@@ -61,12 +61,12 @@ _ROLES: Final = {
     EventType.ROWS_QUERY: lay.LENGTH_TEXT,
     EventType.QUERY: lay.QUERY,
     EventType.XID: lay.XID,
-    # What they say of their place is written in ways that only the codec knows.
+    # Tagged GTID events tell their place in ways that only the codec knows.
     EventType.GTID_TAGGED_LOG: lay.REFERENCE,
-    # What is prepared must be known when it is finished, whatever the scope is by then.
+    # A prepared transaction must be known when it is finished, whatever the scope is by then.
     EventType.XA_PREPARE_LOG: lay.REFERENCE,
     EventType.LARGE_TRANSACTION_HEADER: lay.REFERENCE,
-    # Who writes it notes where replicas will stop.
+    # The writer of an INCIDENT notes where replicas will stop.
     EventType.INCIDENT: lay.REFERENCE,
     **dict.fromkeys(ROWS_TYPES, lay.ROWS),
 }
@@ -420,7 +420,7 @@ class SpanRouter:
         """
         view, state = self._views[binlog], self._state
         if view.definition.scope.is_unscoped:
-            # Those of others are for the reference anyhow.
+            # Groups with passwords of other binlogs are for the reference anyhow.
             held = self._passwords[bisect_left(self._passwords, first) :][:1]
             if held == [first]:
                 return Spans(
@@ -461,7 +461,7 @@ class SpanRouter:
         wanted = int(run.groups[layout.GROUP_END, -1])
         if self._actions.shape[0] < wanted:
             self._actions = np.zeros(2 * wanted, np.uint8)
-        # As much as a window holds is written at once, while it is in the cache.
+        # At most a window's bytes are written at once, while they are in the cache.
         if self._out.shape[0] < min(run.data.shape[0], _OUT_BYTES):
             self._out = np.zeros(min(2 * run.data.shape[0], 2 * _OUT_BYTES), np.uint8)
         return int(

@@ -98,7 +98,7 @@ _DATABASE_KINDS: Final = frozenset(
     }
 )
 MOVING: Final = "binlane_moving_"
-"""What the names begin with that tables have within a RENAME alone."""
+"""Prefix of the names that tables have within a RENAME alone."""
 CAME_IN: Final = "a table came into the scope by RENAME; its rows are not in the log"
 REPLACED: Final = (
     "a table was replaced by one from outside of the scope, whose rows are not in the log: "

@@ -81,7 +81,7 @@ class TableLinks:
             return self
         kind = effects.kind
         if effects.stopped_at is not None and not effects.writes and kind in _DEFINED:
-            # It may be about any table.
+            # The statement may be about any table.
             return replace(self, known=frozenset(), is_complete=False)
         if kind in _CREATED or kind is StatementKind.CREATE_TABLE_LIKE:
             return self._created(facts, effects)
@@ -263,7 +263,7 @@ class TableLinks:
 
 
 NO_LINKS: Final = TableLinks()
-"""Where nothing is known."""
+"""The links where nothing is known."""
 
 
 def links_of(tables: Iterable[Table], *, is_complete: bool) -> TableLinks:

@@ -29,7 +29,7 @@ SHAPES_MAX: Final = 4096
 """Shapes that are kept."""
 
 _OTHER_IN_SWE7: Final = re.compile(r"[][{}^~\\]|`[^`]*[@|]")
-# What comments name, the analysis does not tell.
+# The analysis does not tell the names in comments.
 _COMMENT_SIGNS: Final = (b"/*", b"--", b"#")
 _LETTER: Final = rb"[0-9A-Za-z_$.@\x80-\xff]"
 # A backslash before a quote ends a string in one sql_mode and not in the other.

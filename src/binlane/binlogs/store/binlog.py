@@ -371,7 +371,8 @@ class Binlog:
             self._groups_unsynced += 1
             self._note_clock(group.events[0])
             if group.is_alone:
-                # To those behind it, all clocks before are as far away as those of another file.
+                # To the groups behind it, all clocks before are as far away as those of another
+                # file.
                 self._clock_base = self._clock
             self._prepared = prepared_with(self._prepared, group)
             self._take_memory()

@@ -126,4 +126,4 @@ _OPENERS: Final[Mapping[bytes, Callable[[IO[bytes], str], Decompressed]]] = Mapp
     }
 )
 MAGICS: Final = tuple(_OPENERS)
-"""What compressed files begin with."""
+"""Bytes with which compressed files begin."""

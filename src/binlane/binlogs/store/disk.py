@@ -14,15 +14,15 @@ from typing import Final, Protocol
 from binlane.errors import StoreError, StoreFullError
 
 NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
-"""What a disk says that has none left."""
+"""Error numbers of a disk that has no room left."""
 
 NO_DESCRIPTOR: Final = frozenset({errno.EMFILE, errno.ENFILE})
-"""What a system says that has too many files open; it passes as a full disk does."""
+"""Error numbers of a system that has too many files open; they pass as those of a full disk do."""
 
 DRAFT_SUFFIX: Final = ".tmp"
-"""Of a file that has not got its name yet."""
+"""Suffix of a file that has not got its name yet."""
 
-# As much as stays in the processor's cache: larger pieces cost twice the time.
+# Piece that stays in the processor's cache: larger pieces cost twice the time.
 _PIECE_BYTES: Final = 256 << 10
 FILE_MODE: Final = 0o640
 _DIRECTORY_MODE: Final = 0o750

@@ -27,7 +27,7 @@ BINLOGS_DIRECTORY: Final = "binlogs"
 IN_USE: Final = b"\x01"
 CLOSED: Final = b"\x00"
 IN_USE_POSITION: Final = len(MAGIC) + 17
-"""Where the byte with the IN_USE flag stands in every file; no checksum counts the flag."""
+"""Position of the byte with the IN_USE flag in every file; no checksum counts the flag."""
 
 _DIGITS: Final = 6
 _FILE_NAME: Final = re.compile(r"(?P<binlog>.+)\.(?P<number>\d{6,})")

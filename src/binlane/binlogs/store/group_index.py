@@ -193,7 +193,7 @@ class GroupIndexWriter:
         kept = [point for point in index.points if point.position <= end]
         self._last = kept[-1].position if kept else self._last
         self._write(b"".join([self._head(), *(point.line() for point in kept)]), "wb")
-        # What stands between the last point and the end was noted by a process that is gone.
+        # The groups between the last point and the end were noted by a process that is gone.
         self.note_unknown()
 
     def note(self, events: Sequence[Event]) -> None:

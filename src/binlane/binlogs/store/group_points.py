@@ -41,7 +41,7 @@ def group_index(path: Path, *, size_bytes: int) -> GroupIndex | None:
         return found
     try:
         head, is_closed = read_head(path), _is_closed(path)
-        # What is kept must hold all of the file; the index of a live one is its writer's to keep.
+        # A saved index must hold all of the file; that of a live file is its writer's to save.
         end = path.stat().st_size if is_closed else size_bytes
         points = tuple(_points(path, head, end))
     except (CodecError, CorruptStoreError, OSError) as error:

@@ -26,7 +26,7 @@ from binlane.positions import GtidSet, MysqlGtid
 _KERNELS: Final = ("scan",)
 _FILES_MAX: Final = 64
 _INTERVALS_MAX: Final = 1 << 14
-"""Of a set that is remembered, some 2 MB."""
+"""Intervals of a set that is remembered, some 2 MB."""
 
 
 def first_lacking(files: Sequence[BinlogFile], done: GtidSet) -> int:

@@ -28,7 +28,7 @@ from binlane.log.grouping.walk import Walker, walk
 from binlane.positions import Position, nothing_done
 from binlane.statements.scope.definition import Definition
 
-# These close a file and belong to no group: a writer may still take them back.
+# These events close a file and belong to no group: a writer may still take them back.
 _CLOSING: Final = frozenset({EventType.ROTATE, EventType.STOP})
 
 
@@ -126,7 +126,7 @@ class StoreReader:
         """
         self._binlogs = data_dir / BINLOGS_DIRECTORY
         self._catalog_path = Catalog.path_in(data_dir)
-        # By id and not by name: a binlog may be dropped and another take its name.
+        # The key is id, not name: a binlog may be dropped and another take its name.
         self._known: dict[tuple[int, str], BinlogFile] = {}
         if not self._catalog_path.exists():
             raise StoreError(

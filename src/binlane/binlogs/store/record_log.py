@@ -147,7 +147,7 @@ class RecordLog:
         except OSError as error:
             raise unusable(error, self.path(number)) from error
         self.current_bytes = offset + len(data)
-        # As `Place` with the same, in a third of the time.
+        # The same as `Place(number, offset, checksum)`, in a third of the time.
         return tuple.__new__(Place, (number, offset, checksum))
 
     def rewrite_first(self, kind: int, body: bytes) -> None:

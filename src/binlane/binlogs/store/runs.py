@@ -44,7 +44,7 @@ def append_run(  # noqa: PLR0913  # who gets what, and who else may have to do i
         stop = left[0] if left else run.count
         if following == stop:
             if passed < following:
-                # Where that fails, what was appended before it must not come again.
+                # If this fails, the groups appended before it must not come again.
                 binlog.advance_to(run.position_after(binlog.reached, following, start=told))
                 told = following
             by_reference(left.popleft())
@@ -75,7 +75,7 @@ def append_run(  # noqa: PLR0913  # who gets what, and who else may have to do i
             binlog.advance_to(run.position_after(binlog.reached, following, start=told))
             told = following
         if spans.needs_reference:
-            # Where that fails, what was appended before it must not come again.
+            # If this fails, the groups appended before it must not come again.
             binlog.advance_to(run.position_after(binlog.reached, following, start=told))
             told = following  # one that leaves nothing in the binlog does not advance it
             by_reference(following)

@@ -117,7 +117,7 @@ class Store:
             lock.release()
             raise
         store = cls(data_dir, settings=settings, disk=disk, catalog=catalog, lock=lock)
-        # What a process that died had put aside comes again.
+        # Groups that a process that died had put aside come again.
         shutil.rmtree(store.spill_folder, ignore_errors=True)
         try:
             store._recover(keeps_lost=keeps_lost)

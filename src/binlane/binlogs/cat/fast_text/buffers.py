@@ -20,7 +20,7 @@ Bytes = npt.NDArray[np.uint8]
 Longs = npt.NDArray[np.int64]
 Write = Callable[[memoryview], object]
 
-# What one buffer takes before the text of a statement that is not complete goes to a file.
+# Bytes that one buffer takes before the text of an incomplete statement goes to a file.
 SPILL_BYTES: Final = 16 << 20
 _COPY_BYTES: Final = 1 << 20
 _ENDS: Final = {

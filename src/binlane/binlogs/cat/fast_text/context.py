@@ -65,7 +65,7 @@ _PLAIN: Final = frozenset(
         "DEFAULT_COLLATION_FOR_UTF8MB4",
     }
 )
-# Those of one statement alone: MySQL's microseconds, MariaDB's and its XID.
+# Variables of one statement alone: MySQL's microseconds, MariaDB's and its XID.
 _MYSQL_OWN: Final = 13
 _OWN: Final = frozenset({_MYSQL_OWN, 128, 129})
 
@@ -122,7 +122,7 @@ class SessionContext:
         elif not is_of_transaction(body.query):
             self._forget_query()
         else:
-            # Its database does not count.
+            # The statement's database does not count.
             database = None if self._query is None else self._query.database
             self._set_query(_Query(database, *variables))
 
@@ -165,7 +165,8 @@ def _context(body: QueryEvent) -> tuple[bytes, bytes] | None:
     if not _PLAIN.issuperset(variable.name for variable in variables if variable.code not in _OWN):
         return None
     own = [number for number, variable in enumerate(variables) if variable.code in _OWN]
-    # Where none is, MySQL would write its own behind those of lower codes, MariaDB behind all.
+    # If there is no own variable, MySQL would write one behind those of lower codes, MariaDB behind
+    # all.
     first = next(
         (number for number, variable in enumerate(variables) if variable.code >= _MYSQL_OWN),
         len(variables),

@@ -55,7 +55,7 @@ class LogPart:
         stop: Position of the first group that is not printed any more; None for the end of the
             file.
         head: The file's bytes up to and with its FORMAT_DESCRIPTION, which is printed always.
-        format: Format of that FORMAT_DESCRIPTION; None for the whole file.
+        format: Format of that FORMAT_DESCRIPTION; None where `head` is empty.
     """
 
     start: int = 0

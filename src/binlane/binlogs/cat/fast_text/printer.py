@@ -74,7 +74,7 @@ def can_print(options: TextOptions) -> bool:
     )
 
 
-# Where the kernel stops for room: in which buffer.
+# Buffers in which the kernel stops for room.
 _FULL: Final[Mapping[int, int]] = MappingProxyType(
     {
         lay.OUT_FULL: lay.OUT,
@@ -120,7 +120,7 @@ class FastText:
         self._parts = TextBuffers(self._state, write, size=buffer_bytes, spill_bytes=spill_bytes)
         self._handover = Handover(renderer, self._state, self._parts)
         self._window_bytes = window_bytes
-        # What stands around the window, if it is not the log itself.
+        # The payload and events around the window, if it is not the log itself.
         self._payload: Payload | None = None
         self._others: dict[int, list[Event]] = {}
         self._flavor = Flavor.MARIADB

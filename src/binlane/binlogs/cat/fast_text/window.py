@@ -78,7 +78,7 @@ class TextWindow:
         start = offset + (len(MAGIC) if not self.position else 0)
         head = self.data[start : min(start + HEADER_LENGTH, end)].tobytes()
         length = int.from_bytes(head[_LENGTH_AT], "little")
-        # What is no length is told by whoever decodes the head.
+        # The decoder of the head tells of an impossible length.
         if HEADER_LENGTH <= length <= EVENT_LENGTH_MAX:
             end = min(end, start + length)
         else:
@@ -108,7 +108,7 @@ class TextWindow:
             while self._error is None and window.end < wanted and window.fill():
                 pass
         except BinlaneError as error:
-            # What stands before the fault comes first.
+            # The events before the fault come first.
             self._error = error
         state[lay.BASE], state[lay.OFFSET], state[lay.END] = window.base, 0, window.end
         if window.end == left and self._error is not None:

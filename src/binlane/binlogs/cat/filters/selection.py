@@ -21,7 +21,7 @@ _ALL_SERVER_IDS: Final = frozenset[int]()
 _GTID_TYPES: Final = frozenset(
     {EventType.GTID_LOG, EventType.ANONYMOUS_GTID_LOG, EventType.GTID_TAGGED_LOG}
 )
-# They say how a file is read on, whichever server wrote them.
+# These events tell how a file is read on, whichever server wrote them.
 _GLOBAL_TYPES: Final = frozenset({EventType.FORMAT_DESCRIPTION, EventType.ROTATE})
 
 
@@ -226,7 +226,7 @@ class _GroupSelector:
     def __init__(self, selection: Selection) -> None:
         self.is_done = False
         self._selection = selection
-        # Where sequence numbers need not grow, a group to print may always follow.
+        # If sequence numbers need not grow, a group to print may always follow.
         self._open_domains = {gtid.domain_id for gtid in selection.stop_gtids}
         self._tracker = GroupTracker()
         self._takes_group = True

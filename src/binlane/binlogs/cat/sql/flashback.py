@@ -90,7 +90,7 @@ class Flashback:
         with _at(event, file):
             self._feed(event, place, file)
         if not event.inner:
-            # What a carrier holds follows the event that ends its group.
+            # The inner events of a carrier follow the event that ends its group.
             self._is_ended = place.ends
         yield from ()
 

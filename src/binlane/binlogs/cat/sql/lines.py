@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from binlane.statements.sql.catalog import SchemaCatalog
 
 _DELIMITER: Final = ";;"
-# They change nothing that SQL could say.
+# These events change nothing that SQL could say.
 _SILENT: Final = frozenset(
     {
         EventType.STOP,

@@ -40,7 +40,7 @@ _PLAIN: Final = (
     ("SQL_REQUIRE_PRIMARY_KEY", "sql_require_primary_key"),
     ("DEFAULT_TABLE_ENCRYPTION", "default_table_encryption"),
 )
-# Where a statement does not write one of these, it ran with the default.
+# A statement whose context lacks one of these ran with the default.
 _DEFAULTS: Final[Mapping[str, str]] = {"lc_time_names": "0", "collation_database": "DEFAULT"}
 
 

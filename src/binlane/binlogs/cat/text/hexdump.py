@@ -9,7 +9,7 @@ from binlane.log.codec.format import HEADER_LENGTH
 
 _WIDTH: Final = 16
 _HALF: Final = 8
-# Of the common header: timestamp, type, server id, length, next position, flags.
+# Parts of the common header: timestamp, type, server id, length, next position, flags.
 _HEADER_PARTS: Final = ((0, 4), (4, 5), (5, 9), (9, 13), (13, 17), (17, 19))
 
 

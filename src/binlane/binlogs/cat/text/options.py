@@ -17,9 +17,9 @@ class Base64Output(Enum):
     AUTO = "auto"
     """Rows and the file's format: what replaying needs."""
     NEVER = "never"
-    """None; a rows event is an error, since without them the text would lose it."""
+    """No event; a rows event is an error, since without BINLOG the text would lose it."""
     DECODE_ROWS = "decode-rows"
-    """None; rows are only there as comments, with `verbose`."""
+    """No event; rows are only there as comments, with `verbose`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

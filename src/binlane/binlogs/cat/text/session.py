@@ -243,8 +243,8 @@ def _set_encryption(value: Any, _: Flavor) -> str:
 
 
 _SetText = Callable[[Any, Flavor], str]
-# In the order of the tools: name, what stands for a missing one, text. None leaves a missing one
-# alone.
+# Variables in the order of the tools: name, value for a missing one, text. None leaves a
+# missing one alone.
 _VARIABLES: Final[tuple[tuple[str, object, _SetText], ...]] = (
     ("SQL_MODE", None, _set_sql_mode),
     ("AUTO_INCREMENT", (1, 1), _set_increment),

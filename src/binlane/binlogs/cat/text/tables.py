@@ -58,7 +58,7 @@ def table_lines(table_map: TableMapEvent, flavor: Flavor) -> tuple[str, ...]:
         table_map.optional_metadata, [column.type for column in columns], flavor
     )
     if is_generated := bool(columns and table_map.flags & _GENERATED_PRIMARY_KEY):
-        # What it is follows from that, whether the log tells it or not.
+        # The flag tells the column's name and visibility, whether the log tells them or not.
         generated = replace(columns[0], name=_GENERATED_NAME, is_visible=False)
         columns = (generated, *columns[1:])
     members = facts.member_bytes()

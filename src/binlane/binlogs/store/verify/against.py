@@ -141,7 +141,7 @@ class _Comparison:
                 continue
             is_incident = change.kind is Kind.INCIDENT
             stopped |= {name} if is_incident else set()
-            # With a scope it stands for what that cannot hold.
+            # With scopes, an INCIDENT stands for a change that a scope cannot hold.
             if not is_incident or self.scopes is None:
                 yield _fault(change, f"{change.text} is not in the full log, or not here")
         parts = [change for changes in rewritten.values() for change in changes]
@@ -162,7 +162,7 @@ class _Comparison:
         """Check that all have a change whose table is theirs; learn whose it is."""
         tables = _tables_of(change)
         missing: set[str] = set().union(*(self._members.get(table, set()) for table in tables))
-        # Where nobody has it, that is said once.
+        # If no binlog has the change, that is said once.
         for name in sorted(missing - has - excused if has else ()):
             what = f"{change.text} is not in binlog {name}, which has those before it"
             yield _fault(change, what)

@@ -44,7 +44,7 @@ from binlane.statements.sql.servers import RowImage
 _SMALLER: Final = tuple(image for image in RowImage if image is not RowImage.FULL)
 _TEXT_MAX: Final = 80
 _KEPT_BYTES_MAX: Final = 16 << 20
-"""Of the rows of a group; mostly nobody asks for their smaller images, which take long to make."""
+"""Bytes of a group's rows; mostly nobody asks for their smaller images, which take long to make."""
 _CONTEXT: Final = frozenset({EventType.INTVAR, EventType.RAND, EventType.USER_VAR})
 _WITHOUT_EFFECT: Final = GTID_TYPES | {
     EventType.XID,
@@ -68,7 +68,7 @@ class Kind(Enum):
     ROWS = "rows"
     STATEMENT = "statement"
     SHARED = "shared"
-    """It belongs to whatever part of the transaction a binlog has: savepoints, XA."""
+    """The change belongs to whatever part of the transaction a binlog has: savepoints, XA."""
     INCIDENT = "incident"
     OTHER = "other"
 
@@ -144,7 +144,7 @@ class Change:
 
     @property
     def is_undone(self) -> bool:
-        """True if it is a phase of an ALTER that does nothing; the full log's may be left out of a binlog."""
+        """True if it is a phase of an ALTER that does nothing; a binlog where it stands for less lacks it."""
         return self.query is not None and is_undone(self.query)
 
 

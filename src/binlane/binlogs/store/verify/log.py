@@ -17,7 +17,7 @@ from binlane.log.grouping.decryption import plain_chunks
 from binlane.log.grouping.walk import walk
 from binlane.positions import Position
 
-# Where the kernel was not compiled ahead, numba takes some ten seconds for it.
+# If the kernel was not compiled ahead, numba takes some ten seconds for it.
 _JIT_BYTES_MIN: Final = 32 << 20
 _CUT: Final = "the file ends inside an event group"
 EVERYWHERE: Final = 1 << 63

@@ -128,7 +128,7 @@ class ReferencePath:
                 self._check_record(inner)
                 self._maps.feed(inner, file=self._path)
         except TruncatedError as error:
-            # What ends is not the file, as it may where a server still writes it.
+            # The payload ends, not the file, as it may where a server still writes it.
             raise CodecError(error.message, hint=error.hint).at(
                 self._path, event.position
             ) from None
